@@ -1,0 +1,61 @@
+"""Bands: how many, and their keys (locality-sensitive hashing: Leskovec, Rajaraman, Ullman, chapter 3)."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+
+import numpy as np
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.mixing import MULTIPLIER, U64, mix64
+from es_neardupe.keys.signature import Signatures
+
+__all__ = ["KEY_LENGTH", "band_keys"]
+
+KEY_LENGTH = 8
+"""Characters of a band key."""
+
+_B64_POSITIONS = 64
+_LATIN = 0xC0
+
+
+def band_keys(signatures: Signatures, bands: int, rows: int) -> list[tuple[str, ...]]:
+    """The band keys of signatures (uint8[texts, slots]): for each text ``bands`` strings of 8 characters.
+
+    They are made from the stored slots only, so other bands never need the text again. A row of zeros of
+    a text without tokens gives keys too: the caller leaves them out.
+    """
+    texts, slots = signatures.shape
+    if min(bands, rows) < 1 or bands * rows > slots:
+        raise SettingsError(f"{bands} bands of {rows} rows cannot be cut from {slots} slots")
+    packed = _hashes(signatures[:, : bands * rows].reshape(texts, bands, rows))
+    packed |= np.minimum(np.arange(bands, dtype=np.uint64), np.uint64(63)) << np.uint64(42)
+    characters = _base64(packed)
+    width = bands * KEY_LENGTH
+    cuts = [slice(start, start + KEY_LENGTH) for start in range(0, width, KEY_LENGTH)]
+    lines = (characters[start : start + width] for start in range(0, texts * width, width))
+    return [tuple([line[cut] for cut in cuts]) for line in lines]
+
+
+def _hashes(cells: Signatures) -> U64:
+    """42 bits of mix64(Horner sum of ``slot + 1``) of each band: uint64[texts, bands]."""
+    sums = np.zeros(cells.shape[:2], np.uint64)
+    for row in range(cells.shape[2]):
+        sums *= MULTIPLIER
+        sums += cells[:, :, row]
+        sums += np.uint64(1)
+    sums = mix64(sums)
+    sums >>= np.uint64(22)
+    return sums
+
+
+def _base64(packed: U64) -> str:
+    """Each number's low 48 bits as 8 characters; from band 64 on the first is one of U+00C0 to U+00FF."""
+    numbers = packed.astype(np.dtype(">u8"))
+    octets = numbers.view(np.uint8).reshape(*packed.shape, 8)[:, :, 2:]
+    encoded = bytearray(urlsafe_b64encode(octets.tobytes()))
+    bands = packed.shape[1]
+    if bands > _B64_POSITIONS:
+        cells = np.frombuffer(encoded, np.uint8).reshape(-1, bands, KEY_LENGTH)
+        cells[:, _B64_POSITIONS:, 0] = np.arange(_LATIN, _LATIN + bands - _B64_POSITIONS, dtype=np.uint8)
+    return encoded.decode("latin-1")

@@ -1,0 +1,58 @@
+"""The hot path: from texts to what is stored with each document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import repeat
+
+import xxhash
+
+from es_neardupe.keys.bands import band_keys
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingling import feature_counts, shingles
+from es_neardupe.keys.signature import sign
+from es_neardupe.keys.text import chunks, normalize
+from es_neardupe.records import Fingerprint, State
+
+__all__ = ["fingerprints"]
+
+
+def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> list[Fingerprint]:
+    """The fingerprints of texts, in their order.
+
+    A text of more than ``max_chars`` characters is not read: it gets the state ``too_large`` and no keys.
+    The fingerprint of a text does not depend on its neighbours.
+    """
+    if isinstance(texts, str):
+        raise TypeError("fingerprints takes a sequence of texts, not one text")
+    allowed = [text if len(text) <= max_chars else "" for text in texts]
+    made = [fingerprint for chunk in chunks(allowed) for fingerprint in _fingerprint_chunk(chunk, scheme)]
+    too_large = _without_keys(scheme, State.TOO_LARGE)
+    return [
+        fingerprint if len(text) <= max_chars else too_large
+        for text, fingerprint in zip(texts, made, strict=True)
+    ]
+
+
+def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:
+    contents = normalize(texts)
+    found = shingles(contents, scheme.shingle)
+    signed = sign(found, scheme)
+    keys = band_keys(signed, scheme.bands, scheme.rows)
+    tokens, features = found.tokens.tolist(), feature_counts(found).tolist()
+    states = [_state(count, scheme.shingle) for count in tokens]
+    hashes = [xxhash.xxh3_128_hexdigest(content) for content in contents]
+    octets, width = signed.tobytes(), scheme.permutations
+    slots = [octets[start : start + width] for start in range(0, len(octets), width)]
+    rows = zip(repeat(scheme.id), states, hashes, keys, slots, tokens, features)
+    return [Fingerprint(*row) if row[-1] else _without_keys(scheme, State.EMPTY) for row in rows]
+
+
+def _state(tokens: int, shingle: int) -> State:
+    if tokens >= shingle:
+        return State.SIGNED
+    return State.SHORT if tokens else State.EMPTY
+
+
+def _without_keys(scheme: Scheme, state: State) -> Fingerprint:
+    return Fingerprint(scheme.id, state, "", (), b"", 0, 0)

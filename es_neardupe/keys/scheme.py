@@ -1,0 +1,123 @@
+"""The scheme: everything that decides the keys, frozen, with a short id; and the choice of its bands."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import xxhash
+
+from es_neardupe.errors import SettingsError
+
+__all__ = ["MAX_BANDS", "MAX_ROWS", "Scheme", "choose_bands"]
+
+MAX_BANDS = 128
+"""A band's position is one character of its key."""
+MAX_ROWS = 32
+"""The most rows that :func:`choose_bands` takes: 256 bits a band, when a key holds 42 of them. More rows
+would only make near-certain pairs (similarity above 0.99) easier to miss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scheme:
+    """The settings that decide the keys; two indices can be compared if their schemes are equal.
+
+    Raises SettingsError for values out of their range.
+    """
+
+    version: int = 1
+    shingle: int = 5
+    """Words in a shingle."""
+    permutations: int = 128
+    """Slots of a signature, one byte each."""
+    bands: int
+    rows: int
+    """Slots in a band; ``bands * rows`` slots are used."""
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if type(value := getattr(self, field.name)) is not int:
+                raise SettingsError(f"{field.name} must be a whole number, not {value!r}")
+        _check("version", self.version, 1, 1)
+        _check("shingle", self.shingle, 1, None)
+        _check("permutations", self.permutations, 8, 256)
+        _check("bands", self.bands, 1, MAX_BANDS)
+        _check("rows", self.rows, 1, None)
+        _check("seed", self.seed, 0, 2**64 - 1)
+        if (used := self.bands * self.rows) > self.permutations:
+            product = f"b*r = {self.bands} x {self.rows} = {used}"
+            raise SettingsError(f"{product} is over the {self.permutations} slots (permutations)")
+
+    @property
+    def id(self) -> str:
+        """``v1-`` and 8 hexadecimal digits of ``xxh3_64`` over the settings as compact, sorted JSON."""
+        canonical = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return f"v{self.version}-{xxhash.xxh3_64_hexdigest(canonical.encode())[:8]}"
+
+    def to_dict(self) -> dict[str, int]:
+        """The settings by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, mapping: Mapping[str, Any]) -> Scheme:
+        """The scheme of :meth:`to_dict`; SettingsError if a key is missing, unknown or ill-typed."""
+        names = {field.name for field in fields(cls)}
+        if missing := sorted(names - set(mapping)):
+            raise SettingsError(f"the scheme lacks {', '.join(missing)}")
+        if unknown := sorted(map(str, set(mapping) - names)):
+            raise SettingsError(f"the scheme has unknown settings: {', '.join(unknown)}")
+        return cls(**mapping)
+
+    @classmethod
+    def for_threshold(
+        cls,
+        threshold: float,
+        detection: float = 0.99,
+        shingle: int = 5,
+        permutations: int = 128,
+        seed: int = 1,
+    ) -> Scheme:
+        """The scheme whose bands find a pair at ``threshold`` with the probability ``detection``."""
+        _check("permutations", permutations, 8, 256)
+        bands, rows = choose_bands(threshold, detection, permutations)
+        return cls(shingle=shingle, permutations=permutations, bands=bands, rows=rows, seed=seed)
+
+    def detection(self, similarity: float) -> float:
+        """The probability that two texts of this resemblance share a band key: 1 - (1 - s^r)^b."""
+        return _detection(similarity, self.bands, self.rows)
+
+
+def choose_bands(threshold: float, detection: float, permutations: int) -> tuple[int, int]:
+    """``(bands, rows)``: the most rows, then the fewest bands, that find a pair at the threshold.
+
+    More rows mean fewer false candidates, so they come first; ``bands * rows <= permutations``,
+    ``bands <= 128`` and ``rows <= 32``. A threshold of 1 thus gives one band of 32 rows (or of all slots).
+    Raises SettingsError for values out of range and for a threshold that no bands can reach.
+    """
+    if not 0 < threshold <= 1:
+        raise SettingsError(f"the threshold must be above 0 and at most 1, not {threshold}")
+    if not 0 < detection < 1:
+        raise SettingsError(f"the detection probability must lie between 0 and 1, not {detection}")
+    for rows in range(min(MAX_ROWS, permutations), 0, -1):
+        for bands in range(1, min(MAX_BANDS, permutations // rows) + 1):
+            if _detection(threshold, bands, rows) >= detection:
+                return bands, rows
+    lowest = 1 - (1 - detection) ** (1 / min(MAX_BANDS, permutations))
+    raise SettingsError(
+        f"{permutations} permutations cannot find pairs at {threshold} with probability {detection}; "
+        f"the lowest threshold they reach is {math.ceil(lowest * 10_000) / 10_000}"
+    )
+
+
+def _detection(similarity: float, bands: int, rows: int) -> float:
+    return float(1 - (1 - similarity**rows) ** bands)
+
+
+def _check(name: str, value: int, low: int, high: int | None) -> None:
+    if value < low or (high is not None and value > high):
+        allowed = f"at least {low}" if high is None else f"{low}" if low == high else f"{low} to {high}"
+        raise SettingsError(f"{name} must be {allowed}, not {value}")

@@ -1,0 +1,153 @@
+"""From normalised tokens to features: the distinct 64-bit hashes of the shingles of a text.
+
+The seed has no part in them: features, and the exact resemblance computed on them, depend on the
+normaliser and the shingle size only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.keys.mixing import GOLDEN, MULTIPLIER, U64, mix64
+from es_neardupe.keys.text import chunks, normalize
+
+__all__ = ["Shingles", "features", "shingles"]
+
+Ints = NDArray[np.int64]
+
+_WORD = 8  # bytes hashed at a time
+_MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD + 1)], np.uint64)
+_S32 = np.uint64(32)
+
+
+class Shingles(NamedTuple):
+    """The shingle hashes of a chunk of texts, text after text, sorted within each."""
+
+    values: U64
+    """uint64[total], with repeats."""
+    bounds: Ints
+    """int64[texts + 1]: text i has ``values[bounds[i]:bounds[i + 1]]``."""
+    tokens: Ints
+    """int64[texts]: number of tokens."""
+    distinct: NDArray[np.bool_]
+    """bool[total]: the first of equal values in a text."""
+
+    def occupied(self) -> Ints:
+        """The numbers of the texts that have any."""
+        return np.flatnonzero(np.diff(self.bounds))
+
+
+def features(texts: Sequence[str], shingle: int) -> list[U64]:
+    """The sorted distinct shingle hashes of each text (uint64[n]; n = 0 for a text without tokens).
+
+    Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
+    """
+    return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle))]
+
+
+def _split(found: Shingles) -> list[U64]:
+    edges = [0, *np.cumsum(feature_counts(found)).tolist()]
+    values = found.values[found.distinct]
+    return [values[start:end].copy() for start, end in pairwise(edges)]
+
+
+def feature_counts(found: Shingles) -> Ints:
+    """The number of distinct shingles of each text (int64[texts])."""
+    counts = np.zeros(len(found.tokens), np.int64)
+    if (occupied := found.occupied()).size:
+        counts[occupied] = np.add.reduceat(found.distinct, found.bounds[occupied], dtype=np.int64)
+    return counts
+
+
+def shingles(contents: Sequence[bytes], size: int) -> Shingles:
+    """The shingle hashes of normalised texts (see :func:`~es_neardupe.keys.text.normalize`)."""
+    hashes, bounds = _token_hashes(contents)
+    tokens = np.diff(bounds)
+    full = np.maximum(tokens - (size - 1), 0)
+    short = np.flatnonzero((tokens > 0) & (tokens < size))
+    counts = full.copy()
+    counts[short] = 1
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    values = _full_shingles(hashes, bounds, size)
+    if short.size:
+        values = np.insert(values, np.cumsum(full)[short], _short_shingles(hashes, bounds, short))
+    _sort_each(values, starts)
+    return Shingles(values, starts, tokens, _first_of_equals(values, starts))
+
+
+def _token_hashes(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+    """uint64[tokens], and int64[texts + 1] where each text's tokens begin."""
+    joined = b" ".join([content for content in contents if content]) + b" " * _WORD
+    buffer = np.frombuffer(joined, np.uint8)
+    ends = np.flatnonzero(buffer[: 1 - _WORD] == 0x20) if len(joined) > _WORD else np.empty(0, np.int64)
+    starts = np.concatenate(([0], ends[:-1] + 1))[: len(ends)]
+    sizes = np.fromiter(map(len, contents), np.int64, len(contents))
+    text_ends = np.cumsum(sizes + (sizes > 0))
+    bounds = np.concatenate(([0], np.searchsorted(ends, text_ends)))
+    words = np.ndarray((len(joined) - _WORD + 1,), np.dtype("<u8"), joined, strides=(1,))
+    return _hash_spans(words, starts, ends - starts), bounds
+
+
+def _hash_spans(words: U64, starts: Ints, sizes: Ints) -> U64:
+    """Sum over the 8-byte words j of a token: mix64(word + GOLDEN * (size + 2^32 * j))."""
+    keys = sizes.astype(np.uint64)
+    hashes = words[starts]
+    hashes &= _MASKS.take(sizes, mode="clip")
+    hashes += keys * GOLDEN
+    mix64(hashes)
+    if (long := np.flatnonzero(sizes > _WORD)).size:
+        hashes[long] += _hash_tails(words, starts[long], sizes[long])
+    return hashes
+
+
+def _hash_tails(words: U64, starts: Ints, sizes: Ints) -> U64:
+    """The same sum over the words after the first, for tokens that have them."""
+    more = (sizes - 1) // _WORD
+    first = np.cumsum(more) - more
+    number = np.arange(1, more.sum() + 1) - np.repeat(first, more)
+    parts = words[np.repeat(starts, more) + _WORD * number]
+    parts &= _MASKS.take(np.repeat(sizes, more) - _WORD * number, mode="clip")
+    keys = np.repeat(sizes, more).astype(np.uint64) + (number.astype(np.uint64) << _S32)
+    parts += keys * GOLDEN
+    return np.add.reduceat(mix64(parts), first)
+
+
+def _full_shingles(hashes: U64, bounds: Ints, size: int) -> U64:
+    """mix64(Horner sum of ``size``, t0, t1, ...) of each window that lies within one text."""
+    windows = max(len(hashes) - size + 1, 0)
+    sums = np.full(windows, size, np.uint64)
+    for offset in range(size if windows else 0):
+        sums *= MULTIPLIER
+        sums += hashes[offset : offset + windows]
+    within = np.ones(windows, np.bool_)
+    for back in range(1, min(size, len(hashes) + 1)):
+        crossing = bounds[1:] - back
+        within[crossing[(crossing >= 0) & (crossing < windows)]] = False
+    return mix64(sums[within])
+
+
+def _short_shingles(hashes: U64, bounds: Ints, short: Ints) -> U64:
+    """The same sum over all tokens of texts that have fewer than a window, begun with their number."""
+    first, tokens = bounds[short], np.diff(bounds)[short]
+    sums = tokens.astype(np.uint64)
+    for offset in range(int(tokens.max())):
+        live = np.flatnonzero(tokens > offset)
+        sums[live] = sums[live] * MULTIPLIER + hashes[first[live] + offset]
+    return mix64(sums)
+
+
+def _sort_each(values: U64, bounds: Ints) -> None:
+    for start, end in pairwise(bounds.tolist()):
+        values[start:end].sort()
+
+
+def _first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
+    first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    first[bounds[:-1][np.diff(bounds) > 0]] = True
+    return first

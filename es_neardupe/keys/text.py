@@ -1,0 +1,125 @@
+"""From texts to their normalised tokens, a whole chunk of texts at once.
+
+All work is done on UTF-8 bytes. ASCII is folded by one ``bytes.translate``; the characters beyond it are
+decoded, looked up and written back where they stand, so that a text with a few of them costs little more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, WORD, table
+
+__all__ = ["chunks", "normalize", "spans", "tokenize"]
+
+CHUNK_TEXTS = 256
+CHUNK_CHARS = 1 << 19
+
+_BLANK = 0x20
+_END = 0xFF  # ends a text; no byte of UTF-8 has this value
+_ASCII = bytes(
+    ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else _BLANK for byte in range(0x80)
+) + bytes(range(0x80, 0x100))
+
+
+def chunks(texts: Sequence[str], size: int = CHUNK_TEXTS) -> Iterator[Sequence[str]]:
+    """Cut ``texts`` so that the work on one piece stays in the processor's cache.
+
+    A piece has at most ``size`` texts and about half a million characters; a longer text is alone.
+    """
+    first, chars = 0, 0
+    for number, text in enumerate(texts):
+        if number > first and (number - first == size or chars + len(text) > CHUNK_CHARS):
+            yield texts[first:number]
+            first, chars = number, 0
+        chars += len(text)
+    if first < len(texts):
+        yield texts[first:]
+
+
+def tokenize(text: str) -> list[str]:
+    """The tokens of a text, normalised, in order."""
+    (content,) = normalize([text])
+    return content.decode().split(" ") if content else []
+
+
+def spans(text: str) -> NDArray[np.int64]:
+    """Where the tokens of a text stand: int64[n, 2], first character and the one after the last."""
+    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
+    entries = np.concatenate(([0], table()[points], [0]))
+    word, single = (entries & WORD) != 0, (entries & SINGLE) != 0
+    joined = word[1:] & word[:-1] & ~single[1:] & ~single[:-1]
+    starts = np.flatnonzero(word[1:] & ~joined)
+    ends = np.flatnonzero(word[:-1] & ~joined)
+    return np.stack((starts, ends), axis=1)
+
+
+def normalize(texts: Sequence[str]) -> list[bytes]:
+    """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
+    buffer = _folded(texts)
+    keep = buffer != _BLANK
+    keep[1:] |= keep[:-1].copy()  # one blank after each token, and one too many at the start of a text
+    return [content.strip(b" ") for content in buffer[keep].tobytes().split(b"\xff")[:-1]]
+
+
+def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
+    """The texts in UTF-8, lower-case, separators blank, tokens apart; each text followed by ``_END``."""
+    joined = bytearray(b"\xff").join([text.encode("utf-8", "surrogatepass") for text in texts])
+    joined.append(_END)
+    joined = joined.translate(_ASCII)
+    if all(map(str.isascii, texts)):
+        return np.frombuffer(joined, np.uint8)
+    return _fold_beyond_ascii(joined)
+
+
+def _fold_beyond_ascii(joined: bytearray) -> NDArray[np.uint8]:
+    buffer = np.frombuffer(joined, np.uint8)
+    lead = np.flatnonzero((buffer >= 0xC0) & (buffer != _END))
+    length = 2 + (buffer[lead] >= 0xE0) + (buffer[lead] >= 0xF0)
+    groups = [(size, lead[length == size]) for size in (2, 3, 4)]
+    looked_up = [(size, at, _decode(buffer, at, size)) for size, at in groups]
+    resized = {int(point) for _, _, points in looked_up for point in points[table()[points] & RESIZED != 0]}
+    if resized:
+        return _fold_beyond_ascii(_resize(joined, resized))
+    apart = [_fold(buffer, at, points, size) for size, at, points in looked_up]
+    return np.insert(buffer, np.sort(np.concatenate(apart)), _BLANK) if any(map(len, apart)) else buffer
+
+
+def _resize(joined: bytearray, points: set[int]) -> bytearray:
+    """Lower-case those characters whose length changes, which cannot be done where they stand."""
+    for point in sorted(points):
+        lower = chr(int(table()[point]) & LOWER)
+        joined = joined.replace(chr(point).encode(), lower.encode())
+    return joined
+
+
+def _decode(buffer: NDArray[np.uint8], at: NDArray[np.int64], size: int) -> NDArray[np.uint32]:
+    points = (buffer[at] & (0x7F >> size)).astype(np.uint32)
+    for offset in range(1, size):
+        points = (points << np.uint32(6)) | (buffer[at + offset] & 0x3F)
+    return points
+
+
+def _encode(buffer: NDArray[np.uint8], at: NDArray[np.int64], points: NDArray[np.uint32], size: int) -> None:
+    for offset in range(size - 1, 0, -1):
+        buffer[at + offset] = 0x80 | (points & 0x3F)
+        points = points >> np.uint32(6)
+    buffer[at] = (0xF00 >> size) & 0xFF | points
+
+
+def _fold(
+    buffer: NDArray[np.uint8], at: NDArray[np.int64], points: NDArray[np.uint32], size: int
+) -> NDArray[np.int64]:
+    """Write lower case and blanks into ``buffer``; returns where blanks must be put in between."""
+    entries = table()[points]
+    lower = entries & LOWER
+    changed = lower != points
+    _encode(buffer, at[changed], lower[changed], size)
+    blank = at[entries & WORD == 0]
+    for offset in range(size):
+        buffer[blank + offset] = _BLANK
+    single = at[entries & SINGLE != 0]
+    return np.concatenate((single, single + size))
