@@ -1,0 +1,16 @@
+"""Talking to Elasticsearch and OpenSearch: the only package that imports one of their drivers."""
+
+from es_neardupe.clients.opening import connect, wrap
+from es_neardupe.clients.protocol import Client, path, to_json
+from es_neardupe.clients.settings import ConnectionSettings, ConnectionWarning, Retries
+
+__all__ = [
+    "Client",
+    "ConnectionSettings",
+    "ConnectionWarning",
+    "Retries",
+    "connect",
+    "path",
+    "to_json",
+    "wrap",
+]

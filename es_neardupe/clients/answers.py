@@ -1,0 +1,115 @@
+"""What a server answered, and which of our errors a refusal is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.errors import (
+    Blocked,
+    Conflict,
+    Forbidden,
+    IncompleteAnswer,
+    LoginRefused,
+    NeardupeError,
+    NotFound,
+    RequestError,
+)
+
+__all__ = ["Answer", "check_whole", "refusal"]
+
+_KINDS: dict[int, type[RequestError]] = {403: Forbidden, 404: NotFound, 409: Conflict}
+_WAYS_OUT = {
+    403: "The user needs more rights for this.",
+    413: "The request is larger than the server allows (http.max_content_length): send less at once.",
+    429: "The server is overloaded: try again later, or with less load.",
+}
+_BLOCKED = "cluster_block_exception"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer. ``headers`` have lower-case names; ``body`` is parsed JSON, text, or None."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def refusal(answer: Answer, doing: str) -> NeardupeError:
+    """The error that an answer outside 2xx stands for; ``doing`` is method, URL and path, without secrets."""
+    if answer.status == 401:
+        return LoginRefused(f"{doing}: the login was refused (401). Check the API key or user and password.")
+    type_, reason = _cause(answer.body)
+    kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
+    words = ": ".join(filter(None, [type_, reason])) or "no reason given"
+    message = f"{doing}: {answer.status} {words}{'' if words.endswith('.') else '.'}"
+    way_out = _way_out(kind, answer)
+    return kind(f"{message} {way_out}".rstrip(), status=answer.status, type=type_, reason=reason)
+
+
+def check_whole(body: Any, doing: str) -> None:
+    """Raise ``IncompleteAnswer`` if the answer, or one in its ``responses`` (msearch), is not whole."""
+    if not isinstance(body, dict):
+        return
+    for response in [body, *_dicts(body.get("responses"))]:
+        _check_one(response, doing)
+
+
+def _check_one(body: Mapping[str, Any], doing: str) -> None:
+    if body.get("timed_out") is True:
+        raise IncompleteAnswer(
+            f"{doing}: the time ran out before all was searched. Ask for less, or try again."
+        )
+    shards = body.get("_shards")
+    # A single written document ("result") reports replicas here: it is stored all the same.
+    if not isinstance(shards, dict) or not shards.get("failed") or "result" in body:
+        return
+    why = next((_one_line(_cause({"error": f.get("reason")})[1]) for f in _dicts(shards.get("failures"))), "")
+    raise IncompleteAnswer(
+        f"{doing}: {shards['failed']} of {shards.get('total', '?')} shards failed"
+        f"{f' ({why})' if why else ''}. Check the health of the cluster, then try again."
+    )
+
+
+def _cause(body: Any) -> tuple[str, str]:
+    """The type and the reason in an error body; a failed search names only the root cause's reason."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, str):
+        return "", _one_line(error)
+    if not isinstance(error, dict):
+        return "", ""
+    root = next(iter(_dicts(error.get("root_cause"))), {})
+    vague = error.get("type") == "search_phase_execution_exception"
+    reason = (root.get("reason") if vague else None) or error.get("reason") or root.get("reason") or ""
+    return str(error.get("type") or ""), _one_line(str(reason))
+
+
+def _is_block(body: Any) -> bool:
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return False
+    return any(e.get("type") == _BLOCKED for e in [error, *_dicts(error.get("root_cause"))])
+
+
+def _way_out(kind: type[RequestError], answer: Answer) -> str:
+    if kind is Blocked:
+        return "A block (read-only index, full disk, no elected master) must be removed first."
+    if 300 <= answer.status < 400:
+        return "The address leads elsewhere: give the URL of the server itself."
+    return _WAYS_OUT.get(answer.status, "")
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _one_line(text: str, longest: int = 300) -> str:
+    line = re.sub(r"\s+", " ", text).strip()
+    return line if len(line) <= longest else line[: longest - 1] + "…"

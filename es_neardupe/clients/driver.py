@@ -1,0 +1,103 @@
+"""What an adapter has to offer, and what it makes of a lost connection."""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from es_neardupe.clients.answers import Answer
+from es_neardupe.clients.settings import ConnectionSettings
+from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
+
+__all__ = ["POOL_SIZE", "Driver", "authorization", "lost_connection", "parsed"]
+
+POOL_SIZE = 16
+"""Connections kept open to a server: worker threads beyond that wait or reconnect."""
+
+
+class Driver(Protocol):
+    """Sends one request once. Knows nothing of products, retries or what an answer means."""
+
+    @property
+    def url(self) -> str:
+        """The address without credentials."""
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """The answer, whatever its status. ``target`` is path and query, percent-encoded.
+
+        Raises ``Unreachable`` or ``CertificateRefused``.
+        """
+
+    def close(self) -> None:
+        """Close the connections, if it was the adapter that opened them."""
+
+
+def authorization(settings: ConnectionSettings) -> dict[str, str]:
+    """The header to log in with. (urllib3's own helper knows Latin-1 passwords only.)"""
+    if settings.api_key:
+        key = settings.api_key
+        return {
+            "authorization": f"ApiKey {_base64(key) if ':' in key else key}"
+        }  # id:key, or encoded already
+    if settings.username is not None:
+        return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
+    return {}
+
+
+def parsed(text: str) -> Any:
+    """JSON if it is JSON, else the text (a proxy's HTML page), None for nothing."""
+    if not text:
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def lost_connection(error: BaseException, url: str) -> ConnectError:
+    """Our error for a driver's connection error: certificate, TLS, time-out, or nothing there."""
+    causes = list(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return CertificateRefused(
+                f"{url}: the certificate was not accepted ({cause.verify_message}). "
+                "Name the authority that signed it (--ca-certs)."
+            )
+    for cause in causes:
+        if isinstance(cause, ssl.SSLError):
+            return Unreachable(
+                f"{url}: TLS failed ({cause.reason or 'no reason given'}). Is it http:// there?"
+            )
+    if any("Timeout" in type(cause).__name__ or isinstance(cause, TimeoutError) for cause in causes):
+        return Unreachable(f"{url}: no answer in time. Try again, or raise the time-out.")
+    return Unreachable(
+        f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server."
+    )
+
+
+def _system_words(causes: list[BaseException]) -> str:
+    """The operating system's words, which hold no request; the driver's own text would."""
+    words = [str(c.strerror) for c in causes if isinstance(c, OSError) and c.strerror]
+    return words[-1].lower() if words else "it was closed without an answer"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it came from; drivers and urllib3 hide the socket's error in their arguments."""
+    seen: list[BaseException] = []
+    queue = [error]
+    while queue:
+        current = queue.pop(0)
+        if current is None or current in seen:
+            continue
+        seen.append(current)
+        yield current
+        inside = [a for a in (*current.args, *getattr(current, "errors", ())) if isinstance(a, BaseException)]
+        queue += [*inside, getattr(current, "reason", None), current.__cause__, current.__context__]
+        queue = [q for q in queue if isinstance(q, BaseException)]
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,175 @@
+"""Reading every matching document exactly once: a point in time where it can be paged well, else a scroll."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from es_neardupe.clients.protocol import path
+from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
+from es_neardupe.records import Hit, Product, Server
+
+__all__ = ["Reading", "pages"]
+
+_Body = Mapping[str, Any]
+
+
+class Sender(Protocol):
+    """The part of our client that reading needs."""
+
+    @property
+    def server(self) -> Server: ...
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int | bool] | None = None,
+        body: _Body | None = None,
+        again: bool = True,
+    ) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is to be read, and how."""
+
+    index: str
+    body: _Body
+    page_size: int
+    slice: tuple[int, int] | None
+    keep_alive: str
+
+    def search(self, **more: Any) -> dict[str, Any]:
+        """The search body of a page."""
+        search = {**self.body, "size": self.page_size, "seq_no_primary_term": True, **more}
+        if self.slice is not None and self.slice[1] > 1:  # servers refuse a slice that is the whole
+            search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
+        return search
+
+
+def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
+    """Pages of all matching documents. Raises ``IncompleteAnswer`` if the snapshot was lost on the way."""
+    hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
+    try:
+        with closing(hits(client, reading)) as found:
+            for page in found:
+                yield [_hit(raw) for raw in page]
+    except NotFound as error:
+        if "No search context" not in error.reason:
+            raise
+        raise IncompleteAnswer(
+            f"The server dropped its snapshot of {reading.index}: more than {reading.keep_alive} went by "
+            "between two pages. Read smaller pages, or keep it longer."
+        ) from error
+
+
+def _pages_points_in_time(server: Server) -> bool:
+    """OpenSearch before 3.3 cannot sort by ``_shard_doc``; ``_doc`` alone loses documents there."""
+    return server.product is Product.ELASTICSEARCH or server.version >= (3, 3, 0)
+
+
+def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body], None, None]:
+    try:
+        pit = _open(client, reading)
+    except RequestError as error:
+        # OpenSearch fails over a pattern that matches no index (400, a null pointer); it is an empty answer.
+        if error.status == 400 and _matches_nothing(client, reading.index):
+            return
+        raise
+    after: Any = None
+    try:
+        while True:
+            search = reading.search(
+                pit={"id": pit, "keep_alive": reading.keep_alive},
+                # _doc alone loses documents on several shards, _shard_doc alone starts again for each page
+                sort=["_doc", "_shard_doc"],
+                track_total_hits=False,
+                **({"search_after": after} if after is not None else {}),
+            )
+            answer = client.request("POST", "/_search", params=_WHOLE, body=search)
+            pit = answer.get("pit_id", pit)
+            hits = answer["hits"]["hits"]
+            if not hits:
+                return
+            after = hits[-1]["sort"]
+            yield hits
+    finally:
+        _close(client, pit)
+
+
+def _by_scroll(client: Sender, reading: Reading) -> Generator[list[_Body], None, None]:
+    search = reading.search(sort=["_doc"])
+    answer = client.request(
+        "POST", path(reading.index, "_search"), params={"scroll": reading.keep_alive, **_WHOLE}, body=search
+    )
+    if "_scroll_id" not in answer:  # a pattern that matches no index
+        return
+    scroll = answer["_scroll_id"]
+    expected, seen = answer["hits"]["total"]["value"], 0
+    try:
+        while hits := answer["hits"]["hits"]:
+            seen += len(hits)
+            yield hits
+            # Never sent again: the server has moved on, and a second request would skip a page.
+            answer = client.request(
+                "POST",
+                "/_search/scroll",
+                body={"scroll": reading.keep_alive, "scroll_id": scroll},
+                again=False,
+            )
+            scroll = answer["_scroll_id"]
+        if seen != expected:
+            raise IncompleteAnswer(f"Reading {reading.index} gave {seen} of {expected} documents. Try again.")
+    finally:
+        _drop(client, "/_search/scroll", {"scroll_id": [scroll]})
+
+
+_WHOLE: dict[str, str | int | bool] = {"allow_partial_search_results": False}
+"""Shards that fail make the request fail: then it is tried again as a whole."""
+
+
+def _open(client: Sender, reading: Reading) -> str:
+    if client.server.product is Product.ELASTICSEARCH:
+        answer = client.request(
+            "POST", path(reading.index, "_pit"), params={"keep_alive": reading.keep_alive}
+        )
+        return str(answer["id"])
+    answer = client.request(
+        "POST",
+        path(reading.index, "_search", "point_in_time"),
+        params={"keep_alive": reading.keep_alive, "allow_partial_pit_creation": False},
+    )
+    return str(answer["pit_id"])
+
+
+def _matches_nothing(client: Sender, index: str) -> bool:
+    answer = client.request("POST", path(index, "_search"), body={"size": 0})
+    return bool(answer["_shards"]["total"] == 0)
+
+
+def _close(client: Sender, pit: str) -> None:
+    if client.server.product is Product.ELASTICSEARCH:
+        _drop(client, "/_pit", {"id": pit})
+    else:
+        _drop(client, "/_search/point_in_time", {"pit_id": [pit]})
+
+
+def _drop(client: Sender, target: str, body: _Body) -> None:
+    with suppress(NeardupeError):  # it ends by itself; an error here would hide why the reading ended
+        client.request("DELETE", target, body=body, again=False)
+
+
+def _hit(raw: _Body) -> Hit:
+    return Hit(
+        index=raw["_index"],
+        id=raw["_id"],
+        routing=raw.get("_routing"),
+        seq_no=raw.get("_seq_no"),
+        primary_term=raw.get("_primary_term"),
+        source={**raw.get("_source", {}), **raw.get("fields", {})},
+        score=raw.get("_score"),
+    )
