@@ -1,0 +1,74 @@
+"""Start Elasticsearch inside this process; its virtual machine runs already."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from es_neardupe.node.jvm import java_class
+from es_neardupe.node.records import Launch
+from es_neardupe.node.server import settings
+
+__all__ = ["is_module_jar", "lay_out", "start"]
+
+_MODULE = "transport-netty4"
+_MODULE_JARS = ("netty-", "transport-netty4", "elasticsearch-ssl-config")
+_DESCRIPTOR = """\
+description=HTTP and transport by Netty
+version={version}
+elasticsearch.version={version}
+name=transport-netty4
+java.version={java}
+classname=org.elasticsearch.transport.netty4.Netty4Plugin
+"""
+
+
+def is_module_jar(name: str) -> bool:
+    """Whether a jar belongs to the HTTP module, which is loaded apart, instead of the classpath."""
+    return name.startswith(_MODULE_JARS)
+
+
+def lay_out(home: Path, version: str, jars: Iterable[Path]) -> None:
+    """Make the folders that the server expects; the HTTP module is laid anew for its version."""
+    for name in ("config", "plugins"):
+        (home / name).mkdir(parents=True, exist_ok=True)
+    modules = home / "modules"
+    shutil.rmtree(modules, ignore_errors=True)
+    module = modules / _MODULE
+    module.mkdir(parents=True)
+    for jar in jars:
+        if is_module_jar(jar.name):
+            shutil.copyfile(jar, module / jar.name)
+    java = 17 if version.startswith("8.") else 21
+    (module / "plugin-descriptor.properties").write_text(
+        _DESCRIPTOR.format(version=version, java=java), "utf-8"
+    )
+
+
+def start(launch: Launch) -> Callable[[], None]:
+    """Start the node; what is returned closes it."""
+    lay_out(launch.data, launch.version, launch.jars.glob("*.jar"))
+    java_class("org.elasticsearch.common.logging.LogConfigurator").configureESLogging()
+    environment = _environment(launch)
+    node = java_class("org.elasticsearch.node.Node")(environment, _plugins(environment, launch.version))
+    node.start()
+    return node.close  # type: ignore[no-any-return]
+
+
+def _environment(launch: Launch) -> Any:
+    path = java_class("java.nio.file.Path")
+    builder = java_class("org.elasticsearch.common.settings.Settings").builder()
+    for name, value in {**settings(launch), "path.home": str(launch.data)}.items():
+        builder.put(name, value)
+    config = path.of(str(launch.data / "config"))
+    return java_class("org.elasticsearch.env.Environment")(builder.build(), config)
+
+
+def _plugins(environment: Any, version: str) -> Any:
+    loader = java_class("org.elasticsearch.plugins.PluginsLoader")
+    since_9 = () if version.startswith("8.") else (False,)
+    bundles = loader.loadModulesBundles(environment.modulesDir(), *since_9)
+    none = java_class("java.util.Set").of()
+    return loader.createPluginsLoader(bundles, none, java_class("java.util.Map").of(), False)

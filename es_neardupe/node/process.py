@@ -1,0 +1,72 @@
+"""The process of one local server: ``python -m es_neardupe.node.process LAUNCH`` (JSON).
+
+It runs until SIGTERM or SIGINT, or until a file with the ending ``.stop`` appears beside its PID file
+(for systems without signals), then closes the server cleanly.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from es_neardupe.node import elasticsearch, jvm, opensearch, state
+from es_neardupe.node.records import Launch
+
+__all__ = ["main"]
+
+_LOOK_EVERY = 0.25
+
+
+def main(text: str) -> int:
+    launch = Launch.from_json(text)
+    with state.claim(launch):
+        return _serve(launch)
+
+
+def _serve(launch: Launch) -> int:
+    stop_file = launch.pid_file.with_suffix(".stop")
+    stop_file.unlink(missing_ok=True)
+    asked = threading.Event()
+    jvm.start(launch.heap, _classpath(launch))
+    # After the start of the virtual machine, which would put its own handlers in their place.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: asked.set())
+    close = _server(launch)(launch)
+    while not asked.wait(_LOOK_EVERY) and not stop_file.exists():
+        pass
+    print("closing", flush=True)
+    close()
+    print("closed", flush=True)
+    return 0
+
+
+def _classpath(launch: Launch) -> list[Path]:
+    jars = sorted(launch.jars.glob("*.jar"))
+    if launch.server == "elasticsearch":
+        return [jar for jar in jars if not elasticsearch.is_module_jar(jar.name)]
+    return jars
+
+
+def _server(launch: Launch) -> Callable[[Launch], Callable[[], None]]:
+    return {"elasticsearch": elasticsearch.start, "opensearch": opensearch.start}[launch.server]
+
+
+def _run() -> int:
+    try:
+        return main(sys.argv[1])
+    except BaseException:  # noqa: BLE001 - the log is the only place where it can be told
+        traceback.print_exc()
+        return 1
+
+
+if __name__ == "__main__":
+    code = _run()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of the virtual machine that are still around must not keep a closed server's process alive.
+    os._exit(code)
