@@ -2,6 +2,7 @@
 
 from es_neardupe.clients.opening import connect, wrap
 from es_neardupe.clients.protocol import Client, path, to_json
+from es_neardupe.clients.resolve import profiles_path, resolve_settings
 from es_neardupe.clients.settings import ConnectionSettings, ConnectionWarning, Retries
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "Retries",
     "connect",
     "path",
+    "profiles_path",
+    "resolve_settings",
     "to_json",
     "wrap",
 ]

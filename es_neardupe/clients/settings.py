@@ -8,7 +8,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries"]
+__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "split_url"]
 
 
 class ConnectionWarning(UserWarning):
@@ -52,22 +52,33 @@ class ConnectionSettings:
 
     def __post_init__(self) -> None:
         if self.url is not None:
-            self._take_credentials_out(_checked(self.url))
+            self._take_credentials_out(self.url)
         _check_place(self)
         _check_login(self)
         _check_certificates(self)
         if not self.timeout > 0:
             raise SettingsError(f"The time-out must be more than 0 seconds, not {self.timeout}.")
 
-    def _take_credentials_out(self, parts: SplitResult) -> None:
-        host = parts.netloc.rpartition("@")[2]
-        object.__setattr__(self, "url", f"{parts.scheme}://{host}{parts.path.rstrip('/')}")
-        if parts.username is None and parts.password is None:
+    def _take_credentials_out(self, url: str) -> None:
+        place, username, password = split_url(url)
+        object.__setattr__(self, "url", place)
+        if username is None and password is None:
             return
         if self.api_key or self.username or self.password:
             raise SettingsError("The URL holds credentials and others are given too: keep one of them.")
-        object.__setattr__(self, "username", unquote(parts.username) if parts.username else None)
-        object.__setattr__(self, "password", unquote(parts.password) if parts.password else None)
+        object.__setattr__(self, "username", username)
+        object.__setattr__(self, "password", password)
+
+
+def split_url(url: str) -> tuple[str, str | None, str | None]:
+    """The URL without credentials or a closing slash, the user name, the password.
+
+    Raises ``SettingsError`` if it is not the URL of a server.
+    """
+    parts = _checked(url)
+    host = parts.netloc.rpartition("@")[2].lower()
+    username, password = (unquote(word) if word else None for word in (parts.username, parts.password))
+    return f"{parts.scheme}://{host}{parts.path.rstrip('/')}", username, password
 
 
 def _checked(url: str) -> SplitResult:

@@ -1,0 +1,182 @@
+"""The places where a connection may be described; each becomes one source. Here: flags and environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from es_neardupe.clients.settings import split_url
+from es_neardupe.errors import SettingsError
+
+__all__ = ["Source", "completed", "flags_source", "os_words", "own_source", "secret", "usual_sources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one place says. ``name`` is for messages; ``problem`` matters only if the source is used."""
+
+    name: str
+    url: str | None = None
+    cloud_id: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    ca_certs: str | None = None
+    insecure: bool | None = None
+    timeout: float | None = None
+    problem: str | None = None
+
+    @property
+    def names_server(self) -> bool:
+        return self.url is not None or self.cloud_id is not None
+
+    @property
+    def has_secret(self) -> bool:
+        return bool(self.api_key or self.password)
+
+
+def flags_source(
+    *,
+    url: str | None = None,
+    api_key_file: str | None = None,
+    username: str | None = None,
+    password_file: str | None = None,
+    ca_certs: str | None = None,
+    insecure: bool = False,
+    timeout: float | None = None,
+) -> Source:
+    """What the command line says. Raises ``SettingsError`` if a file with a secret cannot be read."""
+    source = Source(
+        name="the command line",
+        url=url,
+        api_key=_first_line(api_key_file),
+        username=username,
+        password=_first_line(password_file),
+        ca_certs=ca_certs,
+        insecure=insecure or None,
+        timeout=timeout,
+    )
+    return completed(source)
+
+
+def own_source(environ: Mapping[str, str]) -> Source:
+    """What the variables of this program say. Raises ``SettingsError`` for values that cannot be read."""
+
+    def value(name: str) -> str | None:
+        return environ.get(f"ES_NEARDUPE_{name}") or None
+
+    source = Source(
+        name="ES_NEARDUPE_*",
+        url=value("URL"),
+        cloud_id=value("CLOUD_ID"),
+        api_key=secret(value("API_KEY"), value("API_KEY_FILE"), "ES_NEARDUPE_API_KEY"),
+        username=value("USERNAME"),
+        password=secret(value("PASSWORD"), value("PASSWORD_FILE"), "ES_NEARDUPE_PASSWORD"),
+        ca_certs=value("CA_CERTS"),
+        insecure=_yes_or_no(value("INSECURE"), "ES_NEARDUPE_INSECURE"),
+        timeout=_seconds(value("TIMEOUT"), "ES_NEARDUPE_TIMEOUT"),
+    )
+    return completed(source)
+
+
+def usual_sources(environ: Mapping[str, str]) -> list[Source]:
+    """What the variables that other tools use say, then those of Elastic's ``start-local``."""
+    found: dict[str, str | None] = {}
+    problems: list[str] = []
+    for setting, names in _USUAL_NAMES.items():
+        values = {name: environ[name] for name in names if environ.get(name)}
+        found[setting] = next(iter(values.values()), None)
+        if len(set(values.values())) > 1:
+            problems.append(f"{' and '.join(values)} differ: unset one of them, or use ES_NEARDUPE_URL.")
+    usual = Source("the environment", **found, problem=next(iter(problems), None))  # type: ignore[arg-type]
+    return [completed(usual), *_start_local(environ)]
+
+
+_USUAL_NAMES = {
+    "url": ("ES_URL", "ELASTICSEARCH_URL", "OPENSEARCH_URL"),
+    "cloud_id": ("ES_CLOUD_ID", "ELASTIC_CLOUD_ID"),
+    "api_key": ("ES_API_KEY", "ELASTICSEARCH_API_KEY"),
+    "username": ("ES_USERNAME", "ELASTICSEARCH_USERNAME", "OPENSEARCH_USERNAME"),
+    "password": ("ES_PASSWORD", "ELASTICSEARCH_PASSWORD", "OPENSEARCH_PASSWORD"),
+}
+
+
+def _start_local(environ: Mapping[str, str]) -> Iterable[Source]:
+    """``start-local`` writes an API key and a password of the same server; the key is enough."""
+    if not environ.get("ES_LOCAL_URL"):
+        return
+    source = Source(
+        "ES_LOCAL_*", url=environ["ES_LOCAL_URL"], api_key=environ.get("ES_LOCAL_API_KEY") or None
+    )
+    password = environ.get("ES_LOCAL_PASSWORD")
+    if password and not source.api_key:
+        source = replace(source, username="elastic", password=password)
+    yield completed(source)
+
+
+def completed(source: Source) -> Source:
+    """The source with the credentials of its URL taken out, and with what is wrong with it noted."""
+    if source.url is None:
+        return _noting_contradiction(source)
+    try:
+        url, username, password = split_url(source.url)
+    except SettingsError as error:
+        return replace(source, url="", problem=source.problem or f"In {source.name}: {error}")
+    if username is None and password is None:
+        return _noting_contradiction(replace(source, url=url))
+    problem = None
+    if source.has_secret or source.username:
+        problem = f"The URL in {source.name} holds credentials and others are given too: keep one of them."
+    return replace(source, url=url, username=username, password=password, problem=source.problem or problem)
+
+
+def _noting_contradiction(source: Source) -> Source:
+    problem = None
+    if source.api_key and (source.username or source.password):
+        problem = f"In {source.name}, an API key and a user name or password are given: keep one of them."
+    elif source.url and source.cloud_id:
+        problem = f"In {source.name}, a URL and a cloud ID are given: keep one of them."
+    return replace(source, problem=source.problem or problem)
+
+
+def secret(value: str | None, file: str | None, name: str) -> str | None:
+    """A secret from a value or from the first line of a file. Raises ``SettingsError`` if both are given."""
+    if value and file:
+        raise SettingsError(f"{name} is given as a value and as a file: keep one of them.")
+    return value or _first_line(file)
+
+
+def _first_line(file: str | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        text = Path(file).expanduser().read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"The secret in {file} cannot be read: {os_words(error)}.") from error
+    line = text.partition("\n")[0].rstrip("\r")
+    if not line:
+        raise SettingsError(f"{file} should hold a secret in its first line, which is empty.")
+    return line
+
+
+def os_words(error: Exception) -> str:
+    """The system's words, or where a parser stopped; never what was in the file."""
+    return str(error.strerror or error) if isinstance(error, OSError) else type(error).__name__
+
+
+def _yes_or_no(value: str | None, name: str) -> bool | None:
+    if value is None:
+        return None
+    if value.lower() in {"1", "true", "yes", "on"}:
+        return True
+    if value.lower() in {"0", "false", "no", "off"}:
+        return False
+    raise SettingsError(f"{name} must be true or false.")
+
+
+def _seconds(value: str | None, name: str) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        raise SettingsError(f"{name} must be a number of seconds.") from None
