@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Fingerprint", "Hit", "Product", "Server", "State"]
+__all__ = ["Action", "Address", "Fingerprint", "Grouping", "Hit", "Outcome", "Product", "Server", "State"]
 
 
 class State(str, Enum):
@@ -41,6 +41,15 @@ class Fingerprint:
     """Number of distinct shingles."""
 
 
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Which group a document is in. ``similarity`` is the exact resemblance to the principal (1 for itself)."""
+
+    group: str
+    principal: bool
+    similarity: float
+
+
 class Product(str, Enum):
     """The two families of servers."""
 
@@ -71,3 +80,58 @@ class Hit:
     primary_term: int | None
     source: Mapping[str, Any]
     score: float | None = None
+
+    @property
+    def address(self) -> Address:
+        """Index and id."""
+        return self.index, self.id
+
+
+Address = tuple[str, str]
+"""Concrete index and id: what names a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One write, of one document. ``seq_no`` and ``primary_term`` make it fail where the document changed."""
+
+    op: str
+    """``update``, ``index`` or ``create``."""
+    index: str
+    id: str
+    body: Mapping[str, Any]
+    """What stands in the second line of the bulk request."""
+    routing: str | None = None
+    seq_no: int | None = None
+    primary_term: int | None = None
+    pipeline: str | None = None
+
+    @property
+    def address(self) -> Address:
+        """Index and id."""
+        return self.index, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the server said of one action."""
+
+    action: Action
+    status: int
+    type: str = ""
+    reason: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether the write took place."""
+        return 200 <= self.status < 300
+
+    @property
+    def conflict(self) -> bool:
+        """Whether the document was changed by somebody, or exists already."""
+        return self.status == 409
+
+    @property
+    def gone(self) -> bool:
+        """Whether the document was deleted meanwhile."""
+        return self.status == 404

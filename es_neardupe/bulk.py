@@ -1,0 +1,150 @@
+"""The one writer: actions in, outcomes out, several bulk requests under way at a time.
+
+Refused items (429, 503) are sent again, each for itself, with backoff and jitter. Conflicts and missing documents
+are outcomes, for the caller to settle. A block on the index or a missing privilege ends the run: trying on would
+not help, and what was written stays valid.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any
+
+import tenacity
+
+from es_neardupe.clients import Client, to_json
+from es_neardupe.errors import Blocked, Forbidden, RequestError
+from es_neardupe.records import Action, Outcome
+
+__all__ = ["chunked", "write"]
+
+MAX_BYTES = 8_000_000
+"""A bulk request is sent when it has this size, whatever the number of its actions."""
+
+_FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
+_REFUSED = (429, 503)
+_WAIT = tenacity.wait_exponential_jitter(initial=0.5, max=20, jitter=1)
+_ATTEMPTS = 8
+
+
+def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of up to ``size`` items each, in order."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def write(
+    client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2
+) -> Iterator[Outcome]:
+    """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each.
+
+    ``actions`` is consumed in the calling thread while the workers wait for the server, so its work costs no time
+    of its own. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, or what `Client.bulk` raises.
+    """
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        under_way: deque[Future[list[Outcome]]] = deque()
+        try:
+            for lines, chunk in _requests(actions, batch):
+                under_way.append(pool.submit(_send, client, lines, chunk))
+                if len(under_way) > workers:
+                    yield from under_way.popleft().result()
+            while under_way:
+                yield from under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+def _requests(actions: Iterable[Action], batch: int) -> Iterator[tuple[list[bytes], list[Action]]]:
+    """Cut the actions into requests by number and by size; each action with its encoded lines."""
+    lines: list[bytes] = []
+    chunk: list[Action] = []
+    size = 0
+    for action in actions:
+        encoded = _encode(action)
+        if chunk and (len(chunk) == batch or size + len(encoded) > MAX_BYTES):
+            yield lines, chunk
+            lines, chunk, size = [], [], 0
+        lines.append(encoded)
+        chunk.append(action)
+        size += len(encoded)
+    if chunk:
+        yield lines, chunk
+
+
+def _encode(action: Action) -> bytes:
+    """The two lines of an action."""
+    meta = {
+        "_index": action.index,
+        "_id": action.id,
+        "routing": action.routing,
+        "if_seq_no": action.seq_no,
+        "if_primary_term": action.primary_term,
+        "pipeline": action.pipeline,
+    }
+    head = {action.op: {name: value for name, value in meta.items() if value is not None}}
+    return b"%b\n%b\n" % (to_json(head), to_json(action.body))
+
+
+def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:
+    """One bulk request, and again for the items that the server had no room for."""
+    outcomes: list[Outcome | None] = [None] * len(actions)
+    waiting = list(range(len(actions)))
+    for attempt in _attempts():
+        with attempt:
+            answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
+            for k, item in zip(waiting, answer["items"], strict=True):
+                outcomes[k] = _outcome(actions[k], item)
+            waiting = [k for k in waiting if _refused(outcomes[k])]
+            if waiting:
+                raise _ItemsRefused
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+class _ItemsRefused(RequestError):
+    def __init__(self) -> None:
+        super().__init__(
+            "The server keeps refusing writes because it is overloaded. Run the same command again later, "
+            "with fewer --workers: it goes on where it stopped.",
+            status=429,
+        )
+
+
+def _attempts() -> tenacity.Retrying:
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(_ItemsRefused),
+        wait=_WAIT,
+        stop=tenacity.stop_after_attempt(_ATTEMPTS),
+        reraise=True,
+    )
+
+
+def _refused(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.status in _REFUSED
+
+
+def _outcome(action: Action, item: dict[str, Any]) -> Outcome:
+    """Read one item of the answer. Raises what ends a run."""
+    (result,) = item.values()
+    error = result.get("error", {})
+    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""))
+    if outcome.type == "cluster_block_exception":
+        raise Blocked(
+            f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block, then run the same "
+            f"command again: it goes on where it stopped.",
+            status=outcome.status,
+            type=outcome.type,
+            reason=outcome.reason,
+        )
+    if outcome.type == "security_exception":
+        raise Forbidden(
+            f"The user may not write to index {action.index}: grant the privilege `index` on it.",
+            status=outcome.status,
+            type=outcome.type,
+            reason=outcome.reason,
+        )
+    return outcome

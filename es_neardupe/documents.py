@@ -1,0 +1,168 @@
+"""The codec between documents and fingerprints: what is read from a source, what is written into it.
+
+Writer and reader stand side by side; the reader checks first, since anybody can write to an index.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import xxhash
+
+from es_neardupe.errors import CorruptFingerprint, InputError
+from es_neardupe.records import Fingerprint, Grouping, State
+
+__all__ = [
+    "decode",
+    "decode_grouping",
+    "encode",
+    "encode_grouping",
+    "has_any",
+    "own_group",
+    "read_text",
+    "timestamp",
+]
+
+KEY_LENGTH = 8
+CONTENT_LENGTH = 32
+
+
+def timestamp() -> str:
+    """The present moment, in UTC and whole seconds."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def own_group(index: str, id: str, attempt: int = 0) -> str:
+    """The group id that a document founds: 16 characters of URL-safe base64, 96 bits of a hash of its address.
+
+    ``attempt`` counts on where another group holds the id already.
+    """
+    address = "\0".join((index, id) if attempt == 0 else (index, id, str(attempt)))
+    digest = xxhash.xxh3_128_digest(address.encode("utf-8", "surrogatepass"))
+    return base64.urlsafe_b64encode(digest[:12]).decode("ascii")
+
+
+def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
+    """The stored fields of a fingerprint. ``similarity`` becomes null: the document waits for ``group``."""
+    return {
+        "scheme": fingerprint.scheme,
+        "state": fingerprint.state.value,
+        "content": fingerprint.content or None,
+        "bands": list(fingerprint.bands),
+        "signature": base64.b64encode(fingerprint.signature).decode("ascii") or None,
+        "tokens": fingerprint.tokens,
+        "features": fingerprint.features,
+        "similarity": None,
+        "at": at,
+    }
+
+
+def decode(stored: Mapping[str, Any]) -> Fingerprint:
+    """Read a stored fingerprint; ``bands`` and ``signature`` may have been left out of the request.
+
+    Raises `CorruptFingerprint` if our code cannot have written it.
+    """
+    try:
+        return Fingerprint(
+            scheme=_string(stored["scheme"]),
+            state=State(stored["state"]),
+            content=_content(stored.get("content") or ""),
+            bands=_bands(stored.get("bands") or ()),
+            signature=base64.b64decode(stored.get("signature") or "", validate=True),
+            tokens=_count(stored["tokens"]),
+            features=_count(stored["features"]),
+        )
+    except (KeyError, TypeError, ValueError, binascii.Error) as error:
+        raise CorruptFingerprint(f"A stored fingerprint cannot be read: {error!r}.") from error
+
+
+def encode_grouping(grouping: Grouping) -> dict[str, Any]:
+    """The stored fields that say which group a document is in."""
+    return {"group": grouping.group, "principal": grouping.principal, "similarity": grouping.similarity}
+
+
+def decode_grouping(stored: Mapping[str, Any]) -> Grouping | None:
+    """Read what `encode_grouping` wrote; None for a document that was never grouped or has changed since."""
+    group, principal, similarity = (stored.get(name) for name in ("group", "principal", "similarity"))
+    if not isinstance(group, str) or not isinstance(principal, bool) or not isinstance(similarity, int | float):
+        return None
+    return Grouping(group, principal, float(similarity))
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no string")
+    return value
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise ValueError(f"{value!r:.40} is no count")
+    return value
+
+
+def _content(value: object) -> str:
+    text = _string(value)
+    if text:
+        int(text, 16)
+        if len(text) != CONTENT_LENGTH:
+            raise ValueError(f"a content hash of {len(text)} digits")
+    return text
+
+
+def _bands(value: object) -> tuple[str, ...]:
+    keys = [value] if isinstance(value, str) else value
+    if not isinstance(keys, Sequence):
+        raise TypeError("bands is no list")
+    for key in keys:
+        if len(_string(key).encode("latin-1")) != KEY_LENGTH:
+            raise ValueError("a band key of another length than 8")
+    return tuple(keys)
+
+
+def has_any(source: Mapping[str, Any], fields: Sequence[str]) -> bool:
+    """Whether at least one of the fields stands in the source, be it null."""
+    return any(_at(source, name.split(".")) for name in fields)
+
+
+def read_text(source: Mapping[str, Any], fields: Sequence[str]) -> str:
+    """The text of a document: the values of the fields in the given order, one a line.
+
+    Dotted names reach into objects and arrays of objects, and match keys that hold the dot themselves. Arrays
+    give their strings in order; null and missing fields give nothing; numbers and booleans are taken as JSON
+    writes them. Raises `InputError` where an object stands in the place of a text.
+    """
+    return "\n".join(
+        part for name in fields for value in _at(source, name.split(".")) for part in _strings(value, name)
+    )
+
+
+def _at(source: Any, names: Sequence[str]) -> list[Any]:
+    """The values that a dotted name reaches, in document order."""
+    if isinstance(source, list):
+        return [value for element in source for value in _at(element, names)]
+    if not isinstance(source, Mapping):
+        return []
+    found = []
+    for length in range(1, len(names) + 1):
+        key = ".".join(names[:length])
+        if key in source:
+            found += [source[key]] if length == len(names) else _at(source[key], names[length:])
+    return found
+
+
+def _strings(value: Any, name: str) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list):
+        return [part for element in value for part in _strings(element, name)]
+    if isinstance(value, bool | int | float):
+        return [json.dumps(value)]
+    raise InputError(f"Field {name} holds an object, not a text.")

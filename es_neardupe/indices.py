@@ -1,0 +1,221 @@
+"""What a name stands for on the server: concrete indices, their mapping, our settings in it, their limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import schema
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import (
+    IndexUnusable,
+    MappingConflict,
+    NotFound,
+    NotInitialised,
+    SchemeMismatch,
+    SettingsError,
+)
+from es_neardupe.schema import Fields
+from es_neardupe.settings import DEFAULT_PREFIX, Settings
+
+__all__ = [
+    "Target",
+    "check_name",
+    "check_source",
+    "check_text_fields",
+    "count",
+    "mappings_of",
+    "open_target",
+    "put_settings",
+    "refresh",
+    "search",
+    "stored_settings",
+    "write_blocks",
+]
+
+JSON = dict[str, Any]
+
+_LONGEST_PATH = 2000
+"""Servers refuse request lines over 4,096 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An index, alias or pattern that was initialised: what every command works on."""
+
+    name: str
+    indices: tuple[str, ...]
+    settings: Settings
+    max_result_window: int
+
+    @property
+    def fields(self) -> Fields:
+        """The full names of our fields."""
+        return Fields(self.settings.prefix)
+
+    @property
+    def path(self) -> str:
+        """What requests name: the checked indices themselves, or the name where they are too many for a URL."""
+        joined = ",".join(self.indices)
+        return joined if len(joined) <= _LONGEST_PATH else self.name
+
+    @property
+    def scheme_id(self) -> str:
+        """The scheme that its documents must have."""
+        return self.settings.scheme.id
+
+
+def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX) -> Target:
+    """Find the concrete indices behind a name and check that all of them were initialised alike.
+
+    Raises `NotFound`, `NotInitialised`, `SchemeMismatch`, `MappingConflict` or `IndexUnusable`; so a command that
+    got a target may write to it.
+    """
+    mappings = mappings_of(client, name)
+    stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
+    without = [index for index, settings in stored.items() if settings is None]
+    if without:
+        raise NotInitialised(
+            f"Index {', '.join(without)} has no near-duplicate keys under {prefix!r} yet: "
+            f"run `es-neardupe init {name} --field FIELD` first."
+        )
+    settings = _the_one_of(stored, name)
+    for index, mapping in mappings.items():
+        _check_fields(index, mapping, prefix)
+        check_source(index, mapping, settings)
+    return Target(name, tuple(sorted(mappings)), settings, _result_window(client, name))
+
+
+def check_name(name: str) -> None:
+    """Raises `SettingsError` for what can be no index, alias or pattern of one."""
+    if not name or name.startswith(("_", "-", "+")) or any(char in name for char in ' "\\/|<>#?') or name in (".", ".."):
+        raise SettingsError(f"{name!r} is no name of an index, an alias or a pattern.")
+
+
+def mappings_of(client: Client, name: str) -> dict[str, JSON]:
+    """Concrete index -> its mapping, for an index, alias, data stream or pattern. Raises `NotFound`."""
+    check_name(name)
+    try:
+        answer: Mapping[str, JSON] = client.request("GET", path(name, "_mapping"))
+    except NotFound as error:
+        raise _no_index(name, error) from error
+    if not answer:
+        raise _no_index(name, None)
+    return {index: entry["mappings"] for index, entry in answer.items()}
+
+
+def _no_index(name: str, error: NotFound | None) -> NotFound:
+    return NotFound(
+        f"There is no index {name!r}. Name an existing one, or create it with `es-neardupe init {name} --create`.",
+        status=404,
+        type=error.type if error else "index_not_found_exception",
+    )
+
+
+def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
+    """The settings that ``init`` left in a mapping; None if it was never initialised under this prefix."""
+    meta = mapping.get("_meta", {}).get(prefix)
+    return None if meta is None else Settings.from_meta(meta, prefix)
+
+
+def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
+    (first, settings), *others = [(index, one) for index, one in stored.items() if one is not None]
+    for index, other in others:
+        if differences := settings.differences(other):
+            raise SchemeMismatch(
+                f"The indices behind {name!r} have different settings: {first} has {'; '.join(differences)} "
+                f"of {index}. Name one of them."
+            )
+    return settings
+
+
+def _check_fields(index: str, mapping: Mapping[str, Any], prefix: str) -> None:
+    properties = mapping.get("properties", {})
+    if found := schema.conflicts(properties, prefix):
+        raise MappingConflict(
+            f"Index {index} cannot take our fields: {'; '.join(found)}. A mapping cannot be changed in place: "
+            f"choose another --prefix, or re-index without that field."
+        )
+    if lacking := schema.missing(properties, prefix):
+        raise NotInitialised(
+            f"Index {index} lacks {', '.join(lacking)}: run `es-neardupe init` with the same settings again."
+        )
+
+
+def check_source(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Raises `IndexUnusable` where a partial update would lose what ``_source`` does not hold."""
+    source = mapping.get("_source", {})
+    if source.get("enabled") is False or source.get("mode") == "disabled":
+        raise IndexUnusable(
+            f"Index {index} has _source disabled: its texts cannot be read back, and updates are impossible. "
+            f"Re-index it from where the texts are, with _source."
+        )
+    if source.get("excludes") or source.get("includes"):
+        raise IndexUnusable(
+            f"Index {index} keeps only a part of each document in _source (includes/excludes): any partial update "
+            f"would lose the rest for good, so {settings.prefix} fields are not written there."
+        )
+
+
+def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Raises `IndexUnusable` unless every field to fingerprint is a text field; names those that are."""
+    types = dict(schema.field_types(mapping.get("properties", {})))
+    texts = sorted(name for name, kind in types.items() if kind in schema.TEXT_TYPES)
+    known = f"Text fields there: {', '.join(texts)}." if texts else "It has no text field at all."
+    for name in settings.fields:
+        kind = types.get(name)
+        if kind is None:
+            raise IndexUnusable(f"Index {index} has no field {name!r}. {known}")
+        if kind == "multi-field":
+            whole = name.rpartition(".")[0]
+            raise IndexUnusable(f"{name} is a multi-field, which _source does not hold: name {whole} itself. {known}")
+        if kind not in schema.TEXT_TYPES:
+            raise IndexUnusable(f"Field {name!r} of index {index} is {kind}, not text. {known}")
+
+
+def put_settings(client: Client, index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Add our fields and our part of ``_meta`` to a concrete index, keeping whatever else ``_meta`` holds."""
+    meta = dict(mapping.get("_meta", {})) | {settings.prefix: settings.to_meta()}
+    body = {"_meta": meta, "properties": {settings.prefix: schema.fields_mapping()}}
+    client.request("PUT", path(index, "_mapping"), body=body)
+
+
+def _result_window(client: Client, name: str) -> int:
+    found = client.request(
+        "GET",
+        path(name, "_settings", "index.max_result_window"),
+        params={"flat_settings": "true"},
+    )
+    windows = [int(entry["settings"]["index.max_result_window"]) for entry in (found or {}).values() if entry["settings"]]
+    return min([10_000, *windows])
+
+
+def write_blocks(client: Client, name: str) -> list[str]:
+    """The blocks that keep an index from being written, such as ``index.blocks.read_only``."""
+    found = client.request("GET", path(name, "_settings", "index.blocks.*"), params={"flat_settings": "true"})
+    return sorted(
+        {
+            key
+            for entry in (found or {}).values()
+            for key, value in entry["settings"].items()
+            if str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
+        }
+    )
+
+
+def refresh(client: Client, name: str) -> None:
+    """Make everything written so far visible to searches."""
+    client.request("POST", path(name, "_refresh"))
+
+
+def search(client: Client, name: str, body: Mapping[str, Any]) -> JSON:
+    """One search. Raises `IncompleteAnswer` if shards failed or it timed out."""
+    answer: JSON = client.request("POST", path(name, "_search"), body=body)
+    return answer
+
+
+def count(client: Client, name: str, query: Mapping[str, Any] | None = None) -> int:
+    """The exact number of documents that a query matches."""
+    body = {"size": 0, "track_total_hits": True, "query": query or {"match_all": {}}}
+    return int(search(client, name, body)["hits"]["total"]["value"])

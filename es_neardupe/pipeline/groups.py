@@ -1,0 +1,92 @@
+"""List the groups that ``group`` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import queries
+from es_neardupe.bulk import chunked
+from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
+from es_neardupe.indices import Target, open_target, refresh
+from es_neardupe.records import Hit
+from es_neardupe.settings import DEFAULT_PREFIX
+
+__all__ = ["Group", "Member", "groups"]
+
+_TERMS = 1000
+
+
+@dataclass(frozen=True)
+class Member:
+    """A document of a group. The principal's similarity is 1."""
+
+    index: str
+    id: str
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of two or more documents, the principal first, then by falling similarity."""
+
+    group: str
+    principal: str | None
+    """Its id; None if that document was deleted since: the next ``group`` run makes another one."""
+    size: int
+    min_similarity: float
+    members: tuple[Member, ...]
+
+
+def groups(
+    client: Client,
+    index: str,
+    *,
+    min_size: int = 2,
+    top: int | None = None,
+    group: str | None = None,
+    prefix: str = DEFAULT_PREFIX,
+) -> list[Group]:
+    """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
+    if min_size < 2 or (top is not None and top < 1):
+        raise SettingsError("--min-size must be 2 or more, --top 1 or more.")
+    target = open_target(client, index, prefix)
+    refresh(client, target.path)
+    found: dict[str, list[Member]] = {}
+    for hit in _read(client, target, queries.grouped_members(target.fields, group)):
+        _add(found, hit, prefix)
+    principals: dict[str, Member] = {}
+    for ids in chunked(sorted(found), _TERMS):
+        for hit in _read(client, target, queries.groups_by_id(target.fields, ids)):
+            principals[hit.source[prefix]["group"]] = Member(hit.index, hit.id, 1.0)
+    every = [_group(id, principals.get(id), members) for id, members in found.items()]
+    large = [one for one in every if one.size >= min_size]
+    large.sort(key=lambda one: (-one.size, one.group))
+    return large[:top]
+
+
+def _read(client: Client, target: Target, query: dict[str, Any]) -> Iterator[Hit]:
+    fields = target.fields
+    body = {"query": query, "_source": [fields.group, fields.similarity]}
+    for page in client.pages(target.path, body, page_size=2000):
+        yield from page
+
+
+def _add(found: dict[str, list[Member]], hit: Hit, prefix: str) -> None:
+    stored = hit.source[prefix]
+    if stored.get("similarity") is not None:
+        found.setdefault(stored["group"], []).append(Member(hit.index, hit.id, float(stored["similarity"])))
+
+
+def _group(id: str, principal: Member | None, members: list[Member]) -> Group:
+    others = sorted(members, key=lambda member: (-member.similarity, member.index, member.id))
+    everyone = others if principal is None else [principal, *others]
+    return Group(
+        group=id,
+        principal=principal.id if principal else None,
+        size=len(everyone),
+        min_similarity=min(member.similarity for member in others),
+        members=tuple(everyone),
+    )

@@ -1,0 +1,118 @@
+"""Prepare an index: put our mapping and the chosen scheme into it, nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import schema
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import Blocked, MappingConflict, NotFound, SchemeMismatch
+from es_neardupe.indices import (
+    check_name,
+    check_source,
+    check_text_fields,
+    mappings_of,
+    put_settings,
+    stored_settings,
+    write_blocks,
+)
+from es_neardupe.settings import Settings
+
+__all__ = ["InitReport", "init"]
+
+
+@dataclass(frozen=True)
+class InitReport:
+    """What was prepared."""
+
+    index: str
+    indices: tuple[str, ...]
+    created: bool
+    prepared: tuple[str, ...]
+    """Concrete indices that got the mapping now; the others had it."""
+    scheme: str
+    fields: tuple[str, ...]
+    threshold: float
+    bands: int
+    rows: int
+    detection: float
+    """Probability that a pair exactly at the threshold becomes a candidate."""
+    dry_run: bool
+
+
+def init(client: Client, index: str, settings: Settings, *, create: bool = False, dry_run: bool = False) -> InitReport:
+    """Add our fields and the scheme to the mapping of an index, alias or pattern.
+
+    ``create`` makes a missing index, with a text mapping for the fields. Doing it twice changes nothing. Raises
+    `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`;
+    nothing is written then.
+    """
+    try:
+        mappings = mappings_of(client, index)
+    except NotFound:
+        if not create:
+            raise
+        return _create(client, index, settings, dry_run)
+    to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
+    if to_prepare and (blocks := write_blocks(client, index)):
+        raise Blocked(
+            f"Index {index} is blocked for writing ({', '.join(blocks)}): lift the block first.",
+            status=403,
+            type="cluster_block_exception",
+        )
+    for name in to_prepare if not dry_run else ():
+        put_settings(client, name, mappings[name], settings)
+    return _report(index, tuple(sorted(mappings)), settings, prepared=tuple(to_prepare), dry_run=dry_run)
+
+
+def _create(client: Client, index: str, settings: Settings, dry_run: bool) -> InitReport:
+    check_name(index)
+    properties = schema.text_mapping(settings.fields) | {settings.prefix: schema.fields_mapping()}
+    mapping = {"_meta": {settings.prefix: settings.to_meta()}, "properties": properties}
+    if not dry_run:
+        client.request("PUT", path(index), body={"mappings": mapping})
+    return _report(index, (index,), settings, prepared=(index,), created=True, dry_run=dry_run)
+
+
+def _needs(name: str, mapping: dict[str, Any], settings: Settings) -> bool:
+    """Whether an index lacks anything of ours. Raises what forbids to add it."""
+    stored = stored_settings(mapping, settings.prefix)
+    if stored is not None and (differences := settings.differences(stored)):
+        raise SchemeMismatch(
+            f"Index {name} was prepared with other settings ({'; '.join(differences)}). Use those, or remove our "
+            f"fields with `es-neardupe clean {name}` and re-index, or choose another --prefix."
+        )
+    properties = mapping.get("properties", {})
+    check_source(name, mapping, settings)
+    check_text_fields(name, mapping, settings)
+    if found := schema.conflicts(properties, settings.prefix):
+        raise MappingConflict(
+            f"Index {name} cannot take our fields: {'; '.join(found)}. Choose another name with --prefix."
+        )
+    return stored is None or bool(schema.missing(properties, settings.prefix))
+
+
+def _report(
+    index: str,
+    indices: tuple[str, ...],
+    settings: Settings,
+    *,
+    prepared: tuple[str, ...],
+    created: bool = False,
+    dry_run: bool,
+) -> InitReport:
+    scheme = settings.scheme
+    return InitReport(
+        index=index,
+        indices=indices,
+        created=created,
+        prepared=prepared,
+        scheme=scheme.id,
+        fields=settings.fields,
+        threshold=settings.threshold,
+        bands=scheme.bands,
+        rows=scheme.rows,
+        detection=scheme.detection(settings.threshold),
+        dry_run=dry_run,
+    )

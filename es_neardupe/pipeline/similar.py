@@ -1,0 +1,162 @@
+"""The near-duplicates of one document or of any text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import documents, queries
+from es_neardupe.clients import Client
+from es_neardupe.errors import InputError, NotFound, SettingsError
+from es_neardupe.fetch import Reference, fetch
+from es_neardupe.indices import Target, open_target, search
+from es_neardupe.keys import features, fingerprints
+from es_neardupe.measures import resemblance
+from es_neardupe.pipeline.group import check_min
+from es_neardupe.records import Fingerprint, Hit, State
+from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+
+__all__ = ["Detection", "Similar", "SimilarHit", "similar"]
+
+_FETCH = 50
+"""Texts compared at a time."""
+
+
+@dataclass(frozen=True)
+class SimilarHit:
+    """A verified near-duplicate."""
+
+    index: str
+    id: str
+    resemblance: float
+    shared_bands: int
+    group: str | None
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How likely a document exactly ``min`` similar shares a band key with the probe."""
+
+    min: float
+    probability: float
+
+
+@dataclass(frozen=True)
+class Similar:
+    """The answer, most similar first; equal ones by shared bands, then by address."""
+
+    query: Mapping[str, Any]
+    """``index`` and ``id``, or ``text`` (its beginning); with the probe's ``state`` and ``tokens``."""
+    hits: tuple[SimilarHit, ...]
+    candidates: int
+    """Documents that share a band key."""
+    not_compared: int
+    """Candidates beyond ``max_candidates``, those that share the fewest keys."""
+    detection: Detection
+
+
+@dataclass(frozen=True)
+class _Probe:
+    text: str
+    name: dict[str, Any]
+    address: tuple[str, str] | None = None
+
+
+def similar(
+    client: Client,
+    index: str,
+    *,
+    id: str | None = None,
+    text: str | None = None,
+    min: float = 0.5,
+    top: int = 10,
+    query: Mapping[str, Any] | None = None,
+    max_candidates: int = 1000,
+    prefix: str = DEFAULT_PREFIX,
+) -> Similar:
+    """Documents whose exact resemblance to a document of the index, or to any text, is at least ``min``.
+
+    Give ``id`` or ``text``. ``query`` filters the documents to compare with. Both sides are compared by their
+    present texts. Raises `NotFound` for an unknown id, `InputError` for a probe without readable text.
+    """
+    if (id is None) == (text is None):
+        raise SettingsError("Give either the id of a document or a text.")
+    if top < 1 or max_candidates < 1:
+        raise SettingsError("--top and --max-candidates must be 1 or more.")
+    target = open_target(client, index, prefix)
+    detection = Detection(check_min(min), target.settings.scheme.detection(min))
+    probe = _document(client, target, id) if id is not None else _Probe(text or "", {"text": (text or "")[:80]})
+    (fingerprint,) = fingerprints([probe.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
+    if fingerprint.state not in (State.SIGNED, State.SHORT):
+        return Similar(named, (), 0, 0, detection)
+    found, total = _candidates(client, target, fingerprint, probe, query, max_candidates)
+    hits = [hit for hit in _verified(client, target, probe, found) if hit.resemblance >= min]
+    hits.sort(key=lambda hit: (-hit.resemblance, -hit.shared_bands, hit.index, hit.id))
+    return Similar(named, tuple(hits[:top]), total, total - len(found), detection)
+
+
+def _document(client: Client, target: Target, id: str) -> _Probe:
+    """The present text of a document, wherever behind the name it lies.
+
+    A search finds it whatever its routing; a document that no search sees yet is asked for by its address.
+    """
+    body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(target.settings.fields)}
+    found = [(hit["_index"], hit["_source"]) for hit in search(client, target.path, body)["hits"]["hits"]]
+    if not found:
+        references: list[Reference] = [(index, id, None) for index in target.indices]
+        hits = fetch(client, references, target.settings.fields)
+        found = [(hit.index, hit.source) for hit in hits if hit is not None]
+    if not found:
+        raise NotFound(f"There is no document {id!r} in {target.name}.", status=404)
+    if len(found) > 1:
+        raise SettingsError(
+            f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices."
+        )
+    (index, source), *_ = found
+    text = documents.read_text(source, target.settings.fields)
+    return _Probe(text, {"index": index, "id": id}, (index, id))
+
+
+def _candidates(
+    client: Client,
+    target: Target,
+    fingerprint: Fingerprint,
+    probe: _Probe,
+    query: Mapping[str, Any] | None,
+    most: int,
+) -> tuple[list[tuple[Reference, int]], int]:
+    """Documents that share keys with the probe, each with how many, and their total; the probe itself left out."""
+    size = min(most + 1, target.max_result_window)
+    body = queries.candidates(target.fields, fingerprint.bands, size=size, scope=query)
+    answer = search(client, target.path, body)["hits"]
+    others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != probe.address]
+    total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
+    found = [((hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"])) for hit in others[:most]]
+    return found, total
+
+
+def _verified(
+    client: Client, target: Target, probe: _Probe, found: Sequence[tuple[Reference, int]]
+) -> Iterator[SimilarHit]:
+    """Compare the probe with the present text of each candidate; one deleted meanwhile is no hit."""
+    settings = target.settings
+    (own,) = features([probe.text], settings.shingle)
+    shared = {reference[:2]: bands for reference, bands in found}
+    wanted = [*settings.fields, target.fields.group]
+    references = [reference for reference, _ in found]
+    for start in range(0, len(references), _FETCH):
+        chunk = fetch(client, references[start : start + _FETCH], wanted)
+        hits = [hit for hit in chunk if hit is not None]
+        texts = [_text(hit, target) for hit in hits]
+        for hit, theirs in zip(hits, features(texts, settings.shingle), strict=True):
+            group = (hit.source.get(settings.prefix) or {}).get("group")
+            yield SimilarHit(hit.index, hit.id, resemblance(own, theirs), shared[hit.address], group)
+
+
+def _text(hit: Hit, target: Target) -> str:
+    try:
+        return documents.read_text(hit.source, target.settings.fields)
+    except InputError:
+        return ""

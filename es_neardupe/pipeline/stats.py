@@ -1,0 +1,120 @@
+"""What is in an index: documents by state, schemes, groups, buckets, bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import queries
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import RequestError
+from es_neardupe.indices import Target, open_target, refresh, search
+from es_neardupe.pipeline.group import read_fingerprints
+from es_neardupe.pipeline.groups import groups
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Product, State
+from es_neardupe.schema import fields_mapping
+from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.stages.candidates import bucket_sizes
+
+__all__ = ["BucketSize", "Stats", "stats"]
+
+
+@dataclass(frozen=True)
+class BucketSize:
+    """How many documents bear a band key."""
+
+    key: str
+    documents: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """``documents = sum(states) + other_schemes + unprocessed``."""
+
+    index: str
+    indices: tuple[str, ...]
+    scheme: str
+    fields: tuple[str, ...]
+    threshold: float
+    documents: int
+    states: Mapping[str, int]
+    """Documents with a fingerprint of the index's scheme, by state."""
+    other_schemes: int
+    """Documents with a fingerprint of another scheme: ``enrich`` renews them."""
+    schemes: Mapping[str, int]
+    unprocessed: int
+    """Documents without a fingerprint."""
+    ungrouped: int
+    """Documents with a fingerprint that wait for ``group``."""
+    groups: int
+    """Of two documents or more."""
+    grouped: int
+    largest: int
+    sizes: Mapping[int, int]
+    """Group size -> number of groups of that size."""
+    buckets: tuple[BucketSize, ...] | None
+    """The band keys that most documents share; None if they were not read."""
+    bytes_per_document: Mapping[str, float] | None
+    """Bytes on disk of each of our fields, over the documents; None where the server does not tell."""
+
+
+def stats(
+    client: Client, index: str, *, quick: bool = False, prefix: str = DEFAULT_PREFIX, progress: Progress = silent
+) -> Stats:
+    """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
+    target = open_target(client, index, prefix)
+    refresh(client, target.path)
+    answer = search(client, target.path, queries.states(target.fields))
+    documents = int(answer["hits"]["total"]["value"])
+    schemes = {bucket["key"]: bucket for bucket in answer["aggregations"]["schemes"]["buckets"]}
+    counts = {scheme: int(bucket["doc_count"]) for scheme, bucket in schemes.items()}
+    current = schemes.get(target.scheme_id, {"states": {"buckets": []}})
+    states = dict.fromkeys((state.value for state in State), 0)
+    states |= {bucket["key"]: int(bucket["doc_count"]) for bucket in current["states"]["buckets"]}
+    sizes = Counter(one.size for one in groups(client, index, prefix=prefix))
+    return Stats(
+        index=index,
+        indices=target.indices,
+        scheme=target.scheme_id,
+        fields=target.settings.fields,
+        threshold=target.settings.threshold,
+        documents=documents,
+        states=states,
+        other_schemes=sum(number for scheme, number in counts.items() if scheme != target.scheme_id),
+        schemes=counts,
+        unprocessed=int(answer["aggregations"]["unprocessed"]["doc_count"]),
+        ungrouped=sum(int(bucket["ungrouped"]["doc_count"]) for bucket in schemes.values()),
+        groups=sum(sizes.values()),
+        grouped=sum(size * number for size, number in sizes.items()),
+        largest=max(sizes, default=0),
+        sizes=dict(sorted(sizes.items(), reverse=True)),
+        buckets=None if quick else _buckets(client, target, progress),
+        bytes_per_document=None if quick else _bytes(client, target, documents),
+    )
+
+
+def _buckets(client: Client, target: Target, progress: Progress) -> tuple[BucketSize, ...]:
+    corpus = read_fingerprints(client, target, progress)
+    return tuple(BucketSize(key, size) for key, size in bucket_sizes(corpus.keys))
+
+
+def _bytes(client: Client, target: Target, documents: int) -> dict[str, float] | None:
+    """Elasticsearch measures the fields of an index on request; OpenSearch has no such request."""
+    if client.server.product is not Product.ELASTICSEARCH or not documents:
+        return None
+    try:
+        answer: dict[str, Any] = client.request(
+            "POST", path(target.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
+        )
+    except RequestError:  # not permitted, or not there
+        return None
+    names = [f"{target.settings.prefix}.{name}" for name in fields_mapping()["properties"]]
+    totals: Counter[str] = Counter()
+    for index in target.indices:
+        for name, usage in answer.get(index, {}).get("fields", {}).items():
+            if name in names:
+                totals[name] += usage["total_in_bytes"]
+    return {name: totals[name] / documents for name in names}

@@ -1,0 +1,111 @@
+"""Request bodies as pure functions. Nothing here sends anything.
+
+Every clause stands in filter context or in ``constant_score``: a score of a similarity search engine is not a
+similarity, and BM25 over keys would only cost time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from es_neardupe.schema import Fields
+
+__all__ = [
+    "JSON",
+    "all_of",
+    "candidates",
+    "fingerprinted",
+    "grouped_members",
+    "groups_by_id",
+    "matching",
+    "processed",
+    "since",
+    "stale",
+    "states",
+]
+
+JSON = dict[str, Any]
+
+
+def matching(scope: Mapping[str, Any] | None) -> JSON:
+    """The user's scope as a query; everything without one."""
+    return dict(scope) if scope else {"match_all": {}}
+
+
+def all_of(*clauses: Mapping[str, Any] | None) -> JSON:
+    """Documents that fulfil every given clause, unscored; None is no clause."""
+    return {"bool": {"filter": [dict(clause) for clause in clauses if clause]}}
+
+
+def processed(fields: Fields) -> JSON:
+    """Documents with a fingerprint of any scheme."""
+    return {"exists": {"field": fields.scheme}}
+
+
+def fingerprinted(fields: Fields, scheme: str) -> JSON:
+    """Documents with a fingerprint of this scheme and a group id (``collapse`` needs one)."""
+    return all_of({"term": {fields.scheme: scheme}}, {"exists": {"field": fields.group}})
+
+
+def stale(fields: Fields, scheme: str, scope: Mapping[str, Any] | None = None) -> JSON:
+    """Documents of the scope without a complete fingerprint of this scheme."""
+    return {"bool": {"filter": [matching(scope)], "must_not": [fingerprinted(fields, scheme)]}}
+
+
+def since(field: str, date: str) -> JSON:
+    """Documents whose date field is at or after ``date``."""
+    return {"range": {field: {"gte": date}}}
+
+
+def candidates(
+    fields: Fields,
+    keys: Sequence[str],
+    *,
+    size: int,
+    scope: Mapping[str, Any] | None = None,
+) -> JSON:
+    """Search for the documents that share band keys with a probe, most shared keys first.
+
+    Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys.
+    """
+    clauses = [{"constant_score": {"filter": {"term": {fields.bands: key}}}} for key in keys]
+    query: JSON = {"bool": {"should": clauses, "minimum_should_match": 1}}
+    if scope:
+        query["bool"]["filter"] = [dict(scope)]
+    return {
+        "size": size,
+        "query": query,
+        "_source": [fields.group, fields.tokens],
+        "track_total_hits": True,
+    }
+
+
+def grouped_members(fields: Fields, group: str | None = None) -> JSON:
+    """Documents that were joined to a principal, in one group or in all."""
+    return all_of({"term": {fields.principal: False}}, {"term": {fields.group: group}} if group else None)
+
+
+def groups_by_id(fields: Fields, groups: Sequence[str]) -> JSON:
+    """The principals of the given groups."""
+    return all_of({"terms": {fields.group: list(groups)}}, {"term": {fields.principal: True}})
+
+
+def states(fields: Fields) -> JSON:
+    """A search that counts documents by scheme, state and whether they wait for ``group``.
+
+    There are fewer schemes and states than the sizes here, so the counts are exact.
+    """
+    by_state: JSON = {
+        "states": {"terms": {"field": fields.state, "size": 20}},
+        "ungrouped": {"missing": {"field": fields.similarity}},
+    }
+    return {
+        "size": 0,
+        "track_total_hits": True,
+        "query": {"match_all": {}},
+        "aggs": {
+            "schemes": {"terms": {"field": fields.scheme, "size": 1000}, "aggs": by_state},
+            "unprocessed": {"missing": {"field": fields.scheme}},
+        },
+    }

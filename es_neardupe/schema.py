@@ -1,0 +1,98 @@
+"""Our part of a mapping: loads ``mappings/*.json``, owns the field names, compares with what is there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["TEXT_TYPES", "Fields", "conflicts", "field_types", "fields_mapping", "missing", "text_mapping"]
+
+TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
+"""Field types whose value in ``_source`` is running text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The full names of our fields below a prefix."""
+
+    prefix: str
+
+    def __getattr__(self, name: str) -> str:
+        """``fields.bands`` is ``"neardupe.bands"``; only names that ``fields.json`` has."""
+        if name not in fields_mapping()["properties"]:
+            raise AttributeError(name)
+        return f"{self.prefix}.{name}"
+
+
+@cache
+def fields_mapping() -> dict[str, Any]:
+    """The mapping of our object field, as ``mappings/fields.json`` has it. Do not change what is returned."""
+    mapping: dict[str, Any] = json.loads(
+        files("es_neardupe.mappings").joinpath("fields.json").read_text("utf-8")
+    )
+    return mapping
+
+
+def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:
+    """``properties`` for new text fields; dotted names become objects."""
+    properties: dict[str, Any] = {}
+    for name in names:
+        *parents, leaf = name.split(".")
+        level = properties
+        for parent in parents:
+            level = level.setdefault(parent, {"properties": {}})["properties"]
+        level[leaf] = {"type": "text"}
+    return properties
+
+
+def conflicts(present: Mapping[str, Any], prefix: str) -> list[str]:
+    """What stands in the way of our fields in the ``properties`` of a mapping; empty if nothing does.
+
+    A field of ours that is missing is no conflict: it can be added. One with another type, or with doc values
+    where we have none, can never be changed in place.
+    """
+    there = present.get(prefix)
+    if there is None:
+        return []
+    if "properties" not in there:
+        return [f"{prefix} is mapped as {there.get('type', 'an empty object')}, not as an object"]
+    found = []
+    for name, wanted in fields_mapping()["properties"].items():
+        actual = there["properties"].get(name)
+        if actual is not None and (said := _difference(actual, wanted)):
+            found.append(f"{prefix}.{name} {said}")
+    return found
+
+
+def _difference(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    kind = actual.get("type", "object")
+    if kind != wanted["type"]:
+        return f"is mapped as {kind}, not as {wanted['type']}"
+    if actual.get("index") is False:
+        return "is not indexed"
+    if "ignore_above" in actual:
+        return "has ignore_above"
+    if actual.get("doc_values") is False and wanted.get("doc_values") is not False:
+        return "has no doc values"
+    return ""
+
+
+def missing(present: Mapping[str, Any], prefix: str) -> list[str]:
+    """Names of our fields that a mapping's ``properties`` lack."""
+    there = present.get(prefix, {}).get("properties", {})
+    return [f"{prefix}.{name}" for name in fields_mapping()["properties"] if name not in there]
+
+
+def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, str]]:
+    """(full name, type) of every field below ``properties``; multi-fields as ``FIELD.SUB`` of type ``multi-field``."""
+    for name, mapping in properties.items():
+        full = f"{parent}{name}"
+        if "type" in mapping and mapping["type"] not in ("object", "nested"):
+            yield full, mapping["type"]
+        for sub in mapping.get("fields", {}):
+            yield f"{full}.{sub}", "multi-field"
+        yield from field_types(mapping.get("properties", {}), f"{full}.")

@@ -1,0 +1,115 @@
+"""The settings of an index: which fields, which scheme. Chosen once by ``init``, stored in the mapping."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys import Scheme, choose_bands
+
+__all__ = ["DEFAULT_MAX_CHARS", "DEFAULT_PREFIX", "Settings"]
+
+DEFAULT_PREFIX = "neardupe"
+
+DEFAULT_MAX_CHARS = 10_000_000
+"""Documents with more characters get the state ``too_large`` instead of keys."""
+
+_PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``init`` decides for an index.
+
+    ``threshold`` and ``detection`` say which keys are wanted: of the pairs that are exactly ``threshold``
+    similar, the share ``detection`` must become candidates. ``bands`` and ``rows``, given together,
+    overrule that choice. Raises `SettingsError` for values out of range.
+    """
+
+    fields: tuple[str, ...]
+    threshold: float = 0.8
+    detection: float = 0.99
+    shingle: int = 5
+    permutations: int = 128
+    bands: int | None = None
+    rows: int | None = None
+    prefix: str = DEFAULT_PREFIX
+    scheme: Scheme = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._check_names()
+        if (self.bands is None) != (self.rows is None):
+            raise SettingsError("bands and rows belong together: give both, or neither.")
+        bands, rows = self.bands, self.rows
+        if bands is None or rows is None:
+            bands, rows = choose_bands(self.threshold, self.detection, self.permutations)
+        elif not 0 < self.threshold <= 1:
+            raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold}.")
+        scheme = Scheme(shingle=self.shingle, permutations=self.permutations, bands=bands, rows=rows)
+        object.__setattr__(self, "scheme", scheme)
+
+    def _check_names(self) -> None:
+        if not self.fields or not all(self.fields):
+            raise SettingsError("Name at least one text field with --field.")
+        if len(set(self.fields)) < len(self.fields):
+            raise SettingsError(f"A field is named twice: {', '.join(self.fields)}.")
+        if not _PREFIX.fullmatch(self.prefix):
+            raise SettingsError(
+                f"The prefix {self.prefix!r} cannot be a field name: a letter, then letters, digits, _ or -."
+            )
+        if any(name == self.prefix or name.startswith(f"{self.prefix}.") for name in self.fields):
+            raise SettingsError(f"A field of ours cannot be fingerprinted: {', '.join(self.fields)}.")
+
+    def to_meta(self) -> dict[str, Any]:
+        """The JSON object stored in the mapping's ``_meta`` under the prefix."""
+        return {
+            "id": self.scheme.id,
+            "scheme": self.scheme.to_dict(),
+            "fields": list(self.fields),
+            "threshold": self.threshold,
+            "detection": self.detection,
+        }
+
+    @classmethod
+    def from_meta(cls, meta: object, prefix: str) -> Settings:
+        """Read what `to_meta` wrote. Raises `SettingsError` if it is anything else."""
+        try:
+            return cls._read_meta(meta, prefix)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SettingsError(
+                f"The stored settings under _meta.{prefix} cannot be read ({error!r}): were they edited by hand?"
+            ) from error
+
+    @classmethod
+    def _read_meta(cls, meta: object, prefix: str) -> Settings:
+        if not isinstance(meta, Mapping):
+            raise TypeError("not an object")
+        scheme = Scheme.from_dict(meta["scheme"])
+        if scheme.id != meta["id"]:
+            raise ValueError(f"scheme id {meta['id']} does not fit its parts ({scheme.id})")
+        settings = cls(
+            fields=tuple(str(name) for name in meta["fields"]),
+            threshold=float(meta["threshold"]),
+            detection=float(meta["detection"]),
+            shingle=scheme.shingle,
+            permutations=scheme.permutations,
+            bands=scheme.bands,
+            rows=scheme.rows,
+            prefix=prefix,
+        )
+        if settings.scheme != scheme:
+            raise ValueError(f"scheme {scheme.id} is of another version of this program")
+        return settings
+
+    def differences(self, other: Settings) -> list[str]:
+        """What keeps two settings apart, as ``name: mine, not theirs``; empty if the keys are the same."""
+        mine, theirs = self._comparable(), other._comparable()
+        return [f"{name}: {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
+
+    def _comparable(self) -> dict[str, Any]:
+        return {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection} | {
+            name: value for name, value in self.scheme.to_dict().items() if name != "version"
+        }

@@ -1,0 +1,91 @@
+"""Stage: documents as they were read -> the updates that give them their fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from es_neardupe import documents
+from es_neardupe.errors import CorruptFingerprint, InputError
+from es_neardupe.keys import fingerprints
+from es_neardupe.records import Action, Fingerprint, Hit, State
+from es_neardupe.settings import Settings
+
+__all__ = ["Plan", "fingerprint_texts", "is_current", "plan", "source_of", "update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A document and the fingerprint that its present text has."""
+
+    hit: Hit
+    fingerprint: Fingerprint
+
+
+def source_of(settings: Settings) -> list[str]:
+    """What `plan` has to read of a document."""
+    ours = ("scheme", "state", "content", "tokens", "features", "group")
+    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours)]
+
+
+def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> Iterator[Plan]:
+    """Fingerprint page by page."""
+    for page in pages:
+        texts = [_text(hit, settings) for hit in page]
+        for hit, fingerprint in zip(page, fingerprint_texts(texts, settings, max_chars), strict=True):
+            yield Plan(hit, fingerprint)
+
+
+def fingerprint_texts(texts: Sequence[str | None], settings: Settings, max_chars: int) -> list[Fingerprint]:
+    """One fingerprint a text, in order; None is a document whose fields hold no text."""
+    readable = iter(fingerprints([text for text in texts if text is not None], settings.scheme, max_chars=max_chars))
+    return [_failed(settings) if text is None else next(readable) for text in texts]
+
+
+def _text(hit: Hit, settings: Settings) -> str | None:
+    try:
+        return documents.read_text(hit.source, settings.fields)
+    except InputError:
+        return None
+
+
+def _failed(settings: Settings) -> Fingerprint:
+    return Fingerprint(settings.scheme.id, State.FAILED, "", (), b"", 0, 0)
+
+
+def is_current(plan: Plan, settings: Settings) -> bool:
+    """Whether the stored fingerprint fits the text, as far as scheme, state and content hash tell."""
+    stored = plan.hit.source.get(settings.prefix) or {}
+    try:
+        there = documents.decode(stored)
+    except CorruptFingerprint:
+        return False
+    wanted = plan.fingerprint
+    same = (there.scheme, there.state, there.content) == (wanted.scheme, wanted.state, wanted.content)
+    return same and isinstance(stored.get("group"), str)
+
+
+def update(plan: Plan, settings: Settings, at: str) -> Action:
+    """The partial update that stores the fingerprint, refused by the server if the document changed since.
+
+    A document whose text is another than before waits for ``group`` (similarity and principal null) but keeps its
+    group id till then; a new one founds a group of its own, since ``collapse`` would merge those without any.
+    """
+    hit = plan.hit
+    fields = documents.encode(plan.fingerprint, at)
+    if is_current(plan, settings):
+        del fields["similarity"]
+    else:
+        stored = hit.source.get(settings.prefix) or {}
+        group = stored.get("group")
+        fields["group"] = group if isinstance(group, str) else documents.own_group(hit.index, hit.id)
+        fields["principal"] = None
+    return Action(
+        op="update",
+        index=hit.index,
+        id=hit.id,
+        body={"doc": {settings.prefix: fields}},
+        routing=hit.routing,
+        seq_no=hit.seq_no,
+        primary_term=hit.primary_term,
+    )

@@ -1,0 +1,94 @@
+"""Stage: verified pairs -> groups, and the ids they keep. Pure: neither server nor texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+__all__ = ["Linkage", "assign_ids", "chain", "star"]
+
+Ints = NDArray[np.intp]
+G = TypeVar("G", bound=Hashable)
+
+
+class Linkage(str, Enum):
+    """How verified pairs become groups."""
+
+    STAR = "star"
+    """Every member is at least the threshold similar to the principal."""
+    CHAIN = "chain"
+    """Connected components: each member is at least the threshold similar to some other member."""
+
+
+def star(size: int, left: Ints, right: Ints) -> Ints:
+    """The principal of each of ``size`` classes, itself for one that is alone; int64 of that size.
+
+    ``left < right`` are the pairs that reach the threshold. Classes are numbered in the order of principals: in
+    that order each one still free becomes a principal and takes its free partners. The result depends on the set of
+    pairs only.
+    """
+    principal = np.full(size, -1, np.intp)
+    order = np.lexsort((right, left))
+    left, right = left[order], right[order]
+    bounds = np.searchsorted(left, np.arange(size + 1))
+    for number in range(size):
+        if principal[number] < 0:
+            principal[number] = number
+            partners = right[bounds[number] : bounds[number + 1]]
+            principal[partners[principal[partners] < 0]] = number
+    return principal
+
+
+def chain(size: int, left: Ints, right: Ints) -> Ints:
+    """The first class of each connected component, as `star` returns principals."""
+    links = coo_matrix((np.ones(len(left), np.bool_), (left, right)), shape=(size, size))
+    label = connected_components(links, directed=False)[1]
+    _, first, component = np.unique(label, return_index=True, return_inverse=True)
+    return first[component.reshape(-1)].astype(np.intp)
+
+
+def assign_ids(
+    members: Mapping[G, Sequence[int]],
+    stored_ids: Sequence[str | None],
+    was_principal: Callable[[int], bool],
+    new_id: Callable[[G, int], str],
+    reserved: Iterable[str] = (),
+) -> dict[G, str]:
+    """An id for each group, the one its members bear already where that is possible.
+
+    ``members`` are the rows of each group, the principal first; ``stored_ids`` the id that each row bears.
+    Of the groups that could keep an id, the one gets it that holds its former principal (``was_principal``), else the
+    one with the most bearers; a group that could keep several takes the one with the most bearers, then that of its
+    principal. Others get ``new_id(group, attempt)``, with the first attempt that gives an id nobody has.
+    Writing any part of the result and asking again gives the same result: a run may be killed anywhere.
+    """
+    claims = []
+    for place, (group, rows) in enumerate(members.items()):
+        bearers = Counter(stored for row in rows if (stored := stored_ids[row]) is not None)
+        kept = {stored_ids[row] for row in rows if was_principal(row)}
+        for stored, votes in bearers.items():
+            claims.append((stored not in kept, -votes, stored != stored_ids[rows[0]], place, stored, group))
+    claims.sort(key=lambda claim: claim[:5])
+    ids: dict[G, str] = {}
+    taken: set[str] = set()
+    for *_, stored, group in claims:
+        if group not in ids and stored not in taken:
+            ids[group] = stored
+            taken.add(stored)
+    taken.update(reserved)
+    for group in members:
+        attempt = 0
+        while group not in ids:
+            candidate = new_id(group, attempt)
+            if candidate not in taken:
+                ids[group] = candidate
+                taken.add(candidate)
+            attempt += 1
+    return {group: ids[group] for group in members}

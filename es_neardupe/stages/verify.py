@@ -1,0 +1,143 @@
+"""Stage: candidate pairs -> their exact resemblance, computed on the present texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from es_neardupe import documents
+from es_neardupe.clients import Client
+from es_neardupe.errors import InputError
+from es_neardupe.fetch import Reference, fetch
+from es_neardupe.keys import features
+from es_neardupe.keys.content import contents
+from es_neardupe.measures import resemblances
+from es_neardupe.progress import Progress, silent
+from es_neardupe.settings import Settings
+from es_neardupe.stages.corpus import Classes, Corpus
+
+__all__ = ["Verifier"]
+
+_BATCH_TOKENS = 5_000_000
+"""Tokens of the texts compared at a time: some 40 MB of features, unless one cluster alone is larger."""
+
+_FETCH_TOKENS = 1_000_000
+_FETCH_DOCUMENTS = 500
+
+Features = NDArray[np.uint64]
+
+
+@dataclass
+class Verifier:
+    """Compares classes of equal texts by the present text of one document of each.
+
+    A document whose text no longer has the stored content hash is ``changed`` (or ``gone``), and the next one of its
+    class is asked; a class without any left takes part in nothing (its pairs get NaN).
+    """
+
+    client: Client
+    settings: Settings
+    corpus: Corpus
+    classes: Classes
+    changed: set[int] = field(default_factory=set)
+    """Rows whose text is another than the one that was fingerprinted."""
+    gone: set[int] = field(default_factory=set)
+    """Rows whose document was deleted."""
+    fetched: int = 0
+    """Texts read."""
+
+    def resemblances(
+        self, left: NDArray[np.intp], right: NDArray[np.intp], progress: Progress = silent
+    ) -> NDArray[np.float64]:
+        """Exact resemblance of pairs of classes; float64 of the pairs' number, NaN where a text is no longer there.
+
+        Clusters of connected pairs are taken together, so that each text is read once however many pairs it is in.
+        """
+        result = np.full(len(left), np.nan)
+        done = 0
+        progress("verifying pairs", 0, len(left))
+        for batch in self._batches(left, right):
+            numbers = np.unique([left[batch], right[batch]])
+            found = self._features(numbers)
+            there = np.array([one is not None for one in found])
+            a, b = np.searchsorted(numbers, left[batch]), np.searchsorted(numbers, right[batch])
+            both = there[a] & there[b]
+            known = [one if one is not None else np.zeros(0, np.uint64) for one in found]
+            result[batch[both]] = resemblances(known, a[both], b[both])
+            done += len(batch)
+            progress("verifying pairs", done, len(left))
+        return result
+
+    def _batches(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """Pairs whose texts fit into memory together, whole clusters at a time."""
+        if not len(left):
+            return
+        size = len(self.classes)
+        links = coo_matrix((np.ones(len(left), np.bool_), (left, right)), shape=(size, size))
+        cluster = connected_components(links, directed=False)[1]
+        tokens = np.bincount(cluster, [self.corpus.tokens[rows[0]] for rows in self.classes.members])
+        in_pairs = np.zeros(len(tokens), np.bool_)
+        in_pairs[cluster[left]] = True
+        batch_of = np.cumsum(np.where(in_pairs, tokens, 0)) // _BATCH_TOKENS
+        batch = batch_of[cluster[left]]
+        order = np.argsort(batch, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(batch[order])) + 1)
+
+    def _features(self, numbers: NDArray[np.intp]) -> list[Features | None]:
+        """The features of each class, None for those without an unchanged document."""
+        found: dict[int, Features] = {}
+        waiting = [int(number) for number in numbers]
+        while asked := [(number, row) for number in waiting if (row := self.first_row(number)) is not None]:
+            for (number, _), one in zip(asked, self._read([row for _, row in asked]), strict=True):
+                if one is not None:
+                    found[number] = one
+            waiting = [number for number, _ in asked if number not in found]
+        return [found.get(int(number)) for number in numbers]
+
+    def first_row(self, number: int) -> int | None:
+        """The first document of a class that is not known to have changed, None if there is none."""
+        rows = self.classes.members[number].tolist()
+        return next((row for row in rows if row not in self.changed and row not in self.gone), None)
+
+    def _read(self, rows: Sequence[int]) -> Iterator[Features | None]:
+        """The features of rows, None for (and a note of) those that are not as they were fingerprinted."""
+        for chunk in self._fetches(rows):
+            references: list[Reference] = [self.corpus.references[row] for row in chunk]
+            hits = list(fetch(self.client, references, self.settings.fields, batch=_FETCH_DOCUMENTS))
+            self.fetched += len(hits)
+            texts = ["" if hit is None else self._text(hit.source) for hit in hits]
+            present = zip(contents(texts), features(texts, self.settings.shingle), strict=True)
+            for row, hit, (content, found) in zip(chunk, hits, present, strict=True):
+                if hit is None:
+                    self.gone.add(row)
+                    yield None
+                elif content.encode() != self.corpus.content[row]:
+                    self.changed.add(row)
+                    yield None
+                else:
+                    yield found
+
+    def _text(self, source: object) -> str:
+        try:
+            return documents.read_text(source, self.settings.fields)  # type: ignore[arg-type]
+        except InputError:
+            return ""
+
+    def _fetches(self, rows: Sequence[int]) -> Iterator[list[int]]:
+        """Rows to fetch in one request: bounded in number and in text."""
+        chunk: list[int] = []
+        tokens = 0
+        for row in rows:
+            weight = int(self.corpus.tokens[row])
+            if chunk and (len(chunk) == _FETCH_DOCUMENTS or tokens + weight > _FETCH_TOKENS):
+                yield chunk
+                chunk, tokens = [], 0
+            chunk.append(row)
+            tokens += weight
+        if chunk:
+            yield chunk

@@ -1,0 +1,103 @@
+"""Stage: groups -> the updates that store them, only where something changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from es_neardupe import documents
+from es_neardupe.bulk import chunked, write
+from es_neardupe.clients import Client
+from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.fetch import fetch
+from es_neardupe.records import Action, Grouping, Outcome
+from es_neardupe.stages.corpus import Corpus
+
+__all__ = ["changes", "write_groups"]
+
+_ROUNDS = 5
+
+
+def changes(corpus: Corpus, groupings: Mapping[int, Grouping]) -> dict[int, Grouping]:
+    """The rows whose stored grouping is another than the wanted one."""
+    return {row: wanted for row, wanted in groupings.items() if not _same(corpus.groupings[row], wanted)}
+
+
+def _same(stored: Grouping | None, wanted: Grouping) -> bool:
+    """Equality; similarities may differ as far as a server that rebuilds ``_source`` from 32-bit floats does."""
+    return (
+        stored is not None
+        and (stored.group, stored.principal) == (wanted.group, wanted.principal)
+        and abs(stored.similarity - wanted.similarity) < 1e-6
+    )
+
+
+def write_groups(
+    client: Client, corpus: Corpus, wanted: Mapping[int, Grouping], prefix: str, *, batch: int, workers: int
+) -> tuple[Counter[str], Counter[str]]:
+    """Store groupings; returns what became of them (written, deleted, changed, refused) and why some were refused.
+
+    A document that somebody changed since it was read gets its grouping all the same if its fingerprint is still
+    the one that was grouped; otherwise it is left for the next run.
+    """
+    counts: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+    versions = {row: (int(corpus.versions[row, 0]), int(corpus.versions[row, 1])) for row in wanted}
+    rows = {corpus.references[row][:2]: row for row in wanted}
+    for _ in range(_ROUNDS):
+        updates = (_update(corpus, row, version, wanted[row], prefix) for row, version in versions.items())
+        conflicts = []
+        for outcome in write(client, updates, batch=batch, workers=workers):
+            if outcome.conflict:
+                conflicts.append(rows[outcome.action.address])
+            else:
+                _count(outcome, counts, refusals)
+        versions = dict(_again(client, corpus, conflicts, prefix, counts))
+    counts["changed"] += len(versions)
+    return counts, refusals
+
+
+def _count(outcome: Outcome, counts: Counter[str], refusals: Counter[str]) -> None:
+    if outcome.done:
+        counts["written"] += 1
+    elif outcome.gone:
+        counts["deleted"] += 1
+    else:
+        counts["refused"] += 1
+        refusals[f"{outcome.type}: {outcome.reason}"] += 1
+
+
+def _again(
+    client: Client, corpus: Corpus, rows: Iterable[int], prefix: str, counts: Counter[str]
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """The rows of conflicts that may be written again, with the version they have now."""
+    for chunk in chunked(rows, 100):
+        references = [corpus.references[row] for row in chunk]
+        for row, hit in zip(chunk, fetch(client, references, [prefix]), strict=True):
+            if hit is None:
+                counts["deleted"] += 1
+            elif _content(hit.source.get(prefix)) != corpus.content[row]:
+                counts["changed"] += 1
+            else:
+                yield row, (hit.seq_no or 0, hit.primary_term or 0)
+
+
+def _content(stored: object) -> bytes | None:
+    """The content hash that a document bears now; None if it has no readable fingerprint any more."""
+    try:
+        return documents.decode(stored).content.encode() if isinstance(stored, Mapping) else None
+    except CorruptFingerprint:
+        return None
+
+
+def _update(corpus: Corpus, row: int, version: tuple[int, int], grouping: Grouping, prefix: str) -> Action:
+    index, id, routing = corpus.references[row]
+    return Action(
+        op="update",
+        index=index,
+        id=id,
+        body={"doc": {prefix: documents.encode_grouping(grouping)}},
+        routing=routing,
+        seq_no=version[0],
+        primary_term=version[1],
+    )
