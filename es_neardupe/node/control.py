@@ -12,7 +12,7 @@ from pathlib import Path
 from es_neardupe.errors import NodeError
 from es_neardupe.node import folders, health, state
 from es_neardupe.node.records import Node, Status, Stopped
-from es_neardupe.node.versions import pick
+from es_neardupe.node.versions import means, pick
 
 __all__ = ["running", "status", "stop"]
 
@@ -48,10 +48,17 @@ def stop(
     Each closes by itself; one that has not within ``timeout`` seconds is killed, which the result tells.
     Raises :class:`NodeError` if a process cannot be ended.
     """
-    nodes = [node for node in _all() if _fits(node, server, version) and port in (None, node.port)]
-    if data:
-        folder = Path(data).expanduser().absolute()
-        nodes = [node for node in nodes if node.data == folder]
+    if server is not None:
+        server = pick(server, version).server  # refuses what cannot be running
+    folder = None if data is None else folders.chosen(data)
+    nodes = [
+        node
+        for node in _all()
+        if server in (None, node.server)
+        and means(version, node.version)
+        and port in (None, node.port)
+        and folder in (None, node.data)
+    ]
     for node in nodes:  # first ask all, then wait: they close side by side
         _ask(node)
     return tuple(_wait(node, timeout) for node in nodes)
@@ -62,18 +69,6 @@ def _all() -> tuple[Node, ...]:
         return ()
     with state.guard():
         return state.scan()[0]
-
-
-def _fits(node: Node, server: str | None, version: str | None) -> bool:
-    if server is None and version is None:
-        return True
-    if version is None:
-        return node.server == server
-    # Without a server, a version must still mean the server that runs: 3.8 is no Elasticsearch.
-    release = pick(server or node.server, version) if server else None
-    if release is None:
-        return node.version == version or node.version.startswith(f"{version}.")
-    return (node.server, node.version) == (release.server, release.version)
 
 
 def _ask(node: Node) -> None:

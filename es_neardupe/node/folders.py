@@ -7,21 +7,21 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["HOME_VARIABLE", "cache", "default_data", "home", "run"]
+__all__ = ["cache", "chosen", "default_data", "home", "run"]
 
-HOME_VARIABLE = "ES_NEARDUPE_HOME"
-CACHE_VARIABLE = "ES_NEARDUPE_CACHE"
+_HOME = "ES_NEARDUPE_HOME"
+_CACHE = "ES_NEARDUPE_CACHE"
 _APP = "es-neardupe"
 
 
 def home() -> Path:
     """The folder of data, logs and PID files: ``$ES_NEARDUPE_HOME``, else the user's data folder."""
-    return Path(os.environ.get(HOME_VARIABLE) or platformdirs.user_data_dir(_APP)).expanduser().absolute()
+    return chosen(os.environ.get(_HOME) or platformdirs.user_data_dir(_APP))
 
 
 def cache() -> Path:
     """The folder of the jars: ``$ES_NEARDUPE_CACHE``, else the user's cache folder."""
-    return Path(os.environ.get(CACHE_VARIABLE) or platformdirs.user_cache_dir(_APP)).expanduser().absolute()
+    return chosen(os.environ.get(_CACHE) or platformdirs.user_cache_dir(_APP))
 
 
 def run() -> Path:
@@ -32,3 +32,8 @@ def run() -> Path:
 def default_data(slug: str) -> Path:
     """The folder of one server when ``--data`` was not given."""
     return home() / "nodes" / slug
+
+
+def chosen(path: Path | str) -> Path:
+    """A folder that the user named, without links and dots, so that it is known again."""
+    return Path(path).expanduser().resolve()

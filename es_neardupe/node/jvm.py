@@ -22,6 +22,7 @@ _OPTIONS = (
     "-XX:+ExitOnOutOfMemoryError",
     "-Djava.awt.headless=true",
     "-Dlog4j2.disable.jmx=true",
+    "-Dorg.apache.logging.log4j.level=INFO",  # of a server that brings no logging configuration
     "--enable-native-access=ALL-UNNAMED",
 )
 

@@ -21,7 +21,7 @@ __all__ = ["start"]
 
 _SPAWN_TIMEOUT = 30.0
 _LOOK_EVERY = 0.1
-# CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, names known on Windows only: Ctrl-C here is not for the server.
+# CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, known on Windows only: Ctrl-C here is not for the server.
 _FLAGS = 0x08000200 if sys.platform == "win32" else 0
 
 
@@ -44,7 +44,7 @@ def start(
     """
     release = pick(server, version)
     _check_heap(heap)
-    folder = Path(data).expanduser().absolute() if data else folders.default_data(release.slug)
+    folder = folders.chosen(data) if data is not None else folders.default_data(release.slug)
     file = state.pid_file(release.slug, folder)
     state.require_folder(folders.run())
     node = _alive(file)
@@ -72,8 +72,12 @@ def _launch(release: Release, heap: str, data: Path, file: Path) -> Launch:
 
 
 def _alive(file: Path) -> Node | None:
+    """The server of a PID file, if it lives; else the file is removed."""
     with state.guard():
-        return state.alive(file)
+        node = state.alive(file)
+        if node is None:
+            state.forget(file)
+        return node
 
 
 def _start_once(launch: Launch, port: int | None) -> Node:
@@ -107,6 +111,7 @@ def _spawn(launch: Launch) -> Node:
     deadline = time.monotonic() + _SPAWN_TIMEOUT
     while (node := state.alive(launch.pid_file)) is None:
         if process.poll() is not None or time.monotonic() > deadline:
+            state.forget(launch.pid_file)
             raise NodeError(f"{_name(launch)} could not be started; {logs.ending(launch.log)}")
         time.sleep(_LOOK_EVERY)
     return node

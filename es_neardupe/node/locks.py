@@ -34,8 +34,11 @@ def try_lock(path: Path) -> IO[bytes] | None:
     Closing the file releases the lock. The file itself stays: were it removed, one process could lock
     the removed file and another one its successor.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    file = path.open("ab")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+    except OSError as error:
+        raise NodeError(f"the lock {path} cannot be used: {error.strerror or error}") from error
     try:
         _take(file)
     except OSError:

@@ -47,7 +47,7 @@ class Status:
     running: tuple[Node, ...]
     """They answer."""
     silent: tuple[Node, ...]
-    """Their processes live, but do not answer: they are still starting, or overloaded."""
+    """Their processes live, but their clusters are not ready: starting, overloaded, or an index is red."""
     cleaned: tuple[Path, ...]
     """PID files whose process was gone; they have been removed."""
 

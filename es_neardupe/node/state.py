@@ -17,7 +17,7 @@ from es_neardupe.errors import NodeError
 from es_neardupe.node import folders, locks
 from es_neardupe.node.records import Launch, Node
 
-__all__ = ["alive", "claim", "file_of", "guard", "is_held", "pid_file", "require_folder", "scan"]
+__all__ = ["alive", "claim", "file_of", "forget", "guard", "is_held", "pid_file", "require_folder", "scan"]
 
 _GUARD_TIMEOUT = 60.0
 _CLAIM_TIMEOUT = 10.0
@@ -68,6 +68,12 @@ def scan() -> tuple[tuple[Node, ...], tuple[Path, ...]]:
             file.unlink(missing_ok=True)
             stale.append(file)
     return tuple(nodes), tuple(stale)
+
+
+def forget(file: Path) -> None:
+    """Remove the PID file of a process that is gone. Call under guard."""
+    if not is_held(file):
+        file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from es_neardupe.errors import NodeError
 
-__all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "pick"]
+__all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "means", "pick"]
 
 DEFAULT_SERVER = "opensearch"
 
@@ -60,14 +59,14 @@ def pick(server: str = DEFAULT_SERVER, version: str | None = None) -> Release:
 
     Raises :class:`NodeError`, which lists what is supported, for any other server or version.
     """
-    wanted = version or ""
     for release in SUPPORTED:
-        if release.server == server.lower() and _means(wanted, release.version):
+        if release.server == server.lower() and means(version, release.version):
             return release
     known = ", ".join(f"{release.server} {release.version}" for release in SUPPORTED)
-    raise NodeError(f"{f'{server} {wanted}'.strip()} cannot be started here; supported: {known}")
+    asked = f"{server} {version}" if version else server
+    raise NodeError(f"{asked} cannot be started here; supported: {known}")
 
 
-def _means(wanted: str, version: str) -> bool:
-    """Whether ``wanted`` is ``version`` or a prefix of it that ends at a dot."""
-    return not wanted or bool(re.match(re.escape(wanted) + r"(\.|$)", version))
+def means(wanted: str | None, version: str) -> bool:
+    """Whether a full version is the wanted one: equal to it, or longer by whole numbers (None means any)."""
+    return wanted is None or version == wanted or version.startswith(f"{wanted}.")

@@ -1,0 +1,95 @@
+"""``es-neardupe node``: a local server to try things on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from es_neardupe import node
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, help="Start, stop and list local servers (needs the extra 'local').")
+_messages = Console(stderr=True)
+
+_SERVER = typer.Option("--server", help="opensearch or elasticsearch.")
+_VERSION = typer.Option("--version", help="Such as 3.8, 2.19 (OpenSearch), 9.5, 8.19 (Elasticsearch).")
+_PORT = typer.Option("--port", help="HTTP port on this machine; default: the first free one from 9200 on.")
+_DATA = typer.Option("--data", help="Folder of its indices and log; default: in your data folder.")
+_JSON = typer.Option("--json", help="Print JSON.")
+
+Server = Annotated[str | None, _SERVER]
+Version = Annotated[str | None, _VERSION]
+Port = Annotated[int | None, _PORT]
+Data = Annotated[Path | None, _DATA]
+AsJson = Annotated[bool, _JSON]
+
+
+@app.command()
+def start(
+    *,
+    server: Annotated[str, _SERVER] = node.DEFAULT_SERVER,
+    version: Version = None,
+    port: Port = None,
+    heap: Annotated[str, typer.Option(help="Memory for the server's heap, such as 512m or 2g.")] = "512m",
+    data: Data = None,
+    offline: Annotated[bool, typer.Option("--offline", help="Use only what was fetched before.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a local server, or find it running, and print its URL."""
+    started = node.start(server, version, port=port, heap=heap, data=data, offline=offline, say=_say)
+    if as_json:
+        _print_json(started.as_dict())
+        return
+    _say(f"{started.server} {started.version} runs as process {started.pid}, data and log in {started.data}")
+    typer.echo(started.url)
+
+
+@app.command()
+def stop(
+    *,
+    server: Server = None,
+    version: Version = None,
+    port: Port = None,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop the local servers that were started here: all, or those that fit the options. Their data stay."""
+    stopped = node.stop(server, version, port=port, data=data)
+    if as_json:
+        _print_json([{**each.node.as_dict(), "killed": each.killed} for each in stopped])
+        return
+    for each in stopped:
+        how = "did not close in time and was killed" if each.killed else "stopped"
+        typer.echo(f"{each.node.server} {each.node.version} at {each.node.url} {how}")
+    if not stopped:
+        _say("no such local server runs")
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """List the local servers that run."""
+    found = node.status()
+    for file in found.cleaned:
+        _say(f"removed {file}: its process is gone")
+    states = [(each, "running") for each in found.running] + [(each, "silent") for each in found.silent]
+    if as_json:
+        _print_json([{**each.as_dict(), "state": state} for each, state in states])
+        return
+    for each, state in states:
+        typer.echo(f"{each.server} {each.version}  {each.url}  {state}  process {each.pid}  {each.data}")
+    if not states:
+        _say("no local server runs")
+
+
+def _say(message: str) -> None:
+    _messages.print(escape(message), highlight=False, soft_wrap=True)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
