@@ -45,7 +45,10 @@ class Answer:
 def refusal(answer: Answer, doing: str) -> NeardupeError:
     """The error that an answer outside 2xx stands for; ``doing`` is method, URL and path, without secrets."""
     if answer.status == 401:
-        return LoginRefused(f"{doing}: the login was refused (401). Check the API key or user and password.")
+        return LoginRefused(
+            f"{doing}: no login, or a wrong one (401). Check the API key, or user name and password; "
+            "a login found beside the address of another server is not sent."
+        )
     type_, reason = _cause(answer.body)
     kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"

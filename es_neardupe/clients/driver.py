@@ -60,12 +60,11 @@ def parsed(text: str) -> Any:
 def lost_connection(error: BaseException, url: str) -> ConnectError:
     """Our error for a driver's connection error: certificate, TLS, time-out, or nothing there."""
     causes = list(_causes(error))
-    for cause in causes:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return CertificateRefused(
-                f"{url}: the certificate was not accepted ({cause.verify_message}). "
-                "Name the authority that signed it (--ca-certs)."
-            )
+    for words in filter(None, map(_certificate_words, causes)):
+        return CertificateRefused(
+            f"{url}: the certificate was not accepted ({words}). "
+            "Check the host name, or name the authority that signed it (--ca-certs)."
+        )
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
             return Unreachable(
@@ -76,6 +75,15 @@ def lost_connection(error: BaseException, url: str) -> ConnectError:
     return Unreachable(
         f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server."
     )
+
+
+def _certificate_words(cause: BaseException) -> str | None:
+    """What is wrong with the certificate. urllib3 has its own errors for addresses and fingerprints."""
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return cause.verify_message
+    if type(cause).__name__ == "CertificateError":
+        return str(cause)
+    return "it has another fingerprint" if "Fingerprints did not match" in str(cause) else None
 
 
 def _system_words(causes: list[BaseException]) -> str:

@@ -89,7 +89,7 @@ def _settled(sources: Sequence[Source]) -> ConnectionSettings:
         cloud_id=chosen.cloud_id,
         ca_certs=None if trust.insecure else trust.ca_certs,
         verify=not trust.insecure,
-        timeout=_first(fitting, lambda s: s.timeout) or _default_timeout(),
+        timeout=_timeout(fitting),
         **_login(fitting, chosen),
     )
 
@@ -100,7 +100,7 @@ def _without_server(sources: Sequence[Source]) -> ConnectionSettings:
         raise SettingsError(flags.problem)
     if flags.has_secret:
         raise SettingsError("The command line gives a login, but nothing names the server: give --url.")
-    return ConnectionSettings(timeout=_first(sources, lambda s: s.timeout) or _default_timeout())
+    return ConnectionSettings(timeout=_timeout(sources))
 
 
 def _login(fitting: Sequence[Source], chosen: Source) -> dict[str, Any]:
@@ -136,5 +136,6 @@ def _first(sources: Sequence[Source], what: Callable[[Source], _T | None]) -> _T
     return next((value for source in sources if (value := what(source)) is not None), None)
 
 
-def _default_timeout() -> float:
-    return ConnectionSettings().timeout
+def _timeout(sources: Sequence[Source]) -> float:
+    found = _first(sources, lambda s: s.timeout)
+    return ConnectionSettings().timeout if found is None else found
