@@ -29,13 +29,15 @@ point is lower-cased alone. A token is a longest run of word characters that are
 ``h = h * MULTIPLIER + T``. A text of fewer tokens, but at least one, gives a single one, of all k tokens
 that it has. The features are the set of these numbers. A text without tokens has none, and no keys.
 
-**Signature.** With ``permutations`` = m::
+**Signature.** With ``permutations`` = m, and n = m / 2, rounded up::
 
     c(k) = stream(1 + k) >> 32             for k = 0 .. 7                      (32 bits)
-    a(p) = (stream(9 + p) >> 32) | 1       for p = 0 .. m - 1                  (32 bits)
-    v(p) = least of (x + c(p mod 8)) * a(p) over the features, x = lower 32 bits of the feature
+    a(p) = (stream(9 + p) >> 32) | 1       for p = 0 .. n - 1                  (32 bits)
+    y(p) = (x + c(p mod 8)) * a(p)         for each feature, x = its lower 32 bits (32 bits)
+    v(p)     = least y(p) of all features
+    v(p + n) = greatest y(p) of all features, all bits inverted    (if p + n < m)
     v ^= v >> 16;  v *= 85EBCA6B;  v ^= v >> 13;  v *= C2B2AE35               (32 bits)
-    slot(p) = v >> 24
+    slot = v >> 24
 
 **Band keys.** Band i has the slots ``i * rows`` to ``i * rows + rows - 1``. ``h = 0``; for each of them
 ``h = h * MULTIPLIER + slot + 1``; the key is the character of the position i followed by the 42 bits

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 
 import numpy as np
+from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.mixing import MULTIPLIER, U64, mix64
@@ -30,11 +31,7 @@ def band_keys(signatures: Signatures, bands: int, rows: int) -> list[tuple[str, 
         raise SettingsError(f"{bands} bands of {rows} rows cannot be cut from {slots} slots")
     packed = _hashes(signatures[:, : bands * rows].reshape(texts, bands, rows))
     packed |= np.minimum(np.arange(bands, dtype=np.uint64), np.uint64(63)) << np.uint64(42)
-    characters = _base64(packed)
-    width = bands * KEY_LENGTH
-    cuts = [slice(start, start + KEY_LENGTH) for start in range(0, width, KEY_LENGTH)]
-    lines = (characters[start : start + width] for start in range(0, texts * width, width))
-    return [tuple([line[cut] for cut in cuts]) for line in lines]
+    return [tuple(keys) for keys in _base64(packed).tolist()]
 
 
 def _hashes(cells: Signatures) -> U64:
@@ -49,7 +46,7 @@ def _hashes(cells: Signatures) -> U64:
     return sums
 
 
-def _base64(packed: U64) -> str:
+def _base64(packed: U64) -> NDArray[np.str_]:
     """Each number's low 48 bits as 8 characters; from band 64 on the first is one of U+00C0 to U+00FF."""
     numbers = packed.astype(np.dtype(">u8"))
     octets = numbers.view(np.uint8).reshape(*packed.shape, 8)[:, :, 2:]
@@ -58,4 +55,5 @@ def _base64(packed: U64) -> str:
     if bands > _B64_POSITIONS:
         cells = np.frombuffer(encoded, np.uint8).reshape(-1, bands, KEY_LENGTH)
         cells[:, _B64_POSITIONS:, 0] = np.arange(_LATIN, _LATIN + bands - _B64_POSITIONS, dtype=np.uint8)
-    return encoded.decode("latin-1")
+    code_points = np.frombuffer(encoded, np.uint8).astype(np.uint32)
+    return code_points.view(f"U{KEY_LENGTH}").reshape(packed.shape)

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 _WORD = 8  # bytes hashed at a time
 _MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD + 1)], np.uint64)
-_S32 = np.uint64(32)
+_FIRST = np.int64(0)
 
 
 class Shingles(NamedTuple):
@@ -94,27 +94,35 @@ def _token_hashes(contents: Sequence[bytes]) -> tuple[U64, Ints]:
 
 
 def _hash_spans(words: U64, starts: Ints, sizes: Ints) -> U64:
-    """Sum over the 8-byte words j of a token: mix64(word + GOLDEN * (size + 2^32 * j))."""
-    keys = sizes.astype(np.uint64)
-    hashes = words[starts]
-    hashes &= _MASKS.take(sizes, mode="clip")
-    hashes += keys * GOLDEN
-    mix64(hashes)
+    """Sum over the 8-byte words j of a token: mix64(word + GOLDEN * (size + 2^32 * j)).
+
+    Few tokens have a second word and very few a third, but one token may have a hundred thousand: two
+    words are taken directly, and all others at once.
+    """
+    hashes = _hash_words(words, starts, sizes)
     if (long := np.flatnonzero(sizes > _WORD)).size:
-        hashes[long] += _hash_tails(words, starts[long], sizes[long])
+        starts, sizes = starts[long], sizes[long]
+        second = _hash_words(words, starts, sizes, np.int64(1))
+        if (longer := np.flatnonzero(sizes > 2 * _WORD)).size:
+            second[longer] += _hash_tails(words, starts[longer], sizes[longer])
+        hashes[long] += second
     return hashes
 
 
 def _hash_tails(words: U64, starts: Ints, sizes: Ints) -> U64:
-    """The same sum over the words after the first, for tokens that have them."""
-    more = (sizes - 1) // _WORD
+    """The part of the sum that is over the third and later words, for tokens that have them."""
+    more = (sizes - 1) // _WORD - 1
     first = np.cumsum(more) - more
-    number = np.arange(1, more.sum() + 1) - np.repeat(first, more)
-    parts = words[np.repeat(starts, more) + _WORD * number]
-    parts &= _MASKS.take(np.repeat(sizes, more) - _WORD * number, mode="clip")
-    keys = np.repeat(sizes, more).astype(np.uint64) + (number.astype(np.uint64) << _S32)
-    parts += keys * GOLDEN
-    return np.add.reduceat(mix64(parts), first)
+    number = np.arange(2, more.sum() + 2) - np.repeat(first, more)
+    return np.add.reduceat(_hash_words(words, np.repeat(starts, more), np.repeat(sizes, more), number), first)
+
+
+def _hash_words(words: U64, starts: Ints, sizes: Ints, number: Ints | np.int64 = _FIRST) -> U64:
+    """One term of the sum for each token, or as many for each as it is repeated."""
+    hashes = words[starts + _WORD * number] if number is not _FIRST else words[starts]
+    hashes &= _MASKS.take(sizes - _WORD * number, mode="clip")
+    hashes += (sizes + (number << 32)).view(np.uint64) * GOLDEN
+    return mix64(hashes)
 
 
 def _full_shingles(hashes: U64, bounds: Ints, size: int) -> U64:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, WORD, table
+from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
 
 __all__ = ["chunks", "normalize", "spans", "tokenize"]
 
@@ -25,14 +25,14 @@ _ASCII = bytes(
 ) + bytes(range(0x80, 0x100))
 
 
-def chunks(texts: Sequence[str], size: int = CHUNK_TEXTS) -> Iterator[Sequence[str]]:
+def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Cut ``texts`` so that the work on one piece stays in the processor's cache.
 
-    A piece has at most ``size`` texts and about half a million characters; a longer text is alone.
+    A piece has at most 256 texts and about half a million characters; a longer text is alone.
     """
     first, chars = 0, 0
     for number, text in enumerate(texts):
-        if number > first and (number - first == size or chars + len(text) > CHUNK_CHARS):
+        if number > first and (number - first == CHUNK_TEXTS or chars + len(text) > CHUNK_CHARS):
             yield texts[first:number]
             first, chars = number, 0
         chars += len(text)
@@ -78,14 +78,20 @@ def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
 def _fold_beyond_ascii(joined: bytearray) -> NDArray[np.uint8]:
     buffer = np.frombuffer(joined, np.uint8)
     lead = np.flatnonzero((buffer >= 0xC0) & (buffer != _END))
-    length = 2 + (buffer[lead] >= 0xE0) + (buffer[lead] >= 0xF0)
-    groups = [(size, lead[length == size]) for size in (2, 3, 4)]
-    looked_up = [(size, at, _decode(buffer, at, size)) for size, at in groups]
-    resized = {int(point) for _, _, points in looked_up for point in points[table()[points] & RESIZED != 0]}
-    if resized:
+    first = buffer[lead]
+    ranges = ((2, 0xC0, 0xE0), (3, 0xE0, 0xF0), (4, 0xF0, 0xF8))
+    groups = [(size, lead[(first >= low) & (first < high)]) for size, low, high in ranges]
+    points = [_decode(buffer, at, size) for size, at in groups]
+    entries = [table()[found] for found in points]
+    if resized := _resized(points, entries):
         return _fold_beyond_ascii(_resize(joined, resized))
-    apart = [_fold(buffer, at, points, size) for size, at, points in looked_up]
-    return np.insert(buffer, np.sort(np.concatenate(apart)), _BLANK) if any(map(len, apart)) else buffer
+    apart = [_fold(buffer, at, entry, size) for (size, at), entry in zip(groups, entries, strict=True)]
+    return _insert_blanks(buffer, np.concatenate(apart)) if any(map(len, apart)) else buffer
+
+
+def _resized(points: list[NDArray[np.uint32]], entries: list[NDArray[np.uint32]]) -> set[int]:
+    pairs = zip(points, entries, strict=True)
+    return {int(point) for found, entry in pairs for point in found[entry & RESIZED != 0]}
 
 
 def _resize(joined: bytearray, points: set[int]) -> bytearray:
@@ -111,15 +117,30 @@ def _encode(buffer: NDArray[np.uint8], at: NDArray[np.int64], points: NDArray[np
 
 
 def _fold(
-    buffer: NDArray[np.uint8], at: NDArray[np.int64], points: NDArray[np.uint32], size: int
+    buffer: NDArray[np.uint8], at: NDArray[np.int64], entries: NDArray[np.uint32], size: int
 ) -> NDArray[np.int64]:
     """Write lower case and blanks into ``buffer``; returns where blanks must be put in between."""
-    entries = table()[points]
-    lower = entries & LOWER
-    changed = lower != points
-    _encode(buffer, at[changed], lower[changed], size)
+    upper = np.flatnonzero(entries & UPPER)
+    _encode(buffer, at[upper], entries[upper] & np.uint32(LOWER), size)
     blank = at[entries & WORD == 0]
     for offset in range(size):
         buffer[blank + offset] = _BLANK
-    single = at[entries & SINGLE != 0]
-    return np.concatenate((single, single + size))
+    return _around(buffer, at[entries & SINGLE != 0], size)
+
+
+def _around(buffer: NDArray[np.uint8], single: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Where single characters need a blank: after each, and before those that do not follow another."""
+    ends = single + size
+    before = buffer[single - 1] != _BLANK
+    before[1:] &= single[1:] != ends[:-1]
+    return np.concatenate((ends, single[before]))
+
+
+def _insert_blanks(buffer: NDArray[np.uint8], positions: NDArray[np.int64]) -> NDArray[np.uint8]:
+    positions.sort(kind="stable")  # a few sorted runs
+    positions += np.arange(len(positions))
+    spread = np.full(len(buffer) + len(positions), _BLANK, np.uint8)
+    kept = np.ones(len(spread), np.bool_)
+    kept[positions] = False
+    spread[kept] = buffer
+    return spread

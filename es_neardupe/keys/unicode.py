@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOWER", "RESIZED", "SINGLE", "WORD", "build", "table"]
+__all__ = ["LOWER", "RESIZED", "SINGLE", "UPPER", "WORD", "build", "table"]
 
 LOWER = 0x1FFFFF
 """Bits of a table entry that hold the lower-case code point."""
@@ -29,6 +29,8 @@ SINGLE = 1 << 25
 """Flag: a word character of a script written without spaces, a token by itself (``WORD`` is set too)."""
 RESIZED = 1 << 26
 """Flag: the lower-case form has another length in UTF-8."""
+UPPER = 1 << 27
+"""Flag: the lower-case form is another code point."""
 
 _CODE_POINTS = 0x110000
 
@@ -56,15 +58,16 @@ _SPACELESS = (
 def table() -> NDArray[np.uint32]:
     """One entry a code point: lower-case code point and flags (uint32[0x110000], read-only)."""
     data = json.loads(files(__package__).joinpath("unicode_v1.json").read_text("ascii"))
-    lower = np.arange(_CODE_POINTS, dtype=np.uint32)
+    points = np.arange(_CODE_POINTS, dtype=np.uint32)
+    lower = points.copy()
     for first, last, step, delta in data["lower"]:
         lower[first : last + 1 : step] += np.uint32(delta % 2**32)
     entries: NDArray[np.uint32] = lower.copy()
     for flag, name in ((WORD, "word"), (SINGLE, "single")):
         for first, last in data[name]:
             entries[first : last + 1] |= np.uint32(flag)
-    resized = _utf8_length(lower) != _utf8_length(np.arange(_CODE_POINTS, dtype=np.uint32))
-    entries[resized] |= np.uint32(RESIZED)
+    entries[lower != points] |= np.uint32(UPPER)
+    entries[_utf8_length(lower) != _utf8_length(points)] |= np.uint32(RESIZED)
     entries.flags.writeable = False
     return entries
 
