@@ -42,9 +42,7 @@ def lay_out(home: Path, version: str, jars: Iterable[Path]) -> None:
         if is_module_jar(jar.name):
             shutil.copyfile(jar, module / jar.name)
     java = 17 if version.startswith("8.") else 21
-    (module / "plugin-descriptor.properties").write_text(
-        _DESCRIPTOR.format(version=version, java=java), "utf-8"
-    )
+    (module / "plugin-descriptor.properties").write_text(_DESCRIPTOR.format(version=version, java=java), "utf-8")
 
 
 def start(launch: Launch) -> Callable[[], None]:

@@ -28,9 +28,7 @@ def folder(release: Release) -> Path:
     return folders.cache() / "servers" / release.slug
 
 
-def ensure(
-    release: Release, *, offline: bool = False, say: Callable[[str], None] = lambda _: None
-) -> tuple[Path, ...]:
+def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None] = lambda _: None) -> tuple[Path, ...]:
     """The verified jars of a release, sorted by name; fetched first if they are missing or damaged.
 
     Raises :class:`NodeError` if they cannot be fetched, or must not be (``offline``).

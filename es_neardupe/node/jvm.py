@@ -31,9 +31,7 @@ def require_extra() -> None:
     """Raise NodeError if the packages of the extra ``local`` are missing."""
     missing = [name for name in _MODULES if importlib.util.find_spec(name) is None]
     if missing:
-        raise NodeError(
-            f"starting a local server needs {', '.join(missing)}: pip install 'es-neardupe[local]'"
-        )
+        raise NodeError(f"starting a local server needs {', '.join(missing)}: pip install 'es-neardupe[local]'")
 
 
 def library(java_home: Path, platform: str = sys.platform) -> Path:

@@ -54,9 +54,7 @@ def start(
         say(f"starting {release.server} {release.version}")
         node = _start_once(_launch(release, heap, folder, file), port)
     if port not in (None, node.port):
-        raise NodeError(
-            f"{release.server} {release.version} runs already at {node.url}; stop it to change its port"
-        )
+        raise NodeError(f"{release.server} {release.version} runs already at {node.url}; stop it to change its port")
     _wait_until_ready(node, file, timeout)
     return node
 

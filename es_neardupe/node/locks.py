@@ -64,9 +64,7 @@ def hold(path: Path, *, timeout: float, doing: str) -> Iterator[None]:
     deadline = time.monotonic() + timeout
     while (file := try_lock(path)) is None:
         if time.monotonic() > deadline:
-            raise NodeError(
-                f"another process has been {doing} for {timeout:.0f} s; try again when it is done"
-            )
+            raise NodeError(f"another process has been {doing} for {timeout:.0f} s; try again when it is done")
         time.sleep(_PAUSE)
     try:
         yield

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from xml.etree.ElementTree import ParseError
 
-from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
+from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from es_neardupe.errors import NodeError
 
@@ -30,9 +30,7 @@ def download(coordinates: str, repository: Path) -> list[Path]:
             return list(pool.map(_fetch, artifacts))
     except _JGO_ERRORS as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise NodeError(
-            f"the server's jars could not be fetched from the Maven repository: {reason}"
-        ) from error
+        raise NodeError(f"the server's jars could not be fetched from the Maven repository: {reason}") from error
 
 
 def _patiently(function: Callable[..., _Result]) -> Callable[..., _Result]:
@@ -40,7 +38,7 @@ def _patiently(function: Callable[..., _Result]) -> Callable[..., _Result]:
     return retry(
         retry=retry_if_exception_type(_JGO_ERRORS),
         stop=stop_after_attempt(3),
-        wait=wait_exponential_jitter(initial=0.5, max=5),
+        wait=wait_random_exponential(multiplier=0.5, max=5),
         reraise=True,
     )(function)
 

@@ -59,9 +59,18 @@ def _server(launch: Launch) -> Callable[[Launch], Callable[[], None]]:
 def _run() -> int:
     try:
         return main(sys.argv[1])
-    except BaseException:  # noqa: BLE001 - the log is the only place where it can be told
-        traceback.print_exc()
+    except BaseException as error:  # noqa: BLE001 - the log is the only place where it can be told
+        _tell(error)
         return 1
+
+
+def _tell(error: BaseException) -> None:
+    """Write an error into the log; one from Java with Java's causes, which Python's traceback lacks."""
+    of_java = getattr(error, "stacktrace", None)
+    if of_java is None:
+        traceback.print_exception(error)
+    else:
+        print(of_java(), file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+"""Real local servers: start, stop, start again. Each test has a home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from es_neardupe import node
+from es_neardupe.cli.node import app
+from es_neardupe.errors import NodeError
+from es_neardupe.node import jars
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path))
+    yield tmp_path
+    node.stop()
+
+
+@pytest.fixture(params=node.SUPPORTED, ids=lambda release: release.slug)
+def release(request: pytest.FixtureRequest) -> node.Release:
+    """Each release whose jars can be had; CI must have them all."""
+    try:
+        jars.ensure(request.param)
+    except NodeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    return request.param  # type: ignore[no-any-return]
+
+
+def ask(method: str, url: str, body: Any = None) -> Any:
+    request = urllib.request.Request(
+        url,
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def test_data_survive_a_restart(release: node.Release, home: Path) -> None:
+    first = node.start(release.server, release.minor, offline=True)
+    ask("PUT", f"{first.url}/books/_doc/1?refresh=true", {"title": "near duplicates"})
+    assert node.start(release.server, release.version) == first
+    assert node.status().running == (first,) == node.running(release.server)
+    (stopped,) = node.stop(release.server, release.minor)
+    assert stopped == node.Stopped(first, killed=False)
+    assert node.running() == ()
+    with pytest.raises(urllib.error.URLError):
+        ask("GET", f"{first.url}/_cluster/health")
+    assert first.log.read_text("utf-8").rstrip().endswith("closed")
+
+    second = node.start(release.server, release.version, offline=True)
+    found = ask("GET", f"{second.url}/books/_search?q=title:near")
+    assert [hit["_source"]["title"] for hit in found["hits"]["hits"]] == ["near duplicates"]
+    versions = ask("GET", f"{second.url}/_nodes?filter_path=nodes.*.version")
+    assert [each["version"] for each in versions["nodes"].values()] == [release.version]
+    assert (second.data, second.log) == (first.data, first.log)
+    assert home in second.data.parents
+
+
+@pytest.mark.parametrize("release", node.SUPPORTED[:1], indirect=True, ids=lambda release: release.slug)
+class TestOneServer:
+    def test_the_commands(self, release: node.Release, home: Path) -> None:
+        runner = CliRunner()
+        data = home / "chosen"
+        started = runner.invoke(app, ["start", "--data", str(data), "--heap", "384m", "--offline"])
+        assert started.exit_code == 0, started.output
+        url = started.stdout.strip()
+        assert ask("GET", f"{url}/_cluster/health")["status"] == "green"
+        listed = json.loads(runner.invoke(app, ["status", "--json"]).stdout)
+        assert [(each["url"], each["data"], each["state"]) for each in listed] == [(url, str(data), "running")]
+        stopped = runner.invoke(app, ["stop", "--version", release.version])
+        assert stopped.stdout == f"opensearch {release.version} at {url} stopped\n"
+        nothing = runner.invoke(app, ["status"])
+        assert (nothing.stdout, nothing.exit_code) == ("", 0)
+
+    def test_two_on_other_folders_side_by_side(self, release: node.Release, home: Path) -> None:
+        one = node.start(release.server, data=home / "one", heap="256m")
+        two = node.start(release.server, data=home / "two", heap="256m")
+        assert one.port != two.port
+        with pytest.raises(NodeError, match=f"port {one.port} is in use"):
+            node.start(release.server, data=home / "three", port=one.port)
+        node.stop(data=one.data)
+        assert node.running() == (two,)
+
+    def test_a_crash_of_the_server_itself_is_told(self, release: node.Release, home: Path) -> None:
+        data = home / "broken"
+        (data / "config").mkdir(parents=True)
+        (data / "node_1").mkdir()
+        (data / "node_1/data").write_text("a file where a folder belongs", "utf-8")
+        with pytest.raises(NodeError, match=r"(?s)ended while it started; the last lines of .*\.log:.*node_1/data"):
+            node.start(release.server, data=data)
+        assert node.status() == node.Status((), (), ())
