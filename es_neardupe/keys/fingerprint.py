@@ -28,10 +28,7 @@ def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_0
     allowed = [text if len(text) <= max_chars else "" for text in texts]
     made = [fingerprint for chunk in chunks(allowed) for fingerprint in _fingerprint_chunk(chunk, scheme)]
     too_large = _without_keys(scheme, State.TOO_LARGE)
-    return [
-        fingerprint if len(text) <= max_chars else too_large
-        for text, fingerprint in zip(texts, made, strict=True)
-    ]
+    return [fingerprint if len(text) <= max_chars else too_large for text, fingerprint in zip(texts, made, strict=True)]
 
 
 def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:

@@ -22,7 +22,6 @@ Ints = NDArray[np.int64]
 
 _WORD = 8  # bytes hashed at a time
 _MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD + 1)], np.uint64)
-_FIRST = np.int64(0)
 
 
 class Shingles(NamedTuple):
@@ -99,10 +98,10 @@ def _hash_spans(words: U64, starts: Ints, sizes: Ints) -> U64:
     Few tokens have a second word and very few a third, but one token may have a hundred thousand: two
     words are taken directly, and all others at once.
     """
-    hashes = _hash_words(words, starts, sizes)
+    hashes = _hash_words(words[starts], sizes, 0)
     if (long := np.flatnonzero(sizes > _WORD)).size:
         starts, sizes = starts[long], sizes[long]
-        second = _hash_words(words, starts, sizes, np.int64(1))
+        second = _hash_words(words[starts + _WORD], sizes, 1)
         if (longer := np.flatnonzero(sizes > 2 * _WORD)).size:
             second[longer] += _hash_tails(words, starts[longer], sizes[longer])
         hashes[long] += second
@@ -114,15 +113,15 @@ def _hash_tails(words: U64, starts: Ints, sizes: Ints) -> U64:
     more = (sizes - 1) // _WORD - 1
     first = np.cumsum(more) - more
     number = np.arange(2, more.sum() + 2) - np.repeat(first, more)
-    return np.add.reduceat(_hash_words(words, np.repeat(starts, more), np.repeat(sizes, more), number), first)
+    loaded = words[np.repeat(starts, more) + _WORD * number]
+    return np.add.reduceat(_hash_words(loaded, np.repeat(sizes, more), number), first)
 
 
-def _hash_words(words: U64, starts: Ints, sizes: Ints, number: Ints | np.int64 = _FIRST) -> U64:
-    """One term of the sum for each token, or as many for each as it is repeated."""
-    hashes = words[starts + _WORD * number] if number is not _FIRST else words[starts]
-    hashes &= _MASKS.take(sizes - _WORD * number, mode="clip")
-    hashes += (sizes + (number << 32)).view(np.uint64) * GOLDEN
-    return mix64(hashes)
+def _hash_words(loaded: U64, sizes: Ints, number: Ints | int) -> U64:
+    """The terms of the sum for words of that number, from the 8 bytes where they begin; in place."""
+    loaded &= _MASKS.take(sizes - _WORD * number, mode="clip")
+    loaded += (sizes + (number << 32)).view(np.uint64) * GOLDEN
+    return mix64(loaded)
 
 
 def _full_shingles(hashes: U64, bounds: Ints, size: int) -> U64:

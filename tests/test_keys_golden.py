@@ -1,0 +1,53 @@
+"""The frozen vectors of scheme v1. Changed keys mean dead indices: a failure here is never mended by new vectors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from es_neardupe.keys import Scheme, fingerprints, tokenize
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "scheme_v1.json").read_text("ascii"))
+
+
+def golden_text(case: dict[str, Any]) -> str:
+    """A text of its own, or the numbers 0, 1, 2, ... in words of base 26 until the size is reached."""
+    if "text" in case:
+        return str(case["text"])
+    words, size = [], 0
+    while size < case["size"]:
+        number, word = len(words) * 7919 % 20_011, ""
+        while number or not word:
+            number, digit = divmod(number, 26)
+            word += chr(ord("a") + digit)
+        words.append(word)
+        size += len(word) + 1
+    return " ".join(words)[: case["size"]]
+
+
+@pytest.mark.parametrize("name", GOLDEN["schemes"])
+def test_scheme_ids(name: str) -> None:
+    expected = GOLDEN["schemes"][name]
+    assert Scheme.from_dict(expected["settings"]).id == expected["id"]
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
+def test_fingerprints(case: dict[str, Any]) -> None:
+    text = golden_text(case)
+    if "normalized" in case:
+        assert " ".join(tokenize(text)) == case["normalized"]
+    for name, expected in case["fingerprints"].items():
+        scheme = Scheme.from_dict(GOLDEN["schemes"][name]["settings"])
+        (made,) = fingerprints([text], scheme)
+        assert made.scheme == scheme.id
+        assert {
+            "state": made.state.value,
+            "content": made.content,
+            "tokens": made.tokens,
+            "features": made.features,
+            "bands": "".join(made.bands),
+            "signature": made.signature.hex(),
+        } == expected
