@@ -524,3 +524,22 @@ def test_tls_where_there_is_none(fake: Fake) -> None:
 def test_wrap_refuses_other_objects() -> None:
     with pytest.raises(SettingsError, match=r"elasticsearch\.Elasticsearch or an opensearchpy\.OpenSearch"):
         wrap(object())
+
+
+def test_wrap_keeps_the_login_and_stays_open(fake: Fake, product: Product) -> None:
+    fake.on("GET /x", None, reply({"a": 1}))
+    if product is Product.OPENSEARCH:
+        from opensearchpy import OpenSearch
+
+        driver: Any = OpenSearch(fake.url, http_auth=("u", "p"))
+    else:
+        from elasticsearch import Elasticsearch
+
+        driver = Elasticsearch(fake.url, basic_auth=("u", "p"))
+    client = wrap(driver, retries=Retries(wait=0))
+    assert client.server.product is product
+    client.close()
+    assert client.request("GET", "/x") == {"a": 1}
+    assert fake.count("GET /x") == 2  # our tries, not the driver's as well
+    assert {headers.get("authorization") for _, headers, _ in fake.seen} == {"Basic dTpw"}
+    driver.close()

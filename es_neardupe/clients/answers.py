@@ -67,9 +67,7 @@ def check_whole(body: Any, doing: str) -> None:
 
 def _check_one(body: Mapping[str, Any], doing: str) -> None:
     if body.get("timed_out") is True:
-        raise IncompleteAnswer(
-            f"{doing}: the time ran out before all was searched. Ask for less, or try again."
-        )
+        raise IncompleteAnswer(f"{doing}: the time ran out before all was searched. Ask for less, or try again.")
     shards = body.get("_shards")
     # A single written document ("result") reports replicas here: it is stored all the same.
     if not isinstance(shards, dict) or not shards.get("failed") or "result" in body:

@@ -39,9 +39,7 @@ def authorization(settings: ConnectionSettings) -> dict[str, str]:
     """The header to log in with. (urllib3's own helper knows Latin-1 passwords only.)"""
     if settings.api_key:
         key = settings.api_key
-        return {
-            "authorization": f"ApiKey {_base64(key) if ':' in key else key}"
-        }  # id:key, or encoded already
+        return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
     if settings.username is not None:
         return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
     return {}
@@ -67,14 +65,10 @@ def lost_connection(error: BaseException, url: str) -> ConnectError:
         )
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
-            return Unreachable(
-                f"{url}: TLS failed ({cause.reason or 'no reason given'}). Is it http:// there?"
-            )
+            return Unreachable(f"{url}: TLS failed ({cause.reason or 'no reason given'}). Is it http:// there?")
     if any("Timeout" in type(cause).__name__ or isinstance(cause, TimeoutError) for cause in causes):
         return Unreachable(f"{url}: no answer in time. Try again, or raise the time-out.")
-    return Unreachable(
-        f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server."
-    )
+    return Unreachable(f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server.")
 
 
 def _certificate_words(cause: BaseException) -> str | None:

@@ -48,9 +48,7 @@ class ElasticsearchDriver:
         except (NoConnection, ConnectionTimeout) as error:
             raise lost_connection(error, self.url) from error
         except SerializationError as error:
-            raise Unreachable(
-                f"{self.url}: the answer cannot be read. Is there a proxy in between?"
-            ) from error
+            raise Unreachable(f"{self.url}: the answer cannot be read. Is there a proxy in between?") from error
         except TransportError as error:
             raise lost_connection(error, self.url) from error
         return Answer(meta.status, {k.lower(): v for k, v in meta.headers.items()}, parsed)

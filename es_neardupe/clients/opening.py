@@ -17,8 +17,8 @@ from es_neardupe.records import Product, Server
 
 __all__ = ["connect", "wrap"]
 
-_FIRST_TRIES = 2
-"""An address that nobody listens at is most often a mistake: say so at once."""
+_FIRST_TRIES, _FIRST_TOTAL = 2, 10.0
+"""An address that nobody listens at is most often a mistake: say so soon."""
 
 
 def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None] | None = None) -> Client:
@@ -65,9 +65,7 @@ def wrap(client: object, *, retries: Retries | None = None) -> Client:
     return ServerClient(driver, _first_answer(driver, retries), retries)
 
 
-def _with_place(
-    settings: ConnectionSettings, local_url: Callable[[], str | None] | None
-) -> ConnectionSettings:
+def _with_place(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
     if settings.url or settings.cloud_id:
         return settings
     found = local_url() if local_url else None
@@ -80,10 +78,11 @@ def _with_place(
 
 
 def _first_answer(driver: Driver, retries: Retries) -> Server:
-    return retrying(replace(retries, attempts=min(_FIRST_TRIES, retries.attempts)))(detect, driver)
+    few = replace(retries, attempts=min(_FIRST_TRIES, retries.attempts), total=min(_FIRST_TOTAL, retries.total))
+    return retrying(few)(detect, driver)
 
 
 def _opensearch(settings: ConnectionSettings) -> Driver:
-    from es_neardupe.clients import opensearch  # late: the import takes as long as all others together
+    from es_neardupe.clients import opensearch  # late: a tenth of a second that many do not need
 
     return opensearch.open_driver(settings)

@@ -134,9 +134,7 @@ _WHOLE: dict[str, str | int | bool] = {"allow_partial_search_results": False}
 
 def _open(client: Sender, reading: Reading) -> str:
     if client.server.product is Product.ELASTICSEARCH:
-        answer = client.request(
-            "POST", path(reading.index, "_pit"), params={"keep_alive": reading.keep_alive}
-        )
+        answer = client.request("POST", path(reading.index, "_pit"), params={"keep_alive": reading.keep_alive})
         return str(answer["id"])
     answer = client.request(
         "POST",

@@ -66,9 +66,7 @@ def _checked_profile(table: object, name: str) -> dict[str, Any]:
         raise SettingsError(f"{name} is not a table ([name], then key = value).")
     for key, value in table.items():
         if key not in _PROFILE_TYPES:
-            raise SettingsError(
-                f"{name}: unknown key '{key}'; known are {', '.join(sorted(_PROFILE_TYPES))}."
-            )
+            raise SettingsError(f"{name}: unknown key '{key}'; known are {', '.join(sorted(_PROFILE_TYPES))}.")
         wanted = _PROFILE_TYPES[key]
         if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
             raise SettingsError(f"{name}: {key} must be of type {wanted[-1].__name__}.")

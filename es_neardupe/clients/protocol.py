@@ -83,9 +83,7 @@ def _quoted(part: str) -> str:
     try:
         return quote(part, safe=",*")
     except UnicodeEncodeError:
-        raise InputError(
-            f"{part!r} is not valid Unicode (a lone surrogate): no server can store it."
-        ) from None
+        raise InputError(f"{part!r} is not valid Unicode (a lone surrogate): no server can store it.") from None
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:

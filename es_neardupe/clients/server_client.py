@@ -127,9 +127,7 @@ def _body(answer: Answer, doing: str) -> Any:
     if not answer.ok:
         raise refusal(answer, doing)
     if isinstance(answer.body, str):
-        raise RequestError(
-            f"{doing}: the answer is not JSON. Is there a proxy in between?", status=answer.status
-        )
+        raise RequestError(f"{doing}: the answer is not JSON. Is there a proxy in between?", status=answer.status)
     return answer.body
 
 

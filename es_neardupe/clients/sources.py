@@ -106,9 +106,7 @@ def _start_local(environ: Mapping[str, str]) -> Iterable[Source]:
     """``start-local`` writes an API key and a password of the same server; the key is enough."""
     if not environ.get("ES_LOCAL_URL"):
         return
-    source = Source(
-        "ES_LOCAL_*", url=environ["ES_LOCAL_URL"], api_key=environ.get("ES_LOCAL_API_KEY") or None
-    )
+    source = Source("ES_LOCAL_*", url=environ["ES_LOCAL_URL"], api_key=environ.get("ES_LOCAL_API_KEY") or None)
     password = environ.get("ES_LOCAL_PASSWORD")
     if password and not source.api_key:
         source = replace(source, username="elastic", password=password)
