@@ -3,9 +3,10 @@
     python scripts/bench_keys.py [--texts FILE.jsonl[.gz|.xz]] [--count 4000] [--rounds 5]
 
 All contenders get the same list of ``str`` in each round, one after the other, pinned to one core; the
-fastest round of each counts (other work on the machine only ever slows down). Ours goes the whole way (content hash, band keys, record); the others
-stop at the signature of 128 slots. datasketch and rensa need tokens and shingles made in Python, as their
-users make them; daft splits at spaces and neither lower-cases nor strips punctuation.
+fastest round of each counts (other work on the machine only ever slows down). Ours goes the whole way
+(content hash, band keys, record); the others stop at the signature of 128 slots. datasketch and rensa need
+tokens and shingles made in Python, as their users make them; daft splits at spaces and neither lower-cases
+nor strips punctuation.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any, TextIO
 
 Sign = Callable[[list[str]], object]
 
@@ -57,7 +59,7 @@ def pin_to_one_core() -> None:
 
 def read_texts(path: Path, count: int) -> list[str]:
     """The first ``count`` texts of a file of JSON lines."""
-    openers = {".xz": lzma.open, ".gz": gzip.open}
+    openers: dict[str, Callable[..., TextIO]] = {".xz": lzma.open, ".gz": gzip.open}
     with openers.get(path.suffix, open)(path, "rt", encoding="utf-8") as lines:
         return [json.loads(line)["text"] for line in islice(lines, count)]
 
@@ -79,7 +81,7 @@ def make_texts(count: int, words: int = 280, seed: int = 1) -> list[str]:
 
 def contenders() -> dict[str, Sign | str]:
     """By name: the function to measure, or why it cannot be."""
-    makers = {
+    makers: dict[str, Callable[[], Sign]] = {
         "es_neardupe": ours,
         "datasketch (xxhash, update_batch)": datasketch_batch,
         "datasketch (xxhash, bulk)": datasketch_bulk,
@@ -162,7 +164,7 @@ def rensa_matrix() -> Sign:
     return lambda texts: RMinHash.digest_matrix_from_token_sets(list(map(shingled, texts)), PERMUTATIONS, 1)
 
 
-def daft_minhash(hash_function: str) -> Sign:
+def daft_minhash(hash_function: Any) -> Sign:
     """The native expression of daft, from Arrow to Arrow."""
     import daft
     from daft.functions import minhash

@@ -17,7 +17,8 @@ def golden_text(case: dict[str, Any]) -> str:
     """A text of its own, or the numbers 0, 1, 2, ... in words of base 26 until the size is reached."""
     if "text" in case:
         return str(case["text"])
-    words, size = [], 0
+    words: list[str] = []
+    size = 0
     while size < case["size"]:
         number, word = len(words) * 7919 % 20_011, ""
         while number or not word:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -86,8 +88,4 @@ def test_single_characters_are_word_characters_of_spaceless_scripts() -> None:
 
 @pytest.mark.skipif(unicodedata.unidata_version != "14.0.0", reason="another version of Unicode")
 def test_the_file_is_what_the_recipe_makes() -> None:
-    rebuilt = build()
-    entries = table()
-    word = [p for a, b in rebuilt["word"] for p in range(a, b + 1)]
-    assert np.flatnonzero(entries & WORD).tolist() == word
-    assert rebuilt["unicode"] == "14.0.0"
+    assert json.loads((files("es_neardupe.keys") / "unicode_v1.json").read_text("ascii")) == build()

@@ -1,8 +1,8 @@
 """The frozen code-point table of scheme v1.
 
-``unicode_v1.json`` was made once from Unicode 14 (``scripts`` of nobody: see :func:`build`), so that keys
-never depend on the Unicode version of the Python that runs. The table says of each code point what it is
-(separator, part of a word, a word by itself) and its lower-case form.
+``unicode_v1.json`` was made once from Unicode 14 (:func:`build` is how), so that keys never depend on the
+Unicode version of the Python that runs. The table says of each code point what it is (separator, part of a
+word, a word by itself) and its lower-case form.
 
 Lower-casing maps one code point to one code point and looks at no neighbour: offsets into the normalised
 text are offsets into the original, so a matched passage can be shown where it stands. (U+0130 alone has a
