@@ -83,7 +83,7 @@ def _certificate_words(cause: BaseException) -> str | None:
 def _system_words(causes: list[BaseException]) -> str:
     """The operating system's words, which hold no request; the driver's own text would."""
     words = [str(c.strerror) for c in causes if isinstance(c, OSError) and c.strerror]
-    return words[-1].lower() if words else "it was closed without an answer"
+    return words[-1].lower() if words else "it was closed without an answer; is it https:// there?"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
