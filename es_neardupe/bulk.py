@@ -37,9 +37,7 @@ def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield chunk
 
 
-def write(
-    client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2
-) -> Iterator[Outcome]:
+def write(client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2) -> Iterator[Outcome]:
     """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each.
 
     ``actions`` is consumed in the calling thread while the workers wait for the server, so its work costs no time

@@ -29,6 +29,7 @@ __all__ = [
     "open_target",
     "put_settings",
     "refresh",
+    "remove_settings",
     "search",
     "stored_settings",
     "write_blocks",
@@ -89,7 +90,12 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX) -> Targ
 
 def check_name(name: str) -> None:
     """Raises `SettingsError` for what can be no index, alias or pattern of one."""
-    if not name or name.startswith(("_", "-", "+")) or any(char in name for char in ' "\\/|<>#?') or name in (".", ".."):
+    if (
+        not name
+        or name.startswith(("_", "-", "+"))
+        or any(char in name for char in ' "\\/|<>#?')
+        or name in (".", "..")
+    ):
         raise SettingsError(f"{name!r} is no name of an index, an alias or a pattern.")
 
 
@@ -181,13 +187,21 @@ def put_settings(client: Client, index: str, mapping: Mapping[str, Any], setting
     client.request("PUT", path(index, "_mapping"), body=body)
 
 
+def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], prefix: str) -> None:
+    """Take our part out of a concrete index's ``_meta``; the rest of it stays."""
+    meta = {name: value for name, value in mapping.get("_meta", {}).items() if name != prefix}
+    client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
+
+
 def _result_window(client: Client, name: str) -> int:
     found = client.request(
         "GET",
         path(name, "_settings", "index.max_result_window"),
         params={"flat_settings": "true"},
     )
-    windows = [int(entry["settings"]["index.max_result_window"]) for entry in (found or {}).values() if entry["settings"]]
+    windows = [
+        int(entry["settings"]["index.max_result_window"]) for entry in (found or {}).values() if entry["settings"]
+    ]
     return min([10_000, *windows])
 
 

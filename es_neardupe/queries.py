@@ -23,6 +23,7 @@ __all__ = [
     "since",
     "stale",
     "states",
+    "ungrouped",
 ]
 
 JSON = dict[str, Any]
@@ -51,6 +52,16 @@ def fingerprinted(fields: Fields, scheme: str) -> JSON:
 def stale(fields: Fields, scheme: str, scope: Mapping[str, Any] | None = None) -> JSON:
     """Documents of the scope without a complete fingerprint of this scheme."""
     return {"bool": {"filter": [matching(scope)], "must_not": [fingerprinted(fields, scheme)]}}
+
+
+def ungrouped(fields: Fields, scheme: str) -> JSON:
+    """Documents with a fingerprint of this scheme that wait for ``group``."""
+    return {
+        "bool": {
+            "filter": [fingerprinted(fields, scheme)],
+            "must_not": [{"exists": {"field": fields.similarity}}],
+        }
+    }
 
 
 def since(field: str, date: str) -> JSON:

@@ -31,9 +31,7 @@ class Fields:
 @cache
 def fields_mapping() -> dict[str, Any]:
     """The mapping of our object field, as ``mappings/fields.json`` has it. Do not change what is returned."""
-    mapping: dict[str, Any] = json.loads(
-        files("es_neardupe.mappings").joinpath("fields.json").read_text("utf-8")
-    )
+    mapping: dict[str, Any] = json.loads(files("es_neardupe.mappings").joinpath("fields.json").read_text("utf-8"))
     return mapping
 
 

@@ -117,9 +117,11 @@ def _spawn(launch: Launch) -> Node:
 
 def _environment() -> dict[str, str]:
     """This process's environment, in which the child finds the same package, installed or not."""
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    root = Path(__file__).resolve().parents[2]
+    paths = [os.environ.get("PYTHONPATH", "")]
+    if root.name != "site-packages":  # that one is found anyway, and must not come before the standard library
+        paths.insert(0, str(root))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUNBUFFERED": "1"}
 
 
 def _wait_until_ready(node: Node, file: Path, timeout: float) -> None:

@@ -56,11 +56,12 @@ def _resolve(coordinates: str, repository: Path) -> list[Any]:
     return [dependency.artifact for dependency in needed]
 
 
-def _remotes() -> dict[str, str] | None:
-    """The repositories of the user's jgo configuration (a mirror, say); None for Maven Central."""
+def _remotes() -> dict[str, str]:
+    """Maven Central and what the user's jgo configuration names; a mirror goes there under ``central``."""
     from jgo.config import GlobalSettings
+    from jgo.constants import MAVEN_CENTRAL_URL
 
-    return GlobalSettings.load().repositories or None
+    return {"central": MAVEN_CENTRAL_URL, **GlobalSettings.load().repositories}
 
 
 @_patiently

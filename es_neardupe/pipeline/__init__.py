@@ -1,0 +1,27 @@
+"""The main flows, one function for each command; its lines are the stages."""
+
+from es_neardupe.pipeline.bands import bands
+from es_neardupe.pipeline.clean import clean
+from es_neardupe.pipeline.doctor import doctor
+from es_neardupe.pipeline.enrich import enrich
+from es_neardupe.pipeline.group import group
+from es_neardupe.pipeline.groups import groups
+from es_neardupe.pipeline.init import init
+from es_neardupe.pipeline.load import load
+from es_neardupe.pipeline.pairs import pairs
+from es_neardupe.pipeline.similar import similar
+from es_neardupe.pipeline.stats import stats
+
+__all__ = [
+    "bands",
+    "clean",
+    "doctor",
+    "enrich",
+    "group",
+    "groups",
+    "init",
+    "load",
+    "pairs",
+    "similar",
+    "stats",
+]

@@ -87,7 +87,10 @@ def enrich(
 
     tally = _Tally(target.settings, rewrite=all)
     plans = tracked(
-        plan(_pages(client, target, selection), target.settings, max_chars), progress, "fingerprinting", expected
+        plan(_pages(client, target, selection), target.settings, max_chars),
+        progress,
+        "fingerprinting",
+        expected,
     )
     updates = tally.updates(plans)
     if dry_run:

@@ -111,9 +111,7 @@ def _document(client: Client, target: Target, id: str) -> _Probe:
     if not found:
         raise NotFound(f"There is no document {id!r} in {target.name}.", status=404)
     if len(found) > 1:
-        raise SettingsError(
-            f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices."
-        )
+        raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
     (index, source), *_ = found
     text = documents.read_text(source, target.settings.fields)
     return _Probe(text, {"index": index, "id": id}, (index, id))

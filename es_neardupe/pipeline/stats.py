@@ -62,7 +62,12 @@ class Stats:
 
 
 def stats(
-    client: Client, index: str, *, quick: bool = False, prefix: str = DEFAULT_PREFIX, progress: Progress = silent
+    client: Client,
+    index: str,
+    *,
+    quick: bool = False,
+    prefix: str = DEFAULT_PREFIX,
+    progress: Progress = silent,
 ) -> Stats:
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
     target = open_target(client, index, prefix)

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
+
+from es_neardupe.graphs import components
 
 __all__ = ["Linkage", "assign_ids", "chain", "star"]
 
@@ -48,9 +48,7 @@ def star(size: int, left: Ints, right: Ints) -> Ints:
 
 def chain(size: int, left: Ints, right: Ints) -> Ints:
     """The first class of each connected component, as `star` returns principals."""
-    links = coo_matrix((np.ones(len(left), np.bool_), (left, right)), shape=(size, size))
-    label = connected_components(links, directed=False)[1]
-    _, first, component = np.unique(label, return_index=True, return_inverse=True)
+    _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
     return first[component.reshape(-1)].astype(np.intp)
 
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from es_neardupe import documents
 from es_neardupe.clients import Client
 from es_neardupe.errors import InputError
 from es_neardupe.fetch import Reference, fetch
+from es_neardupe.graphs import components
 from es_neardupe.keys import features
 from es_neardupe.keys.content import contents
 from es_neardupe.measures import resemblances
@@ -77,9 +76,7 @@ class Verifier:
         """Pairs whose texts fit into memory together, whole clusters at a time."""
         if not len(left):
             return
-        size = len(self.classes)
-        links = coo_matrix((np.ones(len(left), np.bool_), (left, right)), shape=(size, size))
-        cluster = connected_components(links, directed=False)[1]
+        cluster = components(len(self.classes), left, right)
         tokens = np.bincount(cluster, [self.corpus.tokens[rows[0]] for rows in self.classes.members])
         in_pairs = np.zeros(len(tokens), np.bool_)
         in_pairs[cluster[left]] = True

@@ -1,0 +1,111 @@
+"""The Python API in one object: a connection and an index, with a method for each command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from es_neardupe import pipeline
+from es_neardupe.clients import Client, connect, resolve_settings, wrap
+from es_neardupe.indices import open_target
+from es_neardupe.pipeline.clean import CleanReport
+from es_neardupe.pipeline.doctor import Check
+from es_neardupe.pipeline.enrich import EnrichReport
+from es_neardupe.pipeline.group import GroupReport
+from es_neardupe.pipeline.groups import Group
+from es_neardupe.pipeline.init import InitReport
+from es_neardupe.pipeline.load import LoadReport
+from es_neardupe.pipeline.pairs import Pairs
+from es_neardupe.pipeline.similar import Similar
+from es_neardupe.pipeline.stats import Stats
+from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
+from es_neardupe.stages.ingest import fingerprinted_actions
+
+__all__ = ["NearDupe"]
+
+
+class NearDupe:
+    """Near-duplicates in one index. Each method takes the options of the function it names.
+
+    >>> from es_neardupe import NearDupe, Settings
+    >>> with NearDupe("news", url="http://127.0.0.1:9200") as news:   # doctest: +SKIP
+    ...     news.init(Settings(fields=("title", "body"), threshold=0.8))
+    ...     news.enrich()
+    ...     report = news.group()
+    ...     hits = news.similar(id="4711", min=0.7).hits
+
+    ``client`` may be an ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch`` of yours, which is not
+    closed. Without it the server is found as on the command line: the keyword arguments of `resolve_settings`,
+    then the environment, then a profile. Raises `ConnectError` and its kinds.
+    """
+
+    def __init__(
+        self, index: str, client: object | None = None, *, prefix: str = DEFAULT_PREFIX, **connection: Any
+    ) -> None:
+        self.index = index
+        self.prefix = prefix
+        self.client: Client = connect(resolve_settings(**connection)) if client is None else wrap(client)
+
+    def __enter__(self) -> NearDupe:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give back the connection, unless it is yours."""
+        self.client.close()
+
+    def init(self, settings: Settings, **options: Any) -> InitReport:
+        """See `es_neardupe.pipeline.init`. ``settings.prefix`` must be the prefix given here."""
+        return pipeline.init(self.client, self.index, settings, **options)
+
+    def load(self, paths: Sequence[str], **options: Any) -> LoadReport:
+        """See `es_neardupe.pipeline.load`."""
+        return pipeline.load(self.client, self.index, paths, prefix=self.prefix, **options)
+
+    def enrich(self, **options: Any) -> EnrichReport:
+        """See `es_neardupe.pipeline.enrich`."""
+        return pipeline.enrich(self.client, self.index, prefix=self.prefix, **options)
+
+    def similar(self, **options: Any) -> Similar:
+        """See `es_neardupe.pipeline.similar`."""
+        return pipeline.similar(self.client, self.index, prefix=self.prefix, **options)
+
+    def group(self, **options: Any) -> GroupReport:
+        """See `es_neardupe.pipeline.group`."""
+        return pipeline.group(self.client, self.index, prefix=self.prefix, **options)
+
+    def groups(self, **options: Any) -> list[Group]:
+        """See `es_neardupe.pipeline.groups`."""
+        return pipeline.groups(self.client, self.index, prefix=self.prefix, **options)
+
+    def pairs(self, **options: Any) -> Pairs:
+        """See `es_neardupe.pipeline.pairs`."""
+        return pipeline.pairs(self.client, self.index, prefix=self.prefix, **options)
+
+    def stats(self, **options: Any) -> Stats:
+        """See `es_neardupe.pipeline.stats`."""
+        return pipeline.stats(self.client, self.index, prefix=self.prefix, **options)
+
+    def clean(self, **options: Any) -> CleanReport:
+        """See `es_neardupe.pipeline.clean`."""
+        return pipeline.clean(self.client, self.index, prefix=self.prefix, **options)
+
+    def doctor(self) -> list[Check]:
+        """See `es_neardupe.pipeline.doctor`."""
+        return pipeline.doctor(self.client, self.index, prefix=self.prefix)
+
+    def fingerprinted(
+        self, actions: Iterable[Mapping[str, Any]], *, max_chars: int = DEFAULT_MAX_CHARS
+    ) -> Iterator[dict[str, Any]]:
+        """Your own bulk actions with their keys added: hand the result to the driver's ``helpers.bulk``.
+
+        See `es_neardupe.stages.ingest.fingerprinted_actions` for what becomes of which action. Actions that name
+        no index are taken to go to this one.
+        """
+        settings = open_target(self.client, self.index, self.prefix).settings
+        yield from fingerprinted_actions(actions, settings, index=self.index, max_chars=max_chars)

@@ -1,0 +1,65 @@
+"""The commands put together, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from es_neardupe.cli import demo, looking, node, preparing, working
+from es_neardupe.cli.output import messages, printable, say
+from es_neardupe.errors import NeardupeError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Near-duplicates inside the Elasticsearch or OpenSearch index you already run.\n\n"
+        "First time: es-neardupe demo. On your index: init, enrich, group, then groups, similar, pairs.\n\n"
+        "Exit codes: 0 done, 1 an error (said in one line), 2 wrong usage, 130 interrupted."
+    ),
+)
+for module in (preparing, working, looking, demo):
+    module.register(app)
+app.add_typer(node.app, name="node")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"es-neardupe {version('es-neardupe')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    shown: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Options before the command."""
+
+
+def main() -> None:
+    """Run the command line. Known errors become one line and exit code 1, an interrupt 130."""
+    try:
+        app()
+    except NeardupeError as error:
+        messages.print(f"[bold red]error:[/] {escape(printable(error))}", soft_wrap=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        say("Interrupted. Run the same command again: it goes on where it stopped.")
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `head` does; Python would complain again while closing stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)

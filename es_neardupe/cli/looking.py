@@ -1,0 +1,186 @@
+"""Commands that show what was found: similar, groups, pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Min, Prefix, Query, connected, parse_query
+from es_neardupe.cli.output import print_json, print_lines, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.working import warn_of_detection
+from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
+from es_neardupe.inputs import read_text_file
+from es_neardupe.pipeline import groups as groups_
+from es_neardupe.pipeline import pairs as pairs_
+from es_neardupe.pipeline import similar as similar_
+from es_neardupe.pipeline.groups import Group
+from es_neardupe.pipeline.pairs import Pair
+from es_neardupe.pipeline.similar import Similar
+from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
+
+__all__ = ["register", "show_groups", "show_similar"]
+
+
+def similar(
+    client: Client,
+    index: IndexName,
+    *,
+    id: Annotated[str | None, typer.Option("--id", help="Document of the index.", show_default=False)] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)] = None,
+    file: Annotated[str | None, typer.Option("--file", help="File with a text, or -.", show_default=False)] = None,
+    min: Annotated[float, typer.Option("--min", help="Least exact resemblance, in (0, 1].")] = 0.5,
+    top: Annotated[int, typer.Option("--top", min=1, help="Hits shown.")] = 10,
+    query: Query = None,
+    max_candidates: Annotated[int, typer.Option(min=1, help="Candidates compared, those with most keys first.")] = 1000,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """List the near-duplicates of a document or of any text, with their exact resemblance.
+
+    Examples:
+
+      es-neardupe similar news --id 4711
+
+      es-neardupe similar news --file letter.txt --min 0.8 --query '{"term": {"language": "en"}}'
+    """
+    if sum(one is not None for one in (id, text, file)) != 1:
+        raise SettingsError("Give exactly one of --id, --text and --file.")
+    if file is not None:
+        text = read_text_file(file)
+    found = similar_(
+        client,
+        index,
+        id=id,
+        text=text,
+        min=min,
+        top=top,
+        query=parse_query(query),
+        max_candidates=max_candidates,
+        prefix=prefix,
+    )
+    if as_json:
+        print_json(found)
+    else:
+        show_similar(found)
+    warn_of_detection(found.detection.min, found.detection.probability)
+    if found.not_compared:
+        warn(f"{found.not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
+
+
+def show_similar(found: Similar) -> None:
+    """Print hits as a table."""
+    state = found.query["state"]
+    if state not in ("signed", "short"):
+        warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
+    rows = [(hit.id, hit.resemblance, hit.shared_bands, hit.group) for hit in found.hits]
+    if rows:
+        print_table(["id", "resemblance", "shared keys", "group"], rows)
+    say(f"{len(rows)} shown, {found.candidates:,} candidates, each compared by its present text")
+
+
+def groups(
+    client: Client,
+    index: IndexName,
+    *,
+    min_size: Annotated[int, typer.Option(min=2, help="Least number of documents.")] = 2,
+    top: Annotated[int | None, typer.Option(min=1, help="Groups shown, largest first.", show_default="all")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="One group by its id.", show_default=False)] = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """List the groups of two or more documents, largest first.
+
+    Examples:
+
+      es-neardupe groups news --top 10
+
+      es-neardupe groups news --json | jq -r '.members[].id'
+    """
+    found = groups_(client, index, min_size=min_size, top=top, group=group, prefix=prefix)
+    if as_json:
+        print_lines(_group_lines(found))
+    elif found:
+        show_groups(found, members=5 if group is None else None)
+    else:
+        show("There is no such group.")
+
+
+def show_groups(found: list[Group], members: int | None = 5) -> None:
+    """Print groups as a table, each with its first members."""
+    rows = []
+    for one in found:
+        others = [f"{member.similarity:.4f} {member.id}" for member in one.members if member.id != one.principal]
+        shown = others[:members]
+        more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []
+        rows.append((one.group, one.size, one.min_similarity, one.principal or "(deleted)", "; ".join([*shown, *more])))
+    print_table(["group", "size", "minimum", "principal", "members, with their similarity to it"], rows)
+
+
+def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
+    """Groups as the documented JSON; members name their index only where several indices are involved."""
+    indices = {member.index for one in found for member in one.members}
+    for one in found:
+        members = [
+            {"id": member.id, "similarity": member.similarity} | ({"index": member.index} if len(indices) > 1 else {})
+            for member in one.members
+        ]
+        yield {
+            "group": one.group,
+            "principal": one.principal,
+            "size": one.size,
+            "min_similarity": one.min_similarity,
+            "members": members,
+        }
+
+
+def pairs(
+    client: Client,
+    index: IndexName,
+    *,
+    min: Min = None,
+    top: Annotated[int | None, typer.Option(min=1, help="Pairs shown, most similar first.", show_default="all")] = None,
+    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """List all verified pairs with their exact resemblance, most similar first. Writes nothing.
+
+    Example:
+
+      es-neardupe pairs news --min 0.9 --json > pairs.jsonl
+    """
+    with progress_bars() as progress:
+        found = pairs_(client, index, min=min, max_bucket=max_bucket, prefix=prefix, progress=progress)
+    chosen = islice(found, top)
+    if as_json:
+        print_lines(_pair_lines(chosen))
+    else:
+        print_table(["a", "b", "resemblance"], [(pair.a[1], pair.b[1], pair.resemblance) for pair in chosen])
+        say(f"{found.listed:,} pairs at least {found.min:g} similar, from {found.candidates:,} verified candidates")
+    warn_of_detection(found.min, found.detection)
+    if found.skipped:
+        warn(f"{found.skipped:,} comparisons in large buckets were left out: raise --max-bucket.")
+    if found.copies_not_listed:
+        warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
+    if found.stale:
+        warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich --check`.")
+
+
+def _pair_lines(pairs: Iterator[Pair]) -> Iterator[dict[str, Any]]:
+    """Pairs as the documented JSON; the indices are named where they differ."""
+    for pair in pairs:
+        line: dict[str, Any] = {"a": pair.a[1], "b": pair.b[1], "resemblance": pair.resemblance}
+        if pair.a[0] != pair.b[0]:
+            line |= {"index_a": pair.a[0], "index_b": pair.b[0]}
+        yield line
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (similar, groups, pairs):
+        app.command()(connected(command))

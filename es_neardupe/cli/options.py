@@ -1,0 +1,154 @@
+"""Options that several commands share, and the connection that most of them need."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from es_neardupe import node
+from es_neardupe.cli.output import warn
+from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
+from es_neardupe.errors import SettingsError
+
+__all__ = [
+    "AsJson",
+    "Batch",
+    "DryRun",
+    "IndexName",
+    "MaxBucket",
+    "MaxChars",
+    "Min",
+    "Prefix",
+    "Query",
+    "Workers",
+    "connect_to",
+    "connected",
+    "parse_query",
+]
+
+_CONNECTION = "Connection"
+
+IndexName = Annotated[str, typer.Argument(metavar="INDEX", help="Index, alias or pattern.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+Prefix = Annotated[str, typer.Option("--prefix", help="Name of our object field in the documents.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Bulk requests under way at a time.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents in a bulk request.")]
+MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Longer texts get the state too_large, no keys.")]
+Query = Annotated[
+    str | None,
+    typer.Option("--query", metavar="JSON", help="Scope as a query of the server's DSL, or @FILE.", show_default=False),
+]
+Min = Annotated[
+    float | None,
+    typer.Option("--min", help="Least exact resemblance, in (0, 1].", show_default="the threshold of the index"),
+]
+MaxBucket = Annotated[
+    int,
+    typer.Option(
+        "--max-bucket",
+        min=2,
+        help="Of more distinct texts sharing a key, compare each with this many, and count what is left out.",
+    ),
+]
+
+_Url = Annotated[str | None, typer.Option("--url", help="Address of the server.", rich_help_panel=_CONNECTION)]
+
+
+def _connect(
+    *,
+    url: _Url = None,
+    api_key_file: Annotated[
+        str | None, typer.Option(help="File with the API key.", metavar="FILE", rich_help_panel=_CONNECTION)
+    ] = None,
+    username: Annotated[str | None, typer.Option(help="User name.", rich_help_panel=_CONNECTION)] = None,
+    password_file: Annotated[
+        str | None, typer.Option(help="File with the password.", metavar="FILE", rich_help_panel=_CONNECTION)
+    ] = None,
+    ca_certs: Annotated[
+        str | None, typer.Option(help="Certificates to trust (PEM).", metavar="FILE", rich_help_panel=_CONNECTION)
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Do not check the server's certificate.", rich_help_panel=_CONNECTION)
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(help="Seconds to wait for an answer.", show_default="60", rich_help_panel=_CONNECTION),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Named settings of the profile file.", rich_help_panel=_CONNECTION)
+    ] = None,
+) -> Client:
+    """Open the connection that the options, the environment or a profile describe, else to the local node."""
+    return connect_to(
+        url=url,
+        api_key_file=api_key_file,
+        username=username,
+        password_file=password_file,
+        ca_certs=ca_certs,
+        insecure=insecure,
+        timeout=timeout,
+        profile=profile,
+        local_url=_local_url,
+    )
+
+
+def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
+    """A client as `resolve_settings` finds it, else on the node at ``local_url``; warnings become messages."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConnectionWarning)
+        client = connect(resolve_settings(**flags), local_url=local_url)
+    for warning in caught:
+        if issubclass(warning.category, ConnectionWarning):
+            warn(str(warning.message))
+    return client
+
+
+def _local_url() -> str | None:
+    return next((one.url for one in node.running()), None)
+
+
+def connected(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the connection options; its first parameter becomes the open client."""
+    own = _parameters(command)[1:]
+    connection = _parameters(_connect)
+    names = {parameter.name for parameter in connection}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        client = _connect(**{name: given.pop(name) for name in names})
+        try:
+            command(client, **given)
+        finally:
+            client.close()
+
+    keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *connection)]
+    run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in keyword_only}
+    return run
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    hints = get_type_hints(function, include_extras=True)
+    found = inspect.signature(function).parameters.values()
+    return [one.replace(annotation=hints.get(one.name, one.annotation)) for one in found]
+
+
+def parse_query(text: str | None) -> dict[str, Any] | None:
+    """The JSON object of ``--query``, given as it is or as ``@FILE``. Raises `SettingsError`."""
+    if text is None:
+        return None
+    try:
+        query = json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise SettingsError(f"--query cannot be read: {error}.") from error
+    if not isinstance(query, dict) or not query:
+        raise SettingsError('--query must be a JSON object such as {"term": {"language": "en"}}.')
+    return query.get("query", query) if set(query) == {"query"} else query

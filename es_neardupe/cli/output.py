@@ -1,0 +1,122 @@
+"""How results and messages are shown: results on stdout, everything else on stderr, nothing raw from documents."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from es_neardupe import progress
+
+__all__ = ["print_json", "print_lines", "print_table", "printable", "progress_bars", "say", "show", "warn"]
+
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+messages = Console(stderr=True, highlight=False)
+results = Console(highlight=False)
+
+
+def printable(value: object) -> str:
+    """A value from outside in one line that cannot steer a terminal: control characters show as U+FFFD."""
+    return _CONTROLS.sub("\ufffd", re.sub(r"\s+", " ", str(value)))
+
+
+def say(message: str) -> None:
+    """A message for the person at the terminal."""
+    messages.print(escape(printable(message)), soft_wrap=True)
+
+
+def warn(message: str) -> None:
+    """Something the person should know."""
+    messages.print(f"[yellow]{escape(printable(message))}[/]", soft_wrap=True)
+
+
+def show(text: str) -> None:
+    """A line of a result."""
+    results.print(escape(printable(text)), soft_wrap=True)
+
+
+def _plain(value: Any) -> Any:
+    """Records as the types that JSON knows; names that begin with _ are left out."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def print_json(value: Any) -> None:
+    """One result as one line of JSON. Escaped to ASCII, so that any terminal and any text survive it."""
+    sys.stdout.write(json.dumps(_plain(value)) + "\n")
+
+
+def print_lines(values: Iterable[Any]) -> None:
+    """Results as JSON lines."""
+    for value in values:
+        print_json(value)
+
+
+def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
+    """Rows under their heads; numbers are set to the right. Long values are folded, never cut."""
+    made = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for place, name in enumerate(columns):
+        numeric = all(isinstance(row[place], int | float) for row in made) and bool(made)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in made:
+        table.add_row(*(Text(_cell(value)) for value in row))
+    results.print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "-"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return printable(value)
+
+
+@contextmanager
+def progress_bars() -> Iterator[progress.Progress]:
+    """A bar for each stage, with rate and remaining time; nothing where stderr is no terminal."""
+    if not messages.is_terminal:
+        yield progress.silent
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=messages) as bars:
+        tasks: dict[str, Any] = {}
+
+        def told(stage: str, done: int, total: int | None) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total, rate="")
+            speed = bars.tasks[tasks[stage]].speed
+            rate = f"{speed:,.0f}/s" if speed else ""
+            at = done if total is None else min(done, total)
+            bars.update(tasks[stage], completed=at, total=total, rate=rate)
+
+        yield told

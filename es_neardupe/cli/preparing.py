@@ -1,0 +1,206 @@
+"""Commands around the work: init, bands, doctor, stats, clean."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from es_neardupe.cli.curve import plot_curve
+from es_neardupe.cli.options import AsJson, Batch, DryRun, IndexName, Prefix, Workers, connected
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.clients import Client
+from es_neardupe.pipeline import bands as bands_
+from es_neardupe.pipeline import clean as clean_
+from es_neardupe.pipeline import doctor as doctor_
+from es_neardupe.pipeline import init as init_
+from es_neardupe.pipeline import stats as stats_
+from es_neardupe.settings import DEFAULT_PREFIX, Settings
+
+__all__ = ["register"]
+
+Threshold = Annotated[float, typer.Option(help="Resemblance from which pairs must be found, in (0, 1].")]
+Detection = Annotated[float, typer.Option(help="Share of the pairs exactly at the threshold that must be found.")]
+Permutations = Annotated[int, typer.Option(help="Slots of the signature: one byte each in every document.")]
+Bands = Annotated[int | None, typer.Option(help="Bands, instead of the chosen ones; with --rows.", show_default=False)]
+Rows = Annotated[int | None, typer.Option(help="Rows of a band; with --bands.", show_default=False)]
+
+
+def init(
+    client: Client,
+    index: IndexName,
+    *,
+    field: Annotated[list[str], typer.Option("--field", help="Text field; repeat it to join several in this order.")],
+    threshold: Threshold = 0.8,
+    detection: Detection = 0.99,
+    shingle: Annotated[int, typer.Option(help="Words in a shingle.")] = 5,
+    permutations: Permutations = 128,
+    bands: Bands = None,
+    rows: Rows = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Prepare an index: choose the keys, put our mapping. Changes no document.
+
+    Examples:
+
+      es-neardupe init news --field title --field body
+
+      es-neardupe init ads --field text --threshold 0.6 --create
+    """
+    settings = Settings(
+        fields=tuple(field),
+        threshold=threshold,
+        detection=detection,
+        shingle=shingle,
+        permutations=permutations,
+        bands=bands,
+        rows=rows,
+        prefix=prefix,
+    )
+    report = init_(client, index, settings, create=create, dry_run=dry_run)
+    if as_json:
+        print_json(report)
+        return
+    done = "would be " if dry_run else ""
+    if report.created:
+        show(f"Index {index} {done}created, with text fields {', '.join(report.fields)}.")
+    elif report.prepared:
+        show(f"Our fields {done}added to the mapping of {', '.join(report.prepared)}.")
+    else:
+        show(f"Index {index} has these settings already: nothing to do.")
+    show(
+        f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows; a pair exactly {threshold:g} similar "
+        f"becomes a candidate with probability {report.detection:.4f}."
+    )
+    if report.detection < detection:
+        warn(f"That is less than the detection of {detection:g} asked for: bands and rows were given by hand.")
+    say(f"Next: es-neardupe enrich {index}")
+
+
+def bands(
+    *,
+    threshold: Threshold = 0.8,
+    detection: Detection = 0.99,
+    permutations: Permutations = 128,
+    bands: Bands = None,
+    rows: Rows = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which bands a threshold gets, what they cost, and what they find.
+
+    Example:
+
+      es-neardupe bands --threshold 0.6
+    """
+    report = bands_(threshold, detection=detection, permutations=permutations, bands=bands, rows=rows)
+    if as_json:
+        print_json(report)
+        return
+    show(
+        f"{report.bands} bands x {report.rows} rows of {report.permutations} slots: {report.key_bytes} bytes of keys "
+        f"and {report.permutations} bytes of signature in each document."
+    )
+    show(f"A pair exactly {threshold:g} similar becomes a candidate with probability {report.detection:.4f}.")
+    if report.detection < report.wanted_detection:
+        warn(f"That is less than the detection of {report.wanted_detection:g} asked for.")
+    print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])
+    plot_curve(report.curve, threshold)
+
+
+def doctor(client: Client, index: IndexName, *, prefix: Prefix = DEFAULT_PREFIX, as_json: AsJson = False) -> None:
+    """Check server, privileges, mapping, scheme, blocks, limits and documents; each with its way out.
+
+    Exit code 1 if any check fails.
+
+    Example:
+
+      es-neardupe doctor news
+    """
+    checks = doctor_(client, index, prefix=prefix)
+    if as_json:
+        print_json({"checks": checks})
+    else:
+        print_table(["check", "result", ""], [(one.name, one.level, one.message) for one in checks])
+    if any(one.level == "error" for one in checks):
+        raise typer.Exit(1)
+
+
+def stats(
+    client: Client,
+    index: IndexName,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out buckets and bytes, which read much.")] = False,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is in an index: documents by state, schemes, groups and their sizes, buckets, bytes.
+
+    Example:
+
+      es-neardupe stats news --quick
+    """
+    with progress_bars() as progress:
+        report = stats_(client, index, quick=quick, prefix=prefix, progress=progress)
+    if as_json:
+        print_json(report)
+        return
+    rows = [(f"  {state}", number) for state, number in report.states.items() if number or state == "signed"]
+    others = [("  of other schemes", report.other_schemes), ("  unprocessed", report.unprocessed)]
+    waiting = [("waiting for group", report.ungrouped)]
+    grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
+    print_table([f"{index}, scheme {report.scheme}", "documents"], [("documents", report.documents), *rows, *others])
+    print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
+    if report.sizes:
+        print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])
+    if report.buckets:
+        print_table(["most shared keys", "documents"], [(one.key, one.documents) for one in report.buckets])
+    if report.bytes_per_document:
+        sizes = [(name, f"{size:.0f}") for name, size in report.bytes_per_document.items()]
+        print_table(["field", "bytes on disk per document, without _source"], sizes)
+    elif not quick:
+        say("This server does not tell the bytes of single fields.")
+
+
+def clean(
+    client: Client,
+    index: IndexName,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    prefix: Prefix = DEFAULT_PREFIX,
+    workers: Workers = 2,
+    batch: Batch = 500,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove our fields from all documents, and our settings from the mapping. Asks first.
+
+    Example:
+
+      es-neardupe clean news --yes
+    """
+    options: dict[str, Any] = {"prefix": prefix, "workers": workers, "batch": batch}
+    if not yes and not dry_run:
+        found = clean_(client, index, dry_run=True, **options)
+        typer.confirm(f"Remove {prefix!r} from {found.documents:,} documents of {index}?", abort=True, err=True)
+    with progress_bars() as progress:
+        report = clean_(client, index, dry_run=dry_run, progress=progress, **options)
+    if as_json:
+        print_json(report)
+    else:
+        done = "would be cleaned" if dry_run else "cleaned"
+        show(f"{report.cleaned:,} documents {done}, {report.deleted:,} were deleted meanwhile, {report.left:,} left.")
+        say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
+    for reason in report.refusals:
+        warn(f"The server refused: {reason}")
+    if report.left:
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (init, doctor, stats, clean):
+        app.command()(connected(command))
+    app.command()(bands)

@@ -1,0 +1,302 @@
+"""Commands that do the work: load, enrich, group."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.options import (
+    AsJson,
+    Batch,
+    DryRun,
+    IndexName,
+    MaxBucket,
+    MaxChars,
+    Min,
+    Prefix,
+    Query,
+    Workers,
+    connected,
+    parse_query,
+)
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
+from es_neardupe.inputs import Problem
+from es_neardupe.pipeline import enrich as enrich_
+from es_neardupe.pipeline import group as group_
+from es_neardupe.pipeline import load as load_
+from es_neardupe.pipeline.group import GroupReport
+from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
+from es_neardupe.stages.groups import Linkage
+
+__all__ = ["register", "warn_of_detection"]
+
+_MOST_PROBLEMS = 20
+
+
+def load(
+    client: Client,
+    index: IndexName,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="JSON lines, CSV, a folder of texts, or -.")],
+    *,
+    id_field: Annotated[str | None, typer.Option(help="Field with the id; default: id or _id.")] = None,
+    text_field: Annotated[str | None, typer.Option(help="Field of the files with the text.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Overwrite documents that are there.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad line.")] = False,
+    workers: Workers = 2,
+    batch: Batch = 500,
+    max_chars: MaxChars = DEFAULT_MAX_CHARS,
+    prefix: Prefix = DEFAULT_PREFIX,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Index documents from files, with their keys from the first moment.
+
+    Files may be packed (.gz, .xz). A bad line is reported with its number and counted.
+
+    Examples:
+
+      es-neardupe load news articles.jsonl.xz --id-field url
+
+      zcat ads.jsonl.gz | es-neardupe load ads - --text-field description
+    """
+    told = 0
+
+    def tell(problem: Problem) -> None:
+        nonlocal told
+        told += 1
+        if told <= _MOST_PROBLEMS:
+            warn(f"{problem.place}: {problem.why}")
+        elif told == _MOST_PROBLEMS + 1:
+            warn("... more bad lines are counted, but no longer shown")
+
+    with progress_bars() as progress:
+        report = load_(
+            client,
+            index,
+            files,
+            id_field=id_field,
+            text_field=text_field,
+            replace=replace,
+            strict=strict,
+            workers=workers,
+            batch=batch,
+            max_chars=max_chars,
+            prefix=prefix,
+            dry_run=dry_run,
+            on_problem=tell,
+            progress=progress,
+        )
+    if as_json:
+        print_json(report)
+    else:
+        done = "would be indexed" if dry_run else "indexed"
+        rate = report.read / max(report.seconds, 0.001)
+        print_table(
+            [f"{index}, scheme {report.scheme}", "documents"],
+            [
+                ("read", report.read),
+                (f"  {done}", report.indexed),
+                ("  there already, left as they are", report.existing),
+                ("  bad lines", report.bad),
+                ("  ids that stood before", report.duplicates),
+                ("  refused by the server", report.refused),
+            ],
+        )
+        say(f"{_states(report.states)}; {report.seconds:.1f} s, {rate:,.0f} documents a second")
+    _fail_on(report.refused, report.refusals)
+
+
+def enrich(
+    client: Client,
+    index: IndexName,
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Also renew documents whose text has changed.")] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD=DATE", help="As --check, but only for documents of that date or later."),
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="Write every document anew.")] = False,
+    query: Query = None,
+    workers: Workers = 2,
+    batch: Batch = 500,
+    max_chars: MaxChars = DEFAULT_MAX_CHARS,
+    prefix: Prefix = DEFAULT_PREFIX,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give every document its keys, by partial updates. Run it again at any time, also after a kill.
+
+    Reads only documents without keys of the index's scheme. An application that changes only the text leaves our
+    fields standing: --check reads the others too and renews those whose text no longer fits.
+
+    Examples:
+
+      es-neardupe enrich news
+
+      es-neardupe enrich news --since updated=now-1d
+    """
+    with progress_bars() as progress:
+        report = enrich_(
+            client,
+            index,
+            check=check,
+            since=_since(since),
+            all=all,
+            query=parse_query(query),
+            workers=workers,
+            batch=batch,
+            max_chars=max_chars,
+            prefix=prefix,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if as_json:
+        print_json(report)
+    else:
+        done = "would be written" if dry_run else "written"
+        rate = report.read / max(report.seconds, 0.001)
+        print_table(
+            [f"{index}, scheme {report.scheme}", "documents"],
+            [
+                ("in scope", report.documents),
+                ("  had keys already", report.current),
+                ("read", report.read),
+                (f"  {done}", report.written),
+                ("  unchanged", report.unchanged),
+                ("  deleted meanwhile", report.deleted),
+                ("  changed again and again", report.conflicts),
+                ("  refused by the server", report.refused),
+            ],
+        )
+        say(f"{_states(report.states)}; {report.seconds:.1f} s, {rate:,.0f} documents a second")
+        say(f"Next: es-neardupe group {index}")
+    if report.conflicts:
+        warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
+    _fail_on(report.refused, report.refusals)
+
+
+def group(
+    client: Client,
+    index: IndexName,
+    *,
+    min: Min = None,
+    linkage: Annotated[
+        Linkage, typer.Option(help="star: each member is similar to the principal; chain: to some member.")
+    ] = Linkage.STAR,
+    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
+    workers: Workers = 2,
+    batch: Batch = 500,
+    prefix: Prefix = DEFAULT_PREFIX,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the groups of near-duplicates and write group, principal and similarity into every document.
+
+    Every pair is verified on the present texts. A second run without changes writes nothing.
+
+    Examples:
+
+      es-neardupe group news
+
+      es-neardupe group news --min 0.9 --dry-run
+    """
+    with progress_bars() as progress:
+        report = group_(
+            client,
+            index,
+            min=min,
+            linkage=linkage,
+            max_bucket=max_bucket,
+            workers=workers,
+            batch=batch,
+            prefix=prefix,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if as_json:
+        print_json(report)
+    else:
+        _show_groups(report)
+    _warn_of_groups(report)
+    _fail_on(report.refused, report.refusals)
+
+
+def _show_groups(report: GroupReport) -> None:
+    done = "would be written" if report.dry_run else "written"
+    print_table(
+        [f"{report.index}, scheme {report.scheme}", ""],
+        [
+            ("documents", report.documents),
+            (f"  in {report.groups:,} groups", report.grouped),
+            ("  alone", report.alone),
+            ("  left as they are: text changed since enrich", report.stale),
+            ("  left as they are: keys unreadable", report.corrupt),
+            ("exact copies", report.copies),
+            ("candidate pairs, all verified", report.candidates),
+            (f"  at least {report.min:g} similar", report.matches),
+            ("comparisons skipped in large buckets", report.skipped),
+            ("largest group", report.largest),
+            ("least similarity to a principal", report.min_similarity),
+            (f"documents {done}", report.written),
+            ("  unchanged", report.unchanged),
+            ("  changed or deleted meanwhile", report.changed + report.deleted),
+        ],
+    )
+    say(f"{report.seconds:.1f} s. Next: es-neardupe groups {report.index}")
+
+
+def _warn_of_groups(report: GroupReport) -> None:
+    warn_of_detection(report.min, report.detection)
+    if report.unprocessed:
+        warn(f"{report.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich`.")
+    if report.stale:
+        warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich --check`.")
+    if report.corrupt:
+        warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich --all`.")
+    if report.skipped:
+        top = report.large_buckets[0]
+        warn(
+            f"{len(report.large_buckets):,} keys are shared by more distinct texts than --max-bucket (the largest, "
+            f"{top.key}, by {top.size:,}): {report.skipped:,} comparisons in them were left out."
+        )
+
+
+def warn_of_detection(least: float, probability: float) -> None:
+    """Say so when ``--min`` is below what the bands find reliably."""
+    if probability < 0.985:
+        warn(
+            f"Pairs exactly {least:g} similar share a key with probability {probability:.3f} only: others of them are "
+            f"missed. For a lower threshold the index needs other bands."
+        )
+
+
+def _since(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    name, separator, date = text.partition("=")
+    if not (name and separator and date):
+        raise SettingsError(f"--since takes FIELD=DATE, such as updated=2024-05-01, not {text!r}.")
+    return name, date
+
+
+def _states(states: object) -> str:
+    counted = [f"{number:,} {state}" for state, number in dict(states).items()]  # type: ignore[call-overload]
+    return ", ".join(counted) or "nothing written"
+
+
+def _fail_on(refused: int, refusals: tuple[str, ...]) -> None:
+    for reason in refusals:
+        warn(f"The server refused: {reason}")
+    if refused:
+        show(f"{refused:,} documents were refused by the server.")
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    for command in (load, enrich, group):
+        app.command()(connected(command))

@@ -1,0 +1,195 @@
+"""Files of documents: JSON lines, CSV, folders of texts; plain or packed (.gz, .xz), or standard input.
+
+A line that cannot be read is a problem with its place, never a silent gap.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import lzma
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+from es_neardupe.errors import InputError
+
+__all__ = ["Problem", "Record", "check_paths", "read_records", "read_text_file"]
+
+STDIN = "-"
+_PACKED = (".gz", ".xz")
+_LONGEST_CSV_FIELD = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A document of a file. ``place`` is ``FILE:LINE``, or the path of a text file; ``id`` may be None."""
+
+    place: str
+    id: str | None
+    source: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A line or file that is no document, and why."""
+
+    place: str
+    why: str
+
+
+def check_paths(paths: Iterable[str]) -> None:
+    """Raises `InputError` for a file that is not there or of an unknown kind, before anything is read."""
+    for name in paths:
+        if name == STDIN:
+            continue
+        if not Path(name).exists():
+            raise InputError(f"There is no file or folder {name!r}.")
+        if Path(name).is_file():
+            _kind(Path(name))
+
+
+def read_records(paths: Iterable[str], *, text_field: str, id_field: str | None = None) -> Iterator[Record | Problem]:
+    """The documents of files and folders, one after the other.
+
+    ``text_field`` is where the text of a file in a folder goes. ``id_field`` names the field that holds the id;
+    without it ``id`` or ``_id`` is taken if there. A text file's id is its path below the folder. Nothing is read into
+    memory but the present line.
+    """
+    for name in paths:
+        if name == STDIN:
+            yield from _json_lines(sys.stdin.buffer, "stdin", id_field)
+        elif Path(name).is_dir():
+            yield from _folder(Path(name), text_field)
+        else:
+            with _opened(Path(name)) as stream:
+                read = {"csv": _csv, "json": _json_lines}[_kind(Path(name))]
+                yield from _unpacked(read(stream, name, id_field), name)
+
+
+def read_text_file(name: str) -> str:
+    """The text of a file (packed or not), or of standard input for ``-``. Raises `InputError`."""
+    try:
+        if name == STDIN:
+            return sys.stdin.buffer.read().decode("utf-8")
+        with _opened(Path(name)) as stream:
+            return stream.read().decode("utf-8")
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise InputError(f"{name} cannot be read: {_words(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is not UTF-8 ({error.reason} at byte {error.start}).") from error
+
+
+def _kind(file: Path) -> str:
+    suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in _PACKED]
+    kind = suffixes[-1] if suffixes else ""
+    if kind == ".csv":
+        return "csv"
+    if kind in (".jsonl", ".ndjson", ".json"):
+        return "json"
+    raise InputError(f"{file} is neither JSON lines (.jsonl, .ndjson, .json) nor CSV (.csv), nor a folder of texts.")
+
+
+def _opened(file: Path) -> IO[bytes]:
+    """The file as it was before it was packed."""
+    if file.suffix.lower() == ".gz":
+        return cast("IO[bytes]", gzip.open(file))
+    if file.suffix.lower() == ".xz":
+        return lzma.open(file)
+    return file.open("rb")
+
+
+def _unpacked(records: Iterator[Record | Problem], name: str) -> Iterator[Record | Problem]:
+    """The records up to where the file itself breaks off, which is a problem of its own."""
+    try:
+        yield from records
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        yield Problem(name, f"cannot be read further: {_words(error)}")
+
+
+def _words(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record | Problem]:
+    for number, line in enumerate(stream, 1):
+        if not line.strip():
+            continue
+        place = f"{name}:{number}"
+        try:
+            source = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+        except UnicodeDecodeError as error:
+            yield Problem(place, f"not UTF-8 ({error.reason} at byte {error.start} of the line)")
+        except json.JSONDecodeError as error:
+            yield Problem(place, f"no JSON ({error.msg} at column {error.colno})")
+        except (ValueError, RecursionError) as error:
+            yield Problem(place, f"no JSON that a server takes ({error})")
+        else:
+            yield _record(place, source, id_field)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _record(place: str, source: object, id_field: str | None) -> Record | Problem:
+    if not isinstance(source, dict):
+        return Problem(place, f"a JSON {type(source).__name__}, not an object")
+    names = [id_field] if id_field else ["id", "_id"]
+    name = next((name for name in names if source.get(name) is not None), None)
+    if name is None and id_field:
+        return Problem(place, f"no field {id_field!r} to take the id from")
+    id = source.get(name) if name else None
+    if id is not None and (isinstance(id, bool) or not isinstance(id, str | int) or id == ""):
+        return Problem(place, f"the id in {name!r} is neither text nor a whole number")
+    if id is not None and len(str(id).encode("utf-8", "surrogatepass")) > 512:
+        return Problem(place, f"the id in {name!r} is longer than 512 bytes")
+    # A document cannot hold metadata fields of the server.
+    return Record(place, None if id is None else str(id), {key: value for key, value in source.items() if key != "_id"})
+
+
+def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record | Problem]:
+    csv.field_size_limit(_LONGEST_CSV_FIELD)
+    lines = _decoded(stream)
+    reader = csv.DictReader(lines, strict=True)
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except (UnicodeDecodeError, csv.Error) as error:
+            yield Problem(f"{name}:{lines.number}", f"no CSV row in UTF-8 ({error})")
+            continue
+        place = f"{name}:{reader.line_num}"
+        if None in row or None in row.values():
+            yield Problem(place, f"{'more' if None in row else 'fewer'} columns than the header has")
+        else:
+            yield _record(place, dict(row), id_field)
+
+
+class _decoded:  # noqa: N801 - reads like the function it stands for
+    """Lines of a stream as text. A generator would be finished by the first line that is not UTF-8."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines = iter(stream)
+        self.number = 0
+
+    def __iter__(self) -> _decoded:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
+
+
+def _folder(folder: Path, text_field: str) -> Iterator[Record | Problem]:
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = file.relative_to(folder).as_posix()
+        try:
+            yield Record(str(file), name, {text_field: read_text_file(str(file))})
+        except InputError as error:
+            yield Problem(str(file), str(error))

@@ -1,0 +1,121 @@
+"""Take our fields out of the documents again."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from es_neardupe.bulk import write
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import RequestError
+from es_neardupe.indices import count, mappings_of, open_target, refresh, remove_settings
+from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.records import Action, Hit
+from es_neardupe.settings import DEFAULT_PREFIX
+
+__all__ = ["CleanReport", "clean"]
+
+_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """``documents = cleaned + deleted + left``. The mapping stays: no server can remove a field from one."""
+
+    index: str
+    documents: int
+    """With fields of ours when the run began."""
+    cleaned: int
+    deleted: int
+    left: int
+    """Changed again and again while the run went on, or refused: run it again."""
+    refusals: tuple[str, ...]
+    dry_run: bool
+    seconds: float = field(compare=False)
+
+
+def clean(
+    client: Client,
+    index: str,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    workers: int = 2,
+    batch: int = 500,
+    dry_run: bool = False,
+    progress: Progress = silent,
+) -> CleanReport:
+    """Remove our object field from every document, and our settings from the mapping's ``_meta``.
+
+    A server with scripts removes the field itself. One without gets each document back without the field, refused if
+    it changed meanwhile, and past any ingest pipeline. Afterwards ``init`` may choose other settings.
+    """
+    started = time.monotonic()
+    target = open_target(client, index, prefix)
+    refresh(client, target.path)
+    query = {"exists": {"field": prefix}}
+    total = left = count(client, target.path, query)
+    counts: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+    remove = _by_script if _has_scripts(client) else _by_index
+    for _ in range(0 if dry_run else _ROUNDS):
+        if not left:
+            break
+        body = {"query": query, "_source": remove is _by_index}
+        hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
+        actions = remove(tracked(hits, progress, "cleaning", left), prefix)
+        for outcome in write(client, actions, batch=batch, workers=workers):
+            counts["cleaned" if outcome.done else "deleted" if outcome.gone else "again"] += 1
+            if not (outcome.done or outcome.gone or outcome.conflict):
+                refusals[f"{outcome.type}: {outcome.reason}"] += 1
+        refresh(client, target.path)
+        left = count(client, target.path, query)
+    if not dry_run and not left:
+        for name, mapping in mappings_of(client, index).items():
+            remove_settings(client, name, mapping, prefix)
+    return CleanReport(
+        index=index,
+        documents=total,
+        cleaned=total if dry_run else counts["cleaned"],
+        deleted=counts["deleted"],
+        left=0 if dry_run else left,
+        refusals=tuple(reason for reason, _ in refusals.most_common(5)),
+        dry_run=dry_run,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _has_scripts(client: Client) -> bool:
+    """Whether the server runs painless for us."""
+    try:
+        client.request("POST", path("_scripts", "painless", "_execute"), body={"script": {"source": "true"}})
+    except RequestError:
+        return False
+    return True
+
+
+def _by_script(hits: Iterable[Hit], prefix: str) -> Iterator[Action]:
+    script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
+    for hit in hits:
+        yield _action(hit, "update", {"script": script})
+
+
+def _by_index(hits: Iterable[Hit], prefix: str) -> Iterator[Action]:
+    for hit in hits:
+        source = {name: value for name, value in hit.source.items() if name != prefix}
+        yield _action(hit, "index", source, pipeline="_none")
+
+
+def _action(hit: Hit, op: str, body: dict[str, Any], pipeline: str | None = None) -> Action:
+    return Action(
+        op=op,
+        index=hit.index,
+        id=hit.id,
+        body=body,
+        routing=hit.routing,
+        seq_no=hit.seq_no,
+        primary_term=hit.primary_term,
+        pipeline=pipeline,
+    )

@@ -1,0 +1,136 @@
+"""Check whether our commands can work on an index, and say what to do where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from es_neardupe import queries
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, RequestError
+from es_neardupe.indices import (
+    Target,
+    check_source,
+    check_text_fields,
+    count,
+    mappings_of,
+    open_target,
+    stored_settings,
+    write_blocks,
+)
+from es_neardupe.records import Product
+from es_neardupe.settings import DEFAULT_PREFIX, Settings
+
+__all__ = ["Check", "Level", "doctor"]
+
+Level = str
+"""``ok``, ``warning`` or ``error``."""
+
+_UNKNOWN = ("?",)
+_INDEX_PRIVILEGES = ["read", "view_index_metadata", "index", "maintenance"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the result; ``message`` names the way out where the level is not ok."""
+
+    name: str
+    level: Level
+    message: str
+
+
+def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[Check]:
+    """All checks, in the order in which one would mend things. Writes nothing."""
+    checks = [Check("server", "ok", f"{client.server} at {client.url}")]
+    try:
+        mappings = mappings_of(client, index)
+    except NotFound as error:
+        return [*checks, Check("index", "error", str(error))]
+    checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
+    for name, mapping in mappings.items():
+        settings = _settings(mapping, prefix)
+        checks.append(_tried("_source", partial(check_source, name, mapping, settings), "holds the texts"))
+        if settings.fields != _UNKNOWN:
+            fine = f"{', '.join(settings.fields)} in {name}"
+            checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
+    checks.append(_privileges(client, index))
+    checks.append(_blocks(client, index))
+    try:
+        target = open_target(client, index, prefix)
+    except NeardupeError as error:
+        return [*checks, Check("scheme", "error", str(error))]
+    scheme = target.settings.scheme
+    parts = f"{scheme.id}: {scheme.bands} bands of {scheme.rows} rows, threshold {target.settings.threshold:g}"
+    return [*checks, Check("scheme", "ok", parts), *_limits(client, target), *_documents(client, target)]
+
+
+def _settings(mapping: dict[str, object], prefix: str) -> Settings:
+    """The stored settings, or ones without a known field where there are none to read."""
+    unknown = Settings(_UNKNOWN, prefix=prefix)
+    try:
+        return stored_settings(mapping, prefix) or unknown
+    except NeardupeError:
+        return unknown
+
+
+def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
+    try:
+        check()
+    except IndexUnusable as error:
+        return Check(name, "error", str(error))
+    return Check(name, "ok", fine)
+
+
+def _privileges(client: Client, index: str) -> Check:
+    if client.server.product is not Product.ELASTICSEARCH:
+        return Check(
+            "privileges",
+            "ok",
+            "not checked: OpenSearch does not tell; a refused request will name what lacks",
+        )
+    body = {"cluster": ["monitor"], "index": [{"names": [index], "privileges": _INDEX_PRIVILEGES}]}
+    try:
+        answer = client.request("POST", path("_security", "user", "_has_privileges"), body=body)
+    except RequestError:
+        return Check("privileges", "ok", "not checked: this server has no security, or it is turned off")
+    if answer["has_all_requested"]:
+        return Check("privileges", "ok", f"{answer['username']} may do all that is needed")
+    lacking = [name for name, has in answer["cluster"].items() if not has]
+    lacking += [name for rights in answer["index"].values() for name, has in rights.items() if not has]
+    return Check("privileges", "error", f"{answer['username']} lacks {', '.join(lacking)}: have them granted")
+
+
+def _blocks(client: Client, index: str) -> Check:
+    blocks = write_blocks(client, index)
+    if not blocks:
+        return Check("blocks", "ok", "none")
+    lift = f'PUT /{index}/_settings {{"{blocks[0]}": null}}'
+    return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written; if that is a mistake, {lift}")
+
+
+def _limits(client: Client, target: Target) -> Iterator[Check]:
+    window = target.max_result_window
+    if window < 1000:
+        yield Check(
+            "limits",
+            "warning",
+            f"index.max_result_window is {window}: `similar` compares with at most that many candidates; raise it",
+        )
+    else:
+        yield Check("limits", "ok", f"result window {window}")
+
+
+def _documents(client: Client, target: Target) -> Iterator[Check]:
+    fields, name = target.fields, target.name
+    total = count(client, target.path)
+    without = count(client, target.path, queries.stale(fields, target.scheme_id))
+    waiting = count(client, target.path, queries.ungrouped(fields, target.scheme_id))
+    if without:
+        yield Check("documents", "warning", f"{without:,} of {total:,} have no keys: run `es-neardupe enrich {name}`")
+    else:
+        yield Check("documents", "ok", f"all {total:,} have keys")
+    if waiting:
+        yield Check("groups", "warning", f"{waiting:,} wait for grouping: run `es-neardupe group {name}`")
+    else:
+        yield Check("groups", "ok", "no document waits for grouping")

@@ -1,0 +1,202 @@
+"""Index the documents of files, fingerprinted from the first moment."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as changed
+from typing import Any
+
+from es_neardupe import documents
+from es_neardupe.bulk import chunked, write
+from es_neardupe.clients import Client
+from es_neardupe.errors import InputError
+from es_neardupe.indices import Target, open_target, refresh
+from es_neardupe.inputs import Problem, Record, check_paths, read_records
+from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.records import Action, Outcome
+from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.stages.ingest import first_fields
+
+__all__ = ["LoadReport", "load", "load_records"]
+
+_CHUNK = 256
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """``read = indexed + existing + bad + duplicates + refused``."""
+
+    index: str
+    scheme: str
+    read: int
+    indexed: int
+    existing: int
+    """Ids that the index has already: left as they are, unless ``replace``."""
+    bad: int
+    """Lines that are no document."""
+    duplicates: int
+    """Lines whose id stood in the files before: the first one counts."""
+    refused: int
+    refusals: tuple[str, ...]
+    states: Mapping[str, int]
+    dry_run: bool
+    seconds: float = field(compare=False)
+
+
+def load(
+    client: Client,
+    index: str,
+    paths: Sequence[str],
+    *,
+    id_field: str | None = None,
+    text_field: str | None = None,
+    replace: bool = False,
+    strict: bool = False,
+    workers: int = 2,
+    batch: int = 500,
+    max_chars: int = DEFAULT_MAX_CHARS,
+    prefix: str = DEFAULT_PREFIX,
+    dry_run: bool = False,
+    on_problem: Callable[[Problem], None] = lambda problem: None,
+    progress: Progress = silent,
+) -> LoadReport:
+    """Index JSON lines, CSV files or folders of texts into an initialised index.
+
+    ``text_field`` is the field of the files that goes into the index's first text field. A document whose
+    id is there already is left alone, or overwritten with ``replace``: loading twice changes nothing. A bad line
+    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`.
+    """
+    check_paths(paths)
+    target = open_target(client, index, prefix)
+    records = read_records(paths, text_field=text_field or target.settings.fields[0], id_field=id_field)
+    return load_records(
+        client,
+        target,
+        records,
+        text_field=text_field,
+        replace=replace,
+        strict=strict,
+        workers=workers,
+        batch=batch,
+        max_chars=max_chars,
+        dry_run=dry_run,
+        on_problem=on_problem,
+        progress=progress,
+    )
+
+
+def load_records(
+    client: Client,
+    target: Target,
+    records: Iterable[Record | Problem],
+    *,
+    text_field: str | None = None,
+    replace: bool = False,
+    strict: bool = False,
+    workers: int = 2,
+    batch: int = 500,
+    max_chars: int = DEFAULT_MAX_CHARS,
+    dry_run: bool = False,
+    on_problem: Callable[[Problem], None] = lambda problem: None,
+    progress: Progress = silent,
+) -> LoadReport:
+    """As `load`, from records that were read already."""
+    started = time.monotonic()
+    _check_single(target)
+    prefix = target.settings.prefix
+    counts: Counter[str] = Counter()
+    states: Counter[str] = Counter()
+    refusals: Counter[str] = Counter()
+
+    def told(problem: Problem, kind: str) -> None:
+        if strict:
+            raise InputError(f"{problem.place}: {problem.why}.")
+        counts[kind] += 1
+        on_problem(problem)
+
+    usable = _usable(tracked(records, progress, "loading", None), target, text_field, told)
+    actions = _actions(usable, target, "index" if replace else "create", max_chars)
+    for outcome in _pretended(actions) if dry_run else write(client, actions, batch=batch, workers=workers):
+        if outcome.done:
+            counts["indexed"] += 1
+            states[outcome.action.body[prefix]["state"]] += 1
+        elif outcome.conflict:
+            counts["existing"] += 1
+        else:
+            counts["refused"] += 1
+            refusals[f"{outcome.type}: {outcome.reason}"] += 1
+    if not dry_run:
+        refresh(client, target.path)
+    return LoadReport(
+        index=target.name,
+        scheme=target.scheme_id,
+        read=sum(counts.values()),
+        **{name: counts[name] for name in ("indexed", "existing", "bad", "duplicates", "refused")},
+        refusals=tuple(reason for reason, _ in refusals.most_common(5)),
+        states=dict(states),
+        dry_run=dry_run,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _pretended(actions: Iterable[Action]) -> Iterator[Outcome]:
+    """What a dry run says of actions: all would be done."""
+    return (Outcome(action, 201) for action in actions)
+
+
+def _check_single(target: Target) -> None:
+    if len(target.indices) > 1:
+        raise InputError(f"{target.name} stands for {len(target.indices)} indices: name the one to load into.")
+
+
+def _usable(
+    records: Iterable[Record | Problem],
+    target: Target,
+    text_field: str | None,
+    told: Callable[[Problem, str], None],
+) -> Iterator[Record]:
+    """The records that can be indexed, each with an id and with its text where the index expects it."""
+    seen: set[str] = set()
+    for record in records:
+        found = record if isinstance(record, Problem) else _prepared(record, target, text_field)
+        if isinstance(found, Problem):
+            told(found, "bad")
+        elif found.id in seen:
+            told(Problem(found.place, f"the id {found.id!r} stood in the files before"), "duplicates")
+        else:
+            seen.add(str(found.id))
+            yield found
+
+
+def _prepared(record: Record, target: Target, text_field: str | None) -> Record | Problem:
+    fields = target.settings.fields
+    source = dict(record.source)
+    if text_field is not None and text_field != fields[0]:
+        if text_field not in source:
+            return Problem(record.place, f"no field {text_field!r} to take the text from")
+        _put(source, fields[0], source.pop(text_field))
+    if not documents.has_any(source, fields):
+        return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with --text-field")
+    if record.id is None and record.place.startswith("stdin:"):
+        return Problem(record.place, "no field 'id': name the one that holds the id with --id-field")
+    return changed(record, id=record.id or record.place, source=source)
+
+
+def _put(source: dict[str, Any], name: str, value: Any) -> None:
+    *parents, leaf = name.split(".")
+    for parent in parents:
+        source = source.setdefault(parent, {})
+    source[leaf] = value
+
+
+def _actions(records: Iterable[Record], target: Target, op: str, max_chars: int) -> Iterator[Action]:
+    (index,) = target.indices
+    for chunk in chunked(records, _CHUNK):
+        sources = [record.source for record in chunk]
+        addresses = [(index, str(record.id)) for record in chunk]
+        ours = first_fields(sources, addresses, target.settings, max_chars)
+        for address, source, fields in zip(addresses, sources, ours, strict=True):
+            yield Action(op=op, index=index, id=address[1], body={**source, target.settings.prefix: fields})

@@ -1,0 +1,105 @@
+"""Stage: the user's own bulk actions -> the same actions with fingerprint fields, before they are indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from es_neardupe import documents
+from es_neardupe.bulk import chunked
+from es_neardupe.errors import InputError
+from es_neardupe.records import Address
+from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
+from es_neardupe.stages.fingerprinting import fingerprint_texts
+
+__all__ = ["fingerprinted_actions", "first_fields"]
+
+_CHUNK = 256
+
+
+def first_fields(
+    sources: Sequence[Mapping[str, Any]],
+    addresses: Sequence[Address | None],
+    settings: Settings,
+    max_chars: int,
+) -> list[dict[str, Any]]:
+    """Our object field for documents that are indexed whole: fingerprint, and a group of their own.
+
+    Without an address (the server will choose the id) there is no group id yet; ``enrich`` adds it.
+    """
+    texts = [_text(source, settings) for source in sources]
+    at = documents.timestamp()
+    result = []
+    for fingerprint, address in zip(fingerprint_texts(texts, settings, max_chars), addresses, strict=True):
+        fields = {name: value for name, value in documents.encode(fingerprint, at).items() if value is not None}
+        result.append(fields | ({"group": documents.own_group(*address)} if address else {}))
+    return result
+
+
+def _text(source: Mapping[str, Any], settings: Settings) -> str | None:
+    try:
+        return documents.read_text(source, settings.fields)
+    except InputError:
+        return None
+
+
+def fingerprinted_actions(
+    actions: Iterable[Mapping[str, Any]],
+    settings: Settings,
+    *,
+    index: str | None = None,
+    max_chars: int = DEFAULT_MAX_CHARS,
+) -> Iterator[dict[str, Any]]:
+    """Add the fingerprint fields to bulk actions as the drivers' ``helpers.bulk`` takes them.
+
+    Actions of type ``index`` and ``create`` (the default), flat or with ``_source``, get a full fingerprint. An
+    ``update`` whose ``doc`` holds all configured fields gets one too; one that holds only some of them marks the
+    document as stale, so that the next ``enrich`` renews it; any other action passes unchanged. The actions
+    given are not modified. ``index`` is the index of actions that name none.
+    """
+    for chunk in chunked(actions, _CHUNK):
+        places = [place for place, action in enumerate(chunk) if _is_whole(action, settings)]
+        sources = [_document(chunk[place]) for place in places]
+        addresses = [_address(chunk[place], index) for place in places]
+        fields = dict(zip(places, first_fields(sources, addresses, settings, max_chars), strict=True))
+        for place, action in enumerate(chunk):
+            if place in fields:
+                waits = {"principal": None, "similarity": None} if _type(action) == "update" else {}
+                yield _with(action, settings.prefix, fields[place] | waits)
+            elif _is_partial(action, settings):
+                yield _with(action, settings.prefix, {"scheme": None})
+            else:
+                yield dict(action)
+
+
+def _type(action: Mapping[str, Any]) -> str:
+    return str(action.get("_op_type", "index"))
+
+
+def _document(action: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The part of an action that becomes, or changes, the document."""
+    inner = action.get("doc" if _type(action) == "update" else "_source", action)
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _is_whole(action: Mapping[str, Any], settings: Settings) -> bool:
+    if _type(action) in ("index", "create"):
+        return True
+    return _type(action) == "update" and all(documents.has_any(_document(action), [name]) for name in settings.fields)
+
+
+def _is_partial(action: Mapping[str, Any], settings: Settings) -> bool:
+    return _type(action) == "update" and documents.has_any(_document(action), settings.fields)
+
+
+def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
+    name, id = action.get("_index", index), action.get("_id")
+    return None if name is None or id is None or _type(action) == "update" else (str(name), str(id))
+
+
+def _with(action: Mapping[str, Any], prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The action with our object field in its document."""
+    for name in ("doc", "_source"):
+        if isinstance(action.get(name), Mapping):
+            return {**action, name: {**action[name], prefix: dict(fields)}}
+    return {**action, prefix: dict(fields)}
