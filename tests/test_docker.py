@@ -70,9 +70,7 @@ class TestCompose:
 
 
 def test_image_versions_are_those_that_can_be_started_without_docker() -> None:
-    named = sorted(
-        (image.split(":")[0].rpartition("/")[2], image.split(":")[1]) for image in images().values()
-    )
+    named = sorted((image.split(":")[0].rpartition("/")[2], image.split(":")[1]) for image in images().values())
     minors = [(server, ".".join(version.split(".")[:2])) for server, version in named]
     assert minors == sorted((release.server, release.minor) for release in node.SUPPORTED)
 
@@ -99,9 +97,7 @@ class TestDockerfile:
 
     def test_copies_what_the_build_needs(self) -> None:
         about, setuptools = project()["project"], project()["tool"]["setuptools"]
-        roots = {name.split(".")[0] for name in setuptools["packages"]} | set(
-            setuptools["package-dir"].values()
-        )
+        roots = {name.split(".")[0] for name in setuptools["packages"]} | set(setuptools["package-dir"].values())
         needed = {"pyproject.toml", about["readme"], *about["license-files"], *roots}
         assert needed == stage_files(self.text)
 

@@ -460,3 +460,9 @@ class TestLocks:
 def test_a_node_goes_into_json() -> None:
     one = Node("opensearch", "3.8.0", "http://127.0.0.1:9200", 9200, 1, Path("data"), Path("log"))
     assert json.loads(json.dumps(one.as_dict()))["data"] == "data"
+
+
+def test_a_mirror_is_named_in_the_configuration_of_jgo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jgo.conf").write_text("[repositories]\ncentral = https://maven.example.org\n", "utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert maven._remotes() == {"central": "https://maven.example.org"}
