@@ -26,7 +26,7 @@ MAX_BYTES = 8_000_000
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _REFUSED = (429, 503)
-_WAIT = tenacity.wait_exponential_jitter(initial=0.5, max=20, jitter=1)
+_WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
 
 

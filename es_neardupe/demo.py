@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +14,14 @@ from es_neardupe.clients import Client, path
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError
 from es_neardupe.indices import mappings_of, refresh, search
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
+from es_neardupe.keys import tokenize
 from es_neardupe.records import Action
 
 __all__ = ["SearchHit", "create_index", "file_records", "index_plain", "licence_records", "search_hits"]
 
 _MARK = "es-neardupe-demo"
 _LEAST_WORDS = 100
+_PARTS = re.compile(r"---\n(.*?)^---\s*$(.*)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,15 @@ def licence_records() -> list[Record]:
     data = Path(next(iter(found.submodule_search_locations))) / "data"
     files = sorted((*data.glob("licenses/*.LICENSE"), *data.glob("rules/*.RULE")), key=lambda file: file.name)
     read = (_licence(file) for file in files)
-    return [record for record in read if len(record.source["text"].split()) >= _LEAST_WORDS]
+    return [record for record in read if len(tokenize(record.source["text"])) >= _LEAST_WORDS]
 
 
 def _licence(file: Path) -> Record:
     """One file: a few lines of ``name: value`` between two lines of ``---``, then the text."""
-    _, head, text = file.read_text("utf-8").split("---\n", 2)
+    found = _PARTS.fullmatch(file.read_text("utf-8"))
+    if found is None:
+        raise InputError(f"{file} is not as the files of licensedcode-data were: install another version of it.")
+    head, text = found.groups()
     said = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line and not line.startswith(" "))
     title = said.get("name") or f"{said.get('license_expression', '?').strip()} ({file.stem})"
     return Record(str(file), file.name, {"title": title, "text": text.strip()})

@@ -15,16 +15,20 @@ from typing import Any
 import xxhash
 
 from es_neardupe.errors import CorruptFingerprint, InputError
+from es_neardupe.keys import fingerprints
 from es_neardupe.records import Fingerprint, Grouping, State
+from es_neardupe.settings import Settings
 
 __all__ = [
     "decode",
     "decode_grouping",
     "encode",
     "encode_grouping",
+    "fingerprint_sources",
     "has_any",
     "own_group",
     "read_text",
+    "readable_text",
     "timestamp",
 ]
 
@@ -123,6 +127,22 @@ def _bands(value: object) -> tuple[str, ...]:
         if len(_string(key).encode("latin-1")) != KEY_LENGTH:
             raise ValueError("a band key of another length than 8")
     return tuple(keys)
+
+
+def fingerprint_sources(sources: Sequence[Mapping[str, Any]], settings: Settings, max_chars: int) -> list[Fingerprint]:
+    """The fingerprint of each document's text, in order; state ``failed`` where the fields hold no text."""
+    texts = [readable_text(source, settings.fields) for source in sources]
+    found = iter(fingerprints([text for text in texts if text is not None], settings.scheme, max_chars=max_chars))
+    failed = Fingerprint(settings.scheme.id, State.FAILED, "", (), b"", 0, 0)
+    return [failed if text is None else next(found) for text in texts]
+
+
+def readable_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:
+    """As `read_text`; None instead of an error."""
+    try:
+        return read_text(source, fields)
+    except InputError:
+        return None
 
 
 def has_any(source: Mapping[str, Any], fields: Sequence[str]) -> bool:

@@ -8,12 +8,9 @@ from typing import Any
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import RequestError
-from es_neardupe.records import Hit
+from es_neardupe.records import Hit, Reference
 
-__all__ = ["Reference", "fetch"]
-
-Reference = tuple[str, str, str | None]
-"""Concrete index, id, routing."""
+__all__ = ["fetch"]
 
 
 def fetch(

@@ -31,7 +31,7 @@ def resemblances(
     """Resemblance of the pairs ``(features[left[k]], features[right[k]])``, float64 of the pairs' number.
 
     Each element of ``features`` is sorted and distinct. Pairs are taken by their left side: its features are
-    stamped into a table of all features, and one gather over all its partners counts what they share. So a dense
+    marked in a table of all features, and one gather over all its partners counts what they share. So a dense
     cluster costs one memory access per partner's feature, without any sorting per pair.
     """
     result = np.zeros(len(left), np.float64)
@@ -40,17 +40,19 @@ def resemblances(
     sizes = np.array([len(one) for one in features], np.int64)
     numbers = _numbered(features, sizes)
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    stamp = np.full(int(numbers.max(initial=-1)) + 1, -1, np.int64)
+    marked = np.zeros(int(numbers.max(initial=-1)) + 1, np.bool_)
     order = np.argsort(left, kind="stable")
     cuts = np.flatnonzero(np.diff(left[order])) + 1
     for run in np.split(order, cuts):
         own = int(left[run[0]])
-        stamp[numbers[starts[own] : starts[own + 1]]] = own
+        mine = numbers[starts[own] : starts[own + 1]]
+        marked[mine] = True
         for block in _blocks(run, sizes[right[run]]):
             partners = right[block]
-            common = _shared(numbers, starts, sizes, partners, stamp, own)
+            common = _shared(marked, numbers, starts, sizes[partners], partners)
             total = sizes[own] + sizes[partners] - common
             result[block] = np.divide(common, total, out=np.ones(len(block)), where=total > 0)
+        marked[mine] = False
     return result
 
 
@@ -68,17 +70,15 @@ def _blocks(run: NDArray[np.intp], weights: NDArray[np.int64]) -> list[NDArray[n
 
 
 def _shared(
+    marked: NDArray[np.bool_],
     numbers: NDArray[np.int64],
     starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    lengths: NDArray[np.int64],
     partners: NDArray[np.intp],
-    stamp: NDArray[np.int64],
-    own: int,
 ) -> NDArray[np.int64]:
-    """How many features of each partner bear the stamp ``own``; int64 of the partners' number."""
-    lengths = sizes[partners]
+    """How many features of each partner are marked; int64 of the partners' number."""
     ends = np.cumsum(lengths)
     places = np.arange(ends[-1]) + np.repeat(starts[partners] - (ends - lengths), lengths)
-    hits = np.concatenate([[0], np.cumsum(stamp[numbers[places]] == own)])
+    hits = np.concatenate([[0], np.cumsum(marked[numbers[places]])])
     counts: NDArray[np.int64] = hits[ends] - hits[ends - lengths]
     return counts

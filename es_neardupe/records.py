@@ -7,7 +7,23 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Action", "Address", "Fingerprint", "Grouping", "Hit", "Outcome", "Product", "Server", "State"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "Action",
+    "Address",
+    "Classes",
+    "Corpus",
+    "Fingerprint",
+    "Grouping",
+    "Hit",
+    "Outcome",
+    "Product",
+    "Reference",
+    "Server",
+    "State",
+]
 
 
 class State(str, Enum):
@@ -90,6 +106,9 @@ class Hit:
 Address = tuple[str, str]
 """Concrete index and id: what names a document."""
 
+Reference = tuple[str, str, "str | None"]
+"""Concrete index, id and routing: what a document is read by."""
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -135,3 +154,40 @@ class Outcome:
     def gone(self) -> bool:
         """Whether the document was deleted meanwhile."""
         return self.status == 404
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """One row a document, in the order of reading. n rows, b bands."""
+
+    references: list[Reference]
+    versions: NDArray[np.int64]
+    """Sequence number and primary term; shape (n, 2)."""
+    content: NDArray[np.bytes_]
+    """Content hash, 32 bytes of ASCII; empty without tokens. Shape (n,)."""
+    tokens: NDArray[np.int64]
+    keys: NDArray[np.uint64]
+    """Band keys as the 8 bytes they are; 0 where a document has none. Shape (n, b)."""
+    group_ids: list[str | None]
+    groupings: list[Grouping | None]
+    """What ``group`` wrote last; None for a document that waits for it."""
+    states: dict[str, int]
+    corrupt: list[Address]
+    """Documents whose stored fingerprint cannot be read; they are in no row."""
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Rows with equal content, k classes, numbered in the order of principals: longest first, then oldest id.
+
+    Exact copies go through candidate search and verification as one.
+    """
+
+    members: list[NDArray[np.intp]]
+    """Rows of each class, in the order of ids."""
+
+    def __len__(self) -> int:
+        return len(self.members)

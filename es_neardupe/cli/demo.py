@@ -23,7 +23,7 @@ from es_neardupe.settings import Settings
 __all__ = ["register"]
 
 _MIT = "mit.LICENSE"
-_WORDS = "permission is hereby granted free of charge to any person obtaining a copy of this software"
+_WORDS = "apache license contributor patent grant"
 
 
 def demo(
@@ -71,10 +71,10 @@ def _client(url: str | None) -> Client:
 def _tell(client: Client, index: str, records: list[Record], settings: Settings, words: str | None) -> None:
     started = time.monotonic()
     (field,) = settings.fields
-    half = len(records) // 2
-    _step(1, f"An index as you may have it: {half:,} documents in {index} on {client.server} at {client.url}")
+    old, new = records[::2], records[1::2]
+    _step(1, f"An index as you may have it: {len(old):,} documents in {index} on {client.server} at {client.url}")
     create_index(client, index, field)
-    index_plain(client, index, records[::2][:half])
+    index_plain(client, index, old)
     _step(2, "init: put our mapping into it, enrich: give every document its keys")
     prepared = init(client, index, settings)
     with progress_bars() as progress:
@@ -86,8 +86,8 @@ def _tell(client: Client, index: str, records: list[Record], settings: Settings,
     _step(3, "load: new documents get their keys as they are indexed")
     target = open_target(client, index)
     with progress_bars() as progress:
-        loaded = load_records(client, target, records, progress=progress)
-    show(f"{loaded.indexed:,} documents loaded in {loaded.seconds:.1f} s, {loaded.existing:,} were there already")
+        loaded = load_records(client, target, new, progress=progress)
+    show(f"{loaded.indexed:,} documents loaded in {loaded.seconds:.1f} s")
     _step(4, "group: candidates by keys, every pair verified on its texts, groups written back")
     with progress_bars() as progress:
         grouped = group(client, index, progress=progress)
@@ -109,10 +109,12 @@ def _tell(client: Client, index: str, records: list[Record], settings: Settings,
     _step(6, f"similar: the near-duplicates of {probe}")
     show_similar(similar(client, index, id=probe, top=5))
     _step(7, "An ordinary search, before and after it collapses on the group")
-    query = words or " ".join(str(records[ids.index(probe)].source[field]).split()[:20])
+    text = str(records[ids.index(largest[0].principal or probe if largest else probe)].source[field])
+    query = words or " ".join(text.split()[:12])
     for collapse in (False, True):
         hits = list(search_hits(client, index, field, query, target.fields.group, collapse=collapse))
-        title = 'with "collapse": {"field": "neardupe.group"}' if collapse else "before"
+        how = f'with "collapse": {{"field": "{target.fields.group}"}}' if collapse else "before"
+        title = f"{query!r}, {how}: {len({hit.group for hit in hits})} groups in {len(hits)} hits"
         print_table(["id", "title", "group"], [(hit.id, hit.title, hit.group) for hit in hits], title=title)
     show(f"All of this took {time.monotonic() - started:.0f} s. Go on with:")
     for command in (

@@ -24,8 +24,11 @@ __all__ = ["print_json", "print_lines", "print_table", "printable", "progress_ba
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
+_FILE_WIDTH = 140
+"""Columns of tables that go into a file or a pipe."""
+
 messages = Console(stderr=True, highlight=False)
-results = Console(highlight=False)
+results = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 
 def printable(value: object) -> str:

@@ -11,12 +11,12 @@ from typing import Any
 from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
-from es_neardupe.fetch import Reference, fetch
+from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, count, open_target, refresh, search
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Hit, Outcome
+from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
-from es_neardupe.stages.fingerprinting import Plan, is_current, plan, source_of, update
+from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
 
 __all__ = ["EnrichReport", "enrich"]
 

@@ -15,10 +15,10 @@ from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.indices import Target, count, open_target, refresh
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Grouping
+from es_neardupe.records import Classes, Corpus, Grouping
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket, Candidates, find_candidates
-from es_neardupe.stages.corpus import Classes, Corpus, classes_of, read_corpus, source_of
+from es_neardupe.stages.corpus import classes_of, read_corpus, source_of
 from es_neardupe.stages.groups import Linkage, assign_ids, chain, star
 from es_neardupe.stages.verify import Verifier
 from es_neardupe.stages.writeback import changes, write_groups
@@ -105,7 +105,7 @@ def group(
     candidates = find_candidates(class_keys(corpus, classes), max_bucket)
     verifier = Verifier(client, target.settings, corpus, classes)
     similarity = verifier.resemblances(candidates.left, candidates.right, progress)
-    found = _link(linkage, verifier, candidates, similarity >= least, similarity, progress)
+    found = _link(linkage, verifier, candidates, similarity, least=least, progress=progress)
     groupings = _groupings(corpus, verifier, *found)
     wanted = changes(corpus, groupings)
     outcome, refusals = (
@@ -177,12 +177,13 @@ def _link(
     linkage: Linkage,
     verifier: Verifier,
     candidates: Candidates,
-    matches: NDArray[np.bool_],
     similarity: NDArray[np.float64],
+    *,
+    least: float,
     progress: Progress,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The principal of each class and the similarity to it."""
-    size = len(verifier.classes)
+    size, matches = len(verifier.classes), similarity >= least
     left, right = candidates.left[matches], candidates.right[matches]
     principal = (star if linkage is Linkage.STAR else chain)(size, left, right)
     to_principal = np.ones(size)

@@ -8,13 +8,13 @@ from typing import Any
 
 from es_neardupe import documents, queries
 from es_neardupe.clients import Client
-from es_neardupe.errors import InputError, NotFound, SettingsError
-from es_neardupe.fetch import Reference, fetch
+from es_neardupe.errors import NotFound, SettingsError
+from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target, search
 from es_neardupe.keys import features, fingerprints
 from es_neardupe.measures import resemblance
 from es_neardupe.pipeline.group import check_min
-from es_neardupe.records import Fingerprint, Hit, State
+from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
@@ -91,7 +91,7 @@ def similar(
     named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
     if fingerprint.state not in (State.SIGNED, State.SHORT):
         return Similar(named, (), 0, 0, detection)
-    found, total = _candidates(client, target, fingerprint, probe, query, max_candidates)
+    found, total = _candidates(client, target, fingerprint, probe=probe, query=query, most=max_candidates)
     hits = [hit for hit in _verified(client, target, probe, found) if hit.resemblance >= min]
     hits.sort(key=lambda hit: (-hit.resemblance, -hit.shared_bands, hit.index, hit.id))
     return Similar(named, tuple(hits[:top]), total, total - len(found), detection)
@@ -121,6 +121,7 @@ def _candidates(
     client: Client,
     target: Target,
     fingerprint: Fingerprint,
+    *,
     probe: _Probe,
     query: Mapping[str, Any] | None,
     most: int,
@@ -147,14 +148,7 @@ def _verified(
     for start in range(0, len(references), _FETCH):
         chunk = fetch(client, references[start : start + _FETCH], wanted)
         hits = [hit for hit in chunk if hit is not None]
-        texts = [_text(hit, target) for hit in hits]
+        texts = [documents.readable_text(hit.source, settings.fields) or "" for hit in hits]
         for hit, theirs in zip(hits, features(texts, settings.shingle), strict=True):
             group = (hit.source.get(settings.prefix) or {}).get("group")
             yield SimilarHit(hit.index, hit.id, resemblance(own, theirs), shared[hit.address], group)
-
-
-def _text(hit: Hit, target: Target) -> str:
-    try:
-        return documents.read_text(hit.source, target.settings.fields)
-    except InputError:
-        return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from sys import intern
 from typing import Any
 
@@ -12,50 +11,12 @@ from numpy.typing import NDArray
 
 from es_neardupe import documents
 from es_neardupe.errors import CorruptFingerprint
-from es_neardupe.fetch import Reference
-from es_neardupe.records import Address, Grouping, Hit, State
+from es_neardupe.records import Address, Classes, Corpus, Grouping, Hit, Reference, State
 from es_neardupe.schema import Fields
 
-__all__ = ["Classes", "Corpus", "classes_of", "read_corpus", "source_of"]
+__all__ = ["classes_of", "read_corpus", "source_of"]
 
 _READ = ("scheme", "state", "content", "bands", "tokens", "features", "group", "principal", "similarity")
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """One row a document, in the order of reading. n rows, b bands."""
-
-    references: list[Reference]
-    versions: NDArray[np.int64]
-    """Sequence number and primary term; shape (n, 2)."""
-    content: NDArray[np.bytes_]
-    """Content hash, 32 bytes of ASCII; empty without tokens. Shape (n,)."""
-    tokens: NDArray[np.int64]
-    keys: NDArray[np.uint64]
-    """Band keys as the 8 bytes they are; 0 where a document has none. Shape (n, b)."""
-    group_ids: list[str | None]
-    groupings: list[Grouping | None]
-    """What ``group`` wrote last; None for a document that waits for it."""
-    states: dict[str, int]
-    corrupt: list[Address]
-    """Documents whose stored fingerprint cannot be read; they are in no row."""
-
-    def __len__(self) -> int:
-        return len(self.references)
-
-
-@dataclass(frozen=True, slots=True)
-class Classes:
-    """Rows with equal content, k classes, numbered in the order of principals: longest first, then oldest id.
-
-    Exact copies go through candidate search and verification as one.
-    """
-
-    members: list[NDArray[np.intp]]
-    """Rows of each class, in the order of ids."""
-
-    def __len__(self) -> int:
-        return len(self.members)
 
 
 def source_of(fields: Fields) -> list[str]:

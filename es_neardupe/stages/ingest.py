@@ -7,10 +7,8 @@ from typing import Any
 
 from es_neardupe import documents
 from es_neardupe.bulk import chunked
-from es_neardupe.errors import InputError
 from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
-from es_neardupe.stages.fingerprinting import fingerprint_texts
 
 __all__ = ["fingerprinted_actions", "first_fields"]
 
@@ -27,20 +25,13 @@ def first_fields(
 
     Without an address (the server will choose the id) there is no group id yet; ``enrich`` adds it.
     """
-    texts = [_text(source, settings) for source in sources]
     at = documents.timestamp()
+    found = documents.fingerprint_sources(sources, settings, max_chars)
     result = []
-    for fingerprint, address in zip(fingerprint_texts(texts, settings, max_chars), addresses, strict=True):
+    for fingerprint, address in zip(found, addresses, strict=True):
         fields = {name: value for name, value in documents.encode(fingerprint, at).items() if value is not None}
         result.append(fields | ({"group": documents.own_group(*address)} if address else {}))
     return result
-
-
-def _text(source: Mapping[str, Any], settings: Settings) -> str | None:
-    try:
-        return documents.read_text(source, settings.fields)
-    except InputError:
-        return None
 
 
 def fingerprinted_actions(

@@ -10,15 +10,14 @@ from numpy.typing import NDArray
 
 from es_neardupe import documents
 from es_neardupe.clients import Client
-from es_neardupe.errors import InputError
-from es_neardupe.fetch import Reference, fetch
+from es_neardupe.fetch import fetch
 from es_neardupe.graphs import components
 from es_neardupe.keys import features
 from es_neardupe.keys.content import contents
 from es_neardupe.measures import resemblances
 from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Classes, Corpus, Reference
 from es_neardupe.settings import Settings
-from es_neardupe.stages.corpus import Classes, Corpus
 
 __all__ = ["Verifier"]
 
@@ -107,7 +106,8 @@ class Verifier:
             references: list[Reference] = [self.corpus.references[row] for row in chunk]
             hits = list(fetch(self.client, references, self.settings.fields, batch=_FETCH_DOCUMENTS))
             self.fetched += len(hits)
-            texts = ["" if hit is None else self._text(hit.source) for hit in hits]
+            sources = ({} if hit is None else hit.source for hit in hits)
+            texts = [documents.readable_text(source, self.settings.fields) or "" for source in sources]
             present = zip(contents(texts), features(texts, self.settings.shingle), strict=True)
             for row, hit, (content, found) in zip(chunk, hits, present, strict=True):
                 if hit is None:
@@ -118,12 +118,6 @@ class Verifier:
                     yield None
                 else:
                     yield found
-
-    def _text(self, source: object) -> str:
-        try:
-            return documents.read_text(source, self.settings.fields)  # type: ignore[arg-type]
-        except InputError:
-            return ""
 
     def _fetches(self, rows: Sequence[int]) -> Iterator[list[int]]:
         """Rows to fetch in one request: bounded in number and in text."""

@@ -10,8 +10,7 @@ from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.fetch import fetch
-from es_neardupe.records import Action, Grouping, Outcome
-from es_neardupe.stages.corpus import Corpus
+from es_neardupe.records import Action, Corpus, Grouping, Outcome
 
 __all__ = ["changes", "write_groups"]
 

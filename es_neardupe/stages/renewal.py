@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from es_neardupe import documents
-from es_neardupe.errors import CorruptFingerprint, InputError
-from es_neardupe.keys import fingerprints
-from es_neardupe.records import Action, Fingerprint, Hit, State
+from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.records import Action, Fingerprint, Hit
 from es_neardupe.settings import Settings
 
-__all__ = ["Plan", "fingerprint_texts", "is_current", "plan", "source_of", "update"]
+__all__ = ["Plan", "is_current", "plan", "source_of", "update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +30,8 @@ def source_of(settings: Settings) -> list[str]:
 def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> Iterator[Plan]:
     """Fingerprint page by page."""
     for page in pages:
-        texts = [_text(hit, settings) for hit in page]
-        for hit, fingerprint in zip(page, fingerprint_texts(texts, settings, max_chars), strict=True):
-            yield Plan(hit, fingerprint)
-
-
-def fingerprint_texts(texts: Sequence[str | None], settings: Settings, max_chars: int) -> list[Fingerprint]:
-    """One fingerprint a text, in order; None is a document whose fields hold no text."""
-    readable = iter(fingerprints([text for text in texts if text is not None], settings.scheme, max_chars=max_chars))
-    return [_failed(settings) if text is None else next(readable) for text in texts]
-
-
-def _text(hit: Hit, settings: Settings) -> str | None:
-    try:
-        return documents.read_text(hit.source, settings.fields)
-    except InputError:
-        return None
-
-
-def _failed(settings: Settings) -> Fingerprint:
-    return Fingerprint(settings.scheme.id, State.FAILED, "", (), b"", 0, 0)
+        found = documents.fingerprint_sources([hit.source for hit in page], settings, max_chars)
+        yield from map(Plan, page, found)
 
 
 def is_current(plan: Plan, settings: Settings) -> bool:

@@ -1,0 +1,176 @@
+"""Real servers for the tests, one of each kind for a session; a fresh index for each test, deleted after it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import lzma
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from es_neardupe import node
+from es_neardupe.cli import main
+from es_neardupe.clients import Client, ConnectionSettings, connect, path
+from es_neardupe.errors import NodeError, NotFound
+
+DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("default")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--servers",
+        default=DEFAULT_SERVERS,
+        help="servers for the tests, as KIND-VERSION,... (besides these elasticsearch-8.19, opensearch-2.19)",
+    )
+    parser.addoption("--docker", action="store_true", help="start the servers as containers, if an engine answers")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "server_url" in metafunc.fixturenames:
+        names = metafunc.config.getoption("--servers").split(",")
+        metafunc.parametrize("server_url", names, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "server_url" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.server)
+
+
+@pytest.fixture(scope="session")
+def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a real server: ES_NEARDUPE_TEST_URL (KIND-VERSION=URL,...), a running local node, or a new one."""
+    name: str = request.param
+    given = dict(pair.split("=", 1) for pair in os.environ.get("ES_NEARDUPE_TEST_URL", "").split(",") if pair)
+    if name in given:
+        yield given[name]
+        return
+    if request.config.getoption("--docker"):
+        yield from _container(name)
+        return
+    kind, _, version = name.partition("-")
+    release = node.pick(kind, version)
+    running = [one for one in node.running(kind) if one.version == release.version]
+    if running:
+        yield running[0].url
+        return
+    data = tmp_path_factory.mktemp(name)
+    try:
+        started = node.start(kind, version, data=data, heap="512m")
+    except NodeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no server to be had: {error}")
+    yield started.url
+    node.stop(kind, version, data=data)
+
+
+def _container(name: str) -> Iterator[str]:
+    """The same server in the image that ``docker/images.env`` names."""
+    from testcontainers.core.container import DockerContainer
+    from testcontainers.core.waiting_utils import wait_for_logs
+
+    file = Path(__file__).parents[1] / "docker" / "images.env"
+    images = dict(line.split("=", 1) for line in file.read_text().splitlines() if "=" in line and line[0] != "#")
+    kind, _, version = name.partition("-")
+    image = next(value for key, value in images.items() if key.startswith(kind.upper()) and f":{version}" in value)
+    container = DockerContainer(image).with_exposed_ports(9200)
+    for key, value in {
+        "discovery.type": "single-node",
+        "xpack.security.enabled": "false",
+        "DISABLE_SECURITY_PLUGIN": "true",
+    }.items():
+        container = container.with_env(key, value)
+    with container:
+        wait_for_logs(container, "started", timeout=120)
+        yield f"http://{container.get_container_host_ip()}:{container.get_exposed_port(9200)}"
+
+
+@pytest.fixture(scope="session")
+def client(server_url: str) -> Iterator[Client]:
+    """A connection to the real server."""
+    opened = connect(ConnectionSettings(url=server_url))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def index_name(client: Client) -> Iterator[str]:
+    """The name of an index that is not there yet; whatever the test makes of it is deleted."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    yield name
+    with contextlib.suppress(NotFound):
+        client.request("DELETE", path(name))
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON object on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[Any]:
+        """The JSON lines on stdout."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Cli = Callable[..., Run]
+
+
+@pytest.fixture
+def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Run ``es-neardupe`` with these arguments, in this process."""
+
+    def run(*arguments: str) -> Run:
+        monkeypatch.setattr(sys, "argv", ["es-neardupe", *arguments])
+        capsys.readouterr()
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+        printed = capsys.readouterr()
+        return Run(code, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture
+def server_cli(cli: Cli, server_url: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The same, with the real server as the one that the environment names."""
+    monkeypatch.setenv("ES_NEARDUPE_URL", server_url)
+    return cli
+
+
+def read_data(name: str) -> Path:
+    """A file of the shared test data; the test is skipped where there is none."""
+    file = DATA / name
+    if not file.exists():
+        pytest.skip(f"the test data are not here: {file}")
+    return file
+
+
+def read_jsonl(name: str) -> list[dict[str, Any]]:
+    """The documents of a packed JSON lines file of the shared test data."""
+    with lzma.open(read_data(name), "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
