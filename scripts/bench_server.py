@@ -1,0 +1,134 @@
+"""How much of a server's own writing speed ``enrich`` keeps, and what ``group`` costs, on a local node.
+
+    python scripts/bench_server.py [--texts FILE.jsonl[.gz|.xz]] [--server elasticsearch] [--rounds 3]
+
+Each round makes the same index twice. ``enrich`` runs on the one; the other gets the very same partial updates, read
+and encoded before the clock starts and sent by as many threads in requests of the same size. The rate of the
+first over the rate of the second is the share that reading and signing leave. A first round warms the server up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bench_keys import make_texts, read_texts
+
+from es_neardupe import Settings, node
+from es_neardupe.bulk import chunked, write
+from es_neardupe.clients import Client, ConnectionSettings, connect, path, to_json
+from es_neardupe.errors import NotFound
+from es_neardupe.indices import refresh
+from es_neardupe.pipeline import enrich, group, init
+from es_neardupe.records import Action
+
+WORKERS, BATCH = 2, 500
+SETTINGS = Settings(("text",))
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = parse_arguments()
+    texts = read_texts(arguments.texts, arguments.count) if arguments.texts else make_texts(arguments.count)
+    server = node.start(arguments.server, say=print)
+    client = connect(ConnectionSettings(url=server.url))
+    print(f"{client.server}, {len(texts):,} texts of {statistics.mean(map(len, texts)):,.0f} characters")
+    rounds = [measure(client, texts) for _ in range(arguments.rounds + 1)][1:]
+    enriched, prepared, grouped = (
+        statistics.median(one[name] for one in rounds) for name in ("enrich", "send", "group")
+    )
+    ratios = sorted(one["send"] / one["enrich"] for one in rounds)
+    print(f"enrich {len(texts) / enriched:,.0f}/s, the same updates prepared {len(texts) / prepared:,.0f}/s")
+    print(f"enrich keeps {statistics.median(ratios):.2f} of the rate (rounds: {', '.join(f'{r:.2f}' for r in ratios)})")
+    print(f"group {grouped:.1f} s, {grouped / enriched:.2f} of the time of enrich")
+    client.close()
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--texts", type=Path, help="JSON lines with a field 'text' (default: made-up texts)")
+    parser.add_argument("--count", type=int, default=12_000, help="how many texts (default 12000)")
+    parser.add_argument("--server", default="opensearch", help="opensearch or elasticsearch")
+    parser.add_argument("--rounds", type=int, default=3, help="how many rounds after the first (default 3)")
+    return parser.parse_args()
+
+
+def measure(client: Client, texts: list[str]) -> dict[str, float]:
+    """Seconds of one round."""
+    for index in ("bench-enrich", "bench-send"):
+        make_index(client, index, texts)
+        init(client, index, SETTINGS)
+    seconds = {"enrich": timed(lambda: enrich(client, "bench-enrich", workers=WORKERS, batch=BATCH))}
+    requests = prepared_updates(client)
+    seconds["send"] = timed(lambda: send(client, requests))
+    seconds["group"] = timed(lambda: group(client, "bench-enrich", workers=WORKERS, batch=BATCH))
+    for index in ("bench-enrich", "bench-send"):
+        client.request("DELETE", path(index))
+    return seconds
+
+
+def timed(work: Any) -> float:
+    """Seconds that a function takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def make_index(client: Client, index: str, texts: list[str]) -> None:
+    """An index of these texts; one that a broken run left is replaced."""
+    with suppress(NotFound):
+        client.request("DELETE", path(index))
+    client.request("PUT", path(index), body={"mappings": {"properties": {"text": {"type": "text"}}}})
+    actions = (Action("index", index, str(number), {"text": text}) for number, text in enumerate(texts))
+    for outcome in write(client, actions):
+        assert outcome.done, outcome
+    refresh(client, index)
+
+
+def prepared_updates(client: Client) -> list[bytes]:
+    """The updates that ``enrich`` wrote, for the other index, as whole bulk requests."""
+    refresh(client, "bench-enrich")
+    fields = {hit.id: hit.source["neardupe"] for page in pages(client, "bench-enrich") for hit in page}
+    actions = [
+        to_json(
+            {
+                "update": {
+                    "_index": hit.index,
+                    "_id": hit.id,
+                    "if_seq_no": hit.seq_no,
+                    "if_primary_term": hit.primary_term,
+                }
+            }
+        )
+        + b"\n"
+        + to_json({"doc": {"neardupe": fields[hit.id]}})
+        + b"\n"
+        for page in pages(client, "bench-send")
+        for hit in page
+    ]
+    return [b"".join(chunk) for chunk in chunked(actions, BATCH)]
+
+
+def pages(client: Client, index: str) -> Iterator[list[Any]]:
+    """All documents of an index."""
+    return client.pages(index, {"query": {"match_all": {}}, "_source": ["neardupe"]})
+
+
+def send(client: Client, requests: list[bytes]) -> None:
+    """Send the requests from as many threads as ``enrich`` has."""
+    params = {"filter_path": "errors,items.*.status,items.*.error"}
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for answer in pool.map(lambda body: client.bulk(body, params=params), requests):
+            assert not answer["errors"], "an update was refused"
+    refresh(client, "bench-send")
+
+
+if __name__ == "__main__":
+    main()
