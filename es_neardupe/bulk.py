@@ -48,7 +48,7 @@ def write(client: Client, actions: Iterable[Action], *, batch: int = 500, worker
         try:
             for lines, chunk in _requests(actions, batch):
                 under_way.append(pool.submit(_send, client, lines, chunk))
-                if len(under_way) > workers:
+                if len(under_way) > 2 * workers:  # some wait, so that no worker does
                     yield from under_way.popleft().result()
             while under_way:
                 yield from under_way.popleft().result()

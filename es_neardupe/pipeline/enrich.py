@@ -163,10 +163,11 @@ class _Tally:
         """
         for one in plans:
             self.counts["read"] += renew
-            if is_current(one, self.settings) and not (self.rewrite and renew):
+            current = is_current(one, self.settings)
+            if current and not (self.rewrite and renew):
                 self.counts["unchanged"] += 1
             else:
-                yield update(one, self.settings, self.at)
+                yield update(one, self.settings, self.at, current=current)
 
     def pretend(self, updates: Iterable[Action]) -> None:
         """Count what would be written."""

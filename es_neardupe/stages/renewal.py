@@ -36,7 +36,9 @@ def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> 
 
 def is_current(plan: Plan, settings: Settings) -> bool:
     """Whether the stored fingerprint fits the text, as far as scheme, state and content hash tell."""
-    stored = plan.hit.source.get(settings.prefix) or {}
+    stored = plan.hit.source.get(settings.prefix)
+    if not stored:
+        return False
     try:
         there = documents.decode(stored)
     except CorruptFingerprint:
@@ -46,15 +48,15 @@ def is_current(plan: Plan, settings: Settings) -> bool:
     return same and isinstance(stored.get("group"), str)
 
 
-def update(plan: Plan, settings: Settings, at: str) -> Action:
+def update(plan: Plan, settings: Settings, at: str, *, current: bool) -> Action:
     """The partial update that stores the fingerprint, refused by the server if the document changed since.
 
-    A document whose text is another than before waits for ``group`` (similarity and principal null) but keeps its
+    A document that was not ``current`` waits for ``group`` (similarity and principal null) but keeps its
     group id till then; a new one founds a group of its own, since ``collapse`` would merge those without any.
     """
     hit = plan.hit
     fields = documents.encode(plan.fingerprint, at)
-    if is_current(plan, settings):
+    if current:
         del fields["similarity"]
     else:
         stored = hit.source.get(settings.prefix) or {}
