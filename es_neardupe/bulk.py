@@ -19,7 +19,7 @@ from es_neardupe.clients import Client, to_json
 from es_neardupe.errors import Blocked, Forbidden, RequestError
 from es_neardupe.records import Action, Outcome
 
-__all__ = ["chunked", "write"]
+__all__ = ["chunked", "pretend", "write"]
 
 MAX_BYTES = 8_000_000
 """A bulk request is sent when it has this size, whatever the number of its actions."""
@@ -55,6 +55,11 @@ def write(client: Client, actions: Iterable[Action], *, batch: int = 500, worker
         finally:
             for future in under_way:
                 future.cancel()
+
+
+def pretend(actions: Iterable[Action]) -> Iterator[Outcome]:
+    """The outcomes of a dry run: every action would be done."""
+    return (Outcome(action, 200) for action in actions)
 
 
 def _requests(actions: Iterable[Action], batch: int) -> Iterator[tuple[list[bytes], list[Action]]]:

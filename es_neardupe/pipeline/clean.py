@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +14,7 @@ from es_neardupe.indices import count, mappings_of, open_target, refresh, remove
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.tally import Tally
 
 __all__ = ["CleanReport", "clean"]
 
@@ -57,8 +57,7 @@ def clean(
     refresh(client, target.path)
     query = {"exists": {"field": prefix}}
     total = left = count(client, target.path, query)
-    counts: Counter[str] = Counter()
-    refusals: Counter[str] = Counter()
+    tally = Tally()
     remove = _by_script if _has_scripts(client) else _by_index
     for _ in range(0 if dry_run else _ROUNDS):
         if not left:
@@ -67,9 +66,8 @@ def clean(
         hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
         actions = remove(tracked(hits, progress, "cleaning", left), prefix)
         for outcome in write(client, actions, batch=batch, workers=workers):
-            counts["cleaned" if outcome.done else "deleted" if outcome.gone else "again"] += 1
-            if not (outcome.done or outcome.gone or outcome.conflict):
-                refusals[f"{outcome.type}: {outcome.reason}"] += 1
+            if not outcome.conflict:
+                tally.add(outcome)
         refresh(client, target.path)
         left = count(client, target.path, query)
     if not dry_run and not left:
@@ -78,10 +76,10 @@ def clean(
     return CleanReport(
         index=index,
         documents=total,
-        cleaned=total if dry_run else counts["cleaned"],
-        deleted=counts["deleted"],
+        cleaned=total if dry_run else tally.counts["written"],
+        deleted=tally.counts["deleted"],
         left=0 if dry_run else left,
-        refusals=tuple(reason for reason, _ in refusals.most_common(5)),
+        refusals=tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )

@@ -6,10 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from es_neardupe import documents, queries
-from es_neardupe.bulk import chunked, write
+from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, count, open_target, refresh, search
@@ -17,6 +18,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
+from es_neardupe.tally import Tally
 
 __all__ = ["EnrichReport", "enrich"]
 
@@ -85,33 +87,28 @@ def enrich(
     selection = _selection(target, query, check, since, all)
     expected = count(client, target.path, selection)
 
-    tally = _Tally(target.settings, rewrite=all)
-    plans = tracked(
-        plan(_pages(client, target, selection), target.settings, max_chars),
-        progress,
-        "fingerprinting",
-        expected,
-    )
-    updates = tally.updates(plans)
-    if dry_run:
-        tally.pretend(updates)
-    else:
-        lost = tally.settle(write(client, updates, batch=batch, workers=workers))
-        for _ in range(_ROUNDS):
-            if not lost:
-                break
-            again = plan(_present(client, target, lost, tally), target.settings, max_chars)
-            lost = tally.settle(write(client, tally.updates(again, renew=False), batch=batch, workers=workers))
-        tally.counts["conflicts"] = len(lost)
+    renewal = _Renewal(target.settings, rewrite=all)
+    read = plan(_pages(client, target, selection), target.settings, max_chars)
+    updates = renewal.updates(tracked(read, progress, "fingerprinting", expected))
+    send = pretend if dry_run else partial(write, client, batch=batch, workers=workers)
+    lost = renewal.settle(send(updates))
+    for _ in range(_ROUNDS):
+        if not lost:
+            break
+        present = plan(_present(client, target, lost, renewal.tally), target.settings, max_chars)
+        lost = renewal.settle(send(renewal.updates(present, again=True)))
+    renewal.tally.counts["conflicts"] = len(lost)
+    if not dry_run:
         refresh(client, target.path)
+    counts = renewal.tally.counts
     return EnrichReport(
         index=index,
         scheme=target.scheme_id,
         documents=documents_in_scope,
         current=current,
-        **{name: tally.counts[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
-        states=dict(tally.states),
-        refusals=tuple(reason for reason, _ in tally.refusals.most_common(5)),
+        **{name: counts[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
+        states=dict(renewal.states),
+        refusals=renewal.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
@@ -137,7 +134,7 @@ def _pages(client: Client, target: Target, selection: Mapping[str, Any]) -> Iter
     return client.pages(target.path, body, page_size=page_size)
 
 
-def _present(client: Client, target: Target, lost: Iterable[Reference], tally: _Tally) -> Iterator[list[Hit]]:
+def _present(client: Client, target: Target, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:
     """The documents that changed under our hands, as they are now."""
     for chunk in chunked(lost, 100):
         found = list(fetch(client, chunk, source_of(target.settings)))
@@ -145,51 +142,38 @@ def _present(client: Client, target: Target, lost: Iterable[Reference], tally: _
         yield [hit for hit in found if hit is not None]
 
 
-class _Tally:
-    """Counts what becomes of every document that was read."""
+class _Renewal:
+    """Decides what is written of the documents that were read, and counts what becomes of all of them."""
 
     def __init__(self, settings: Settings, *, rewrite: bool) -> None:
         self.settings = settings
         self.rewrite = rewrite
         self.at = documents.timestamp()
-        self.counts: Counter[str] = Counter()
+        self.tally = Tally()
         self.states: Counter[str] = Counter()
-        self.refusals: Counter[str] = Counter()
 
-    def updates(self, plans: Iterable[Plan], *, renew: bool = True) -> Iterator[Action]:
-        """The updates that are needed. ``renew=False``: documents read again, counted as read before.
+    def updates(self, plans: Iterable[Plan], *, again: bool = False) -> Iterator[Action]:
+        """The updates that are needed. ``again``: of documents that were read and counted before.
 
         Such a document can be current already: by a write of ours whose answer was lost, or by another run.
         """
         for one in plans:
-            self.counts["read"] += renew
+            self.tally.counts["read"] += not again
             current = is_current(one, self.settings)
-            if current and not (self.rewrite and renew):
-                self.counts["unchanged"] += 1
+            if current and (again or not self.rewrite):
+                self.tally.counts["unchanged"] += 1
             else:
                 yield update(one, self.settings, self.at, current=current)
-
-    def pretend(self, updates: Iterable[Action]) -> None:
-        """Count what would be written."""
-        for action in updates:
-            self._written(action)
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents that were changed by somebody before our write."""
         lost: list[Reference] = []
         for outcome in outcomes:
             action = outcome.action
-            if outcome.done:
-                self._written(action)
-            elif outcome.conflict:
+            if outcome.conflict:
                 lost.append((action.index, action.id, action.routing))
-            elif outcome.gone:
-                self.counts["deleted"] += 1
-            else:
-                self.counts["refused"] += 1
-                self.refusals[f"{outcome.type}: {outcome.reason}"] += 1
+                continue
+            self.tally.add(outcome)
+            if outcome.done:
+                self.states[action.body["doc"][self.settings.prefix]["state"]] += 1
         return lost
-
-    def _written(self, action: Action) -> None:
-        self.counts["written"] += 1
-        self.states[action.body["doc"][self.settings.prefix]["state"]] += 1

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from es_neardupe.stages.corpus import classes_of, read_corpus, source_of
 from es_neardupe.stages.groups import Linkage, assign_ids, chain, star
 from es_neardupe.stages.verify import Verifier
 from es_neardupe.stages.writeback import changes, write_groups
+from es_neardupe.tally import Tally
 
 __all__ = ["GroupReport", "group"]
 
@@ -105,20 +107,15 @@ def group(
     candidates = find_candidates(class_keys(corpus, classes), max_bucket)
     verifier = Verifier(client, target.settings, corpus, classes)
     similarity = verifier.resemblances(candidates.left, candidates.right, progress)
-    found = _link(linkage, verifier, candidates, similarity, least=least, progress=progress)
-    groupings = _groupings(corpus, verifier, *found)
+    principals = _link(linkage, verifier, candidates, similarity, least=least, progress=progress)
+    groupings = _groupings(corpus, verifier, *principals)
     wanted = changes(corpus, groupings)
-    outcome, refusals = (
-        (Counter(written=len(wanted)), Counter[str]())
-        if dry_run
-        else write_groups(client, corpus, wanted, prefix, batch=batch, workers=workers)
-    )
-    if wanted and not dry_run:
+    tally = Tally()
+    if dry_run:
+        tally.counts["written"] = len(wanted)
+    elif wanted:
+        tally = write_groups(client, corpus, wanted, prefix, batch=batch, workers=workers)
         refresh(client, target.path)
-
-    sizes = Counter(grouping.group for grouping in groupings.values())
-    several = {id: size for id, size in sizes.items() if size > 1}
-    members = [one.similarity for one in groupings.values() if not one.principal]
     return GroupReport(
         index=index,
         scheme=target.scheme_id,
@@ -133,19 +130,28 @@ def group(
         matches=int((similarity >= least).sum()),
         skipped=candidates.skipped,
         large_buckets=candidates.large,
-        groups=len(several),
-        grouped=sum(several.values()),
-        alone=len(sizes) - len(several),
-        largest=max(several.values(), default=0),
-        min_similarity=_least(members),
+        **_sizes(groupings.values()),
         stale=len(corpus) - len(groupings),
         corrupt=len(corpus.corrupt),
-        **{name: outcome[name] for name in ("written", "changed", "deleted", "refused")},
+        **{name: tally.counts[name] for name in ("written", "changed", "deleted", "refused")},
         unchanged=len(groupings) - len(wanted),
-        refusals=tuple(reason for reason, _ in refusals.most_common(5)),
+        refusals=tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
+
+
+def _sizes(groupings: Collection[Grouping]) -> dict[str, Any]:
+    """How many groups there are, and how good they are, for the report."""
+    sizes = Counter(one.group for one in groupings)
+    several = [size for size in sizes.values() if size > 1]
+    return {
+        "groups": len(several),
+        "grouped": sum(several),
+        "alone": len(sizes) - len(several),
+        "largest": max(several, default=0),
+        "min_similarity": min((one.similarity for one in groupings if not one.principal), default=None),
+    }
 
 
 def check_min(least: float) -> float:
@@ -227,7 +233,3 @@ def _groupings(
         for first, rows in members.items()
         for row in rows
     }
-
-
-def _least(similarities: list[float]) -> float | None:
-    return float(np.min(similarities)) if similarities else None

@@ -10,15 +10,16 @@ from dataclasses import replace as changed
 from typing import Any
 
 from es_neardupe import documents
-from es_neardupe.bulk import chunked, write
+from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import InputError
 from es_neardupe.indices import Target, open_target, refresh
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Outcome
+from es_neardupe.records import Action
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.stages.ingest import first_fields
+from es_neardupe.tally import Tally
 
 __all__ = ["LoadReport", "load", "load_records"]
 
@@ -107,9 +108,8 @@ def load_records(
     started = time.monotonic()
     _check_single(target)
     prefix = target.settings.prefix
-    counts: Counter[str] = Counter()
-    states: Counter[str] = Counter()
-    refusals: Counter[str] = Counter()
+    tally, states = Tally(), Counter[str]()
+    counts = tally.counts
 
     def told(problem: Problem, kind: str) -> None:
         if strict:
@@ -119,32 +119,26 @@ def load_records(
 
     usable = _usable(tracked(records, progress, "loading", None), target, text_field, told)
     actions = _actions(usable, target, "index" if replace else "create", max_chars)
-    for outcome in _pretended(actions) if dry_run else write(client, actions, batch=batch, workers=workers):
-        if outcome.done:
-            counts["indexed"] += 1
-            states[outcome.action.body[prefix]["state"]] += 1
-        elif outcome.conflict:
+    for outcome in pretend(actions) if dry_run else write(client, actions, batch=batch, workers=workers):
+        if outcome.conflict:
             counts["existing"] += 1
-        else:
-            counts["refused"] += 1
-            refusals[f"{outcome.type}: {outcome.reason}"] += 1
+            continue
+        tally.add(outcome)
+        if outcome.done:
+            states[outcome.action.body[prefix]["state"]] += 1
     if not dry_run:
         refresh(client, target.path)
     return LoadReport(
         index=target.name,
         scheme=target.scheme_id,
         read=sum(counts.values()),
-        **{name: counts[name] for name in ("indexed", "existing", "bad", "duplicates", "refused")},
-        refusals=tuple(reason for reason, _ in refusals.most_common(5)),
+        indexed=counts["written"],
+        **{name: counts[name] for name in ("existing", "bad", "duplicates", "refused")},
+        refusals=tally.refusals,
         states=dict(states),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
-
-
-def _pretended(actions: Iterable[Action]) -> Iterator[Outcome]:
-    """What a dry run says of actions: all would be done."""
-    return (Outcome(action, 201) for action in actions)
 
 
 def _check_single(target: Target) -> None:

@@ -10,7 +10,8 @@ from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.fetch import fetch
-from es_neardupe.records import Action, Corpus, Grouping, Outcome
+from es_neardupe.records import Action, Corpus, Grouping
+from es_neardupe.tally import Tally
 
 __all__ = ["changes", "write_groups"]
 
@@ -33,14 +34,13 @@ def _same(stored: Grouping | None, wanted: Grouping) -> bool:
 
 def write_groups(
     client: Client, corpus: Corpus, wanted: Mapping[int, Grouping], prefix: str, *, batch: int, workers: int
-) -> tuple[Counter[str], Counter[str]]:
-    """Store groupings; returns what became of them (written, deleted, changed, refused) and why some were refused.
+) -> Tally:
+    """Store groupings; counts written, deleted, refused and ``changed`` documents.
 
     A document that somebody changed since it was read gets its grouping all the same if its fingerprint is still
     the one that was grouped; otherwise it is left for the next run.
     """
-    counts: Counter[str] = Counter()
-    refusals: Counter[str] = Counter()
+    tally = Tally()
     versions = {row: (int(corpus.versions[row, 0]), int(corpus.versions[row, 1])) for row in wanted}
     rows = {corpus.references[row][:2]: row for row in wanted}
     for _ in range(_ROUNDS):
@@ -50,20 +50,10 @@ def write_groups(
             if outcome.conflict:
                 conflicts.append(rows[outcome.action.address])
             else:
-                _count(outcome, counts, refusals)
-        versions = dict(_again(client, corpus, conflicts, prefix, counts))
-    counts["changed"] += len(versions)
-    return counts, refusals
-
-
-def _count(outcome: Outcome, counts: Counter[str], refusals: Counter[str]) -> None:
-    if outcome.done:
-        counts["written"] += 1
-    elif outcome.gone:
-        counts["deleted"] += 1
-    else:
-        counts["refused"] += 1
-        refusals[f"{outcome.type}: {outcome.reason}"] += 1
+                tally.add(outcome)
+        versions = dict(_again(client, corpus, conflicts, prefix, tally.counts))
+    tally.counts["changed"] += len(versions)
+    return tally
 
 
 def _again(
