@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from es_neardupe.errors import SettingsError
+
 __all__ = ["TEXT_TYPES", "Fields", "conflicts", "field_types", "fields_mapping", "missing", "text_mapping"]
 
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
@@ -36,9 +38,15 @@ def fields_mapping() -> dict[str, Any]:
 
 
 def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:
-    """``properties`` for new text fields; dotted names become objects."""
+    """``properties`` for new text fields; dotted names become objects.
+
+    Raises `SettingsError` where one name is the beginning of another: a field is a text or an object.
+    """
     properties: dict[str, Any] = {}
     for name in names:
+        inner = next((other for other in names if other.startswith(f"{name}.")), None)
+        if inner is not None:
+            raise SettingsError(f"{name} cannot be a text and hold {inner}.")
         *parents, leaf = name.split(".")
         level = properties
         for parent in parents:
@@ -56,11 +64,13 @@ def conflicts(present: Mapping[str, Any], prefix: str) -> list[str]:
     there = present.get(prefix)
     if there is None:
         return []
-    if "properties" not in there:
-        return [f"{prefix} is mapped as {there.get('type', 'an empty object')}, not as an object"]
+    if (kind := there.get("type", "object")) != "object":
+        return [f"{prefix} is mapped as {kind}, not as an object"]
+    if there.get("enabled") is False:
+        return [f"{prefix} is switched off (enabled: false)"]
     found = []
     for name, wanted in fields_mapping()["properties"].items():
-        actual = there["properties"].get(name)
+        actual = there.get("properties", {}).get(name)
         if actual is not None and (said := _difference(actual, wanted)):
             found.append(f"{prefix}.{name} {said}")
     return found
@@ -74,9 +84,16 @@ def _difference(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
         return "is not indexed"
     if "ignore_above" in actual:
         return "has ignore_above"
-    if actual.get("doc_values") is False and wanted.get("doc_values") is not False:
-        return "has no doc values"
+    if "normalizer" in actual:
+        return "has a normalizer"
+    if _has_doc_values(actual) != _has_doc_values(wanted):
+        return "has doc values" if _has_doc_values(actual) else "has no doc values"
     return ""
+
+
+def _has_doc_values(mapping: Mapping[str, Any]) -> bool:
+    """As mapped, or by default of the type."""
+    return bool(mapping.get("doc_values", mapping["type"] != "binary"))
 
 
 def missing(present: Mapping[str, Any], prefix: str) -> list[str]:

@@ -41,6 +41,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         self._check_names()
+        object.__setattr__(self, "fields", tuple(self.fields))
         if (self.bands is None) != (self.rows is None):
             raise SettingsError("bands and rows belong together: give both, or neither.")
         bands, rows = self.bands, self.rows
@@ -48,10 +49,14 @@ class Settings:
             bands, rows = choose_bands(self.threshold, self.detection, self.permutations)
         elif not 0 < self.threshold <= 1:
             raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold}.")
+        elif not 0 < self.detection < 1:
+            raise SettingsError(f"The detection must lie between 0 and 1, not {self.detection}.")
         scheme = Scheme(shingle=self.shingle, permutations=self.permutations, bands=bands, rows=rows)
         object.__setattr__(self, "scheme", scheme)
 
     def _check_names(self) -> None:
+        if isinstance(self.fields, str):
+            raise SettingsError(f"fields is a list of names, not one name: ({self.fields!r},).")
         if not self.fields or not all(self.fields):
             raise SettingsError("Name at least one text field with --field.")
         if len(set(self.fields)) < len(self.fields):
@@ -87,11 +92,14 @@ class Settings:
     def _read_meta(cls, meta: object, prefix: str) -> Settings:
         if not isinstance(meta, Mapping):
             raise TypeError("not an object")
+        fields = meta["fields"]
+        if not isinstance(fields, list) or not all(isinstance(name, str) for name in fields):
+            raise TypeError("fields is no list of names")
         scheme = Scheme.from_dict(meta["scheme"])
         if scheme.id != meta["id"]:
             raise ValueError(f"scheme id {meta['id']} does not fit its parts ({scheme.id})")
         settings = cls(
-            fields=tuple(str(name) for name in meta["fields"]),
+            fields=tuple(fields),
             threshold=float(meta["threshold"]),
             detection=float(meta["detection"]),
             shingle=scheme.shingle,
@@ -105,7 +113,7 @@ class Settings:
         return settings
 
     def differences(self, other: Settings) -> list[str]:
-        """What keeps two settings apart, as ``name: mine, not theirs``; empty if the keys are the same."""
+        """What keeps two settings apart, as ``name: mine, not theirs``; empty if there is nothing."""
         mine, theirs = self._comparable(), other._comparable()
         return [f"{name}: {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
 

@@ -1,0 +1,103 @@
+"""Request bodies, word for word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from es_neardupe import queries
+from es_neardupe.schema import Fields
+
+F = Fields("nd")
+SCOPE = {"term": {"language": "en"}}
+FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists": {"field": "nd.group"}}]}}
+
+
+@pytest.mark.parametrize(
+    ("made", "body"),
+    [
+        (queries.matching(None), {"match_all": {}}),
+        (queries.matching({}), {"match_all": {}}),
+        (queries.matching(SCOPE), SCOPE),
+        (queries.all_of(), {"bool": {"filter": []}}),
+        (queries.all_of(None, SCOPE, {}), {"bool": {"filter": [SCOPE]}}),
+        (queries.processed(F), {"exists": {"field": "nd.scheme"}}),
+        (queries.fingerprinted(F, "v1-1"), FINGERPRINTED),
+        (
+            queries.stale(F, "v1-1"),
+            {"bool": {"filter": [{"match_all": {}}], "must_not": [FINGERPRINTED]}},
+        ),
+        (queries.stale(F, "v1-1", SCOPE), {"bool": {"filter": [SCOPE], "must_not": [FINGERPRINTED]}}),
+        (
+            queries.ungrouped(F, "v1-1"),
+            {"bool": {"filter": [FINGERPRINTED], "must_not": [{"exists": {"field": "nd.similarity"}}]}},
+        ),
+        (queries.since("updated", "now-1d"), {"range": {"updated": {"gte": "now-1d"}}}),
+        (queries.grouped_members(F), {"bool": {"filter": [{"term": {"nd.principal": False}}]}}),
+        (
+            queries.grouped_members(F, "g"),
+            {"bool": {"filter": [{"term": {"nd.principal": False}}, {"term": {"nd.group": "g"}}]}},
+        ),
+        (
+            queries.groups_by_id(F, ("g", "h")),
+            {"bool": {"filter": [{"terms": {"nd.group": ["g", "h"]}}, {"term": {"nd.principal": True}}]}},
+        ),
+        (
+            queries.candidates(F, ("Akey", "Bkey"), size=20),
+            {
+                "size": 20,
+                "query": {
+                    "bool": {
+                        "should": [
+                            {"constant_score": {"filter": {"term": {"nd.bands": "Akey"}}}},
+                            {"constant_score": {"filter": {"term": {"nd.bands": "Bkey"}}}},
+                        ],
+                        "minimum_should_match": 1,
+                    }
+                },
+                "_source": ["nd.group", "nd.tokens"],
+                "track_total_hits": True,
+            },
+        ),
+        (
+            queries.states(F),
+            {
+                "size": 0,
+                "track_total_hits": True,
+                "query": {"match_all": {}},
+                "aggs": {
+                    "schemes": {
+                        "terms": {"field": "nd.scheme", "size": 1000},
+                        "aggs": {
+                            "states": {"terms": {"field": "nd.state", "size": 20}},
+                            "ungrouped": {"missing": {"field": "nd.similarity"}},
+                        },
+                    },
+                    "unprocessed": {"missing": {"field": "nd.scheme"}},
+                },
+            },
+        ),
+    ],
+)
+def test_bodies(made: dict[str, Any], body: dict[str, Any]) -> None:
+    assert made == body
+
+
+def test_candidates_within_a_scope() -> None:
+    """The scope filters and never scores, and what the user gave is not changed."""
+    scope = {"term": {"language": "en"}}
+    body = queries.candidates(F, ("Akey",), size=5, scope=scope)
+    assert body["query"] == {
+        "bool": {
+            "should": [{"constant_score": {"filter": {"term": {"nd.bands": "Akey"}}}}],
+            "minimum_should_match": 1,
+            "filter": [{"term": {"language": "en"}}],
+        }
+    }
+    assert scope == {"term": {"language": "en"}}
+
+
+def test_every_query_is_tested() -> None:
+    tested = {"all_of", "candidates", "fingerprinted", "grouped_members", "groups_by_id", "matching", "processed"}
+    assert tested | {"since", "stale", "states", "ungrouped", "JSON"} == set(queries.__all__)
