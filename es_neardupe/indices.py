@@ -74,6 +74,7 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX) -> Targ
     got a target may write to it.
     """
     mappings = mappings_of(client, name)
+    _check_alias(client, name)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     without = [index for index, settings in stored.items() if settings is None]
     if without:
@@ -108,7 +109,18 @@ def mappings_of(client: Client, name: str) -> dict[str, JSON]:
         raise _no_index(name, error) from error
     if not answer:
         raise _no_index(name, None)
-    return {index: entry["mappings"] for index, entry in answer.items()}
+    return {index: entry["mappings"] for index, entry in sorted(answer.items())}
+
+
+def _check_alias(client: Client, name: str) -> None:
+    """Raises `IndexUnusable` for an alias with a filter: requests name the indices behind it, so it would not count."""
+    for index, entry in client.request("GET", path(name, "_alias")).items():
+        for alias, properties in entry["aliases"].items():
+            if alias in name.split(",") and "filter" in properties:
+                raise IndexUnusable(
+                    f"Alias {alias} of index {index} has a filter, which we would pass over: name {index} itself, "
+                    f"with the filter as --query where the command takes one."
+                )
 
 
 def _no_index(name: str, error: NotFound | None) -> NotFound:
