@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -29,11 +30,13 @@ __all__ = [
     "own_group",
     "read_text",
     "readable_text",
+    "stored_fields",
+    "stored_fields",
     "timestamp",
 ]
 
 KEY_LENGTH = 8
-CONTENT_LENGTH = 32
+_CONTENT = re.compile(r"[0-9a-f]{32}")
 
 
 def timestamp() -> str:
@@ -66,16 +69,23 @@ def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
     }
 
 
+def stored_fields(source: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
+    """Our object in a document; empty where there is none, or something else in its place."""
+    stored = source.get(prefix)
+    return stored if isinstance(stored, Mapping) else {}
+
+
 def decode(stored: Mapping[str, Any]) -> Fingerprint:
     """Read a stored fingerprint; ``bands`` and ``signature`` may have been left out of the request.
 
     Raises `CorruptFingerprint` if our code cannot have written it.
     """
     try:
+        state = State(stored["state"])
         return Fingerprint(
             scheme=_string(stored["scheme"]),
-            state=State(stored["state"]),
-            content=_content(stored.get("content") or ""),
+            state=state,
+            content=_content(stored.get("content"), state),
             bands=_bands(stored.get("bands") or ()),
             signature=base64.b64decode(stored.get("signature") or "", validate=True),
             tokens=_count(stored["tokens"]),
@@ -83,6 +93,12 @@ def decode(stored: Mapping[str, Any]) -> Fingerprint:
         )
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise CorruptFingerprint(f"A stored fingerprint cannot be read: {error!r}.") from error
+
+
+def stored_fields(source: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
+    """Our object in a document; an empty one where there is none, or something else in its place."""
+    stored = source.get(prefix)
+    return stored if isinstance(stored, Mapping) else {}
 
 
 def encode_grouping(grouping: Grouping) -> dict[str, Any]:
@@ -93,7 +109,9 @@ def encode_grouping(grouping: Grouping) -> dict[str, Any]:
 def decode_grouping(stored: Mapping[str, Any]) -> Grouping | None:
     """Read what `encode_grouping` wrote; None for a document that was never grouped or has changed since."""
     group, principal, similarity = (stored.get(name) for name in ("group", "principal", "similarity"))
-    if not isinstance(group, str) or not isinstance(principal, bool) or not isinstance(similarity, int | float):
+    if not isinstance(group, str) or not isinstance(principal, bool) or isinstance(similarity, bool):
+        return None
+    if not isinstance(similarity, int | float) or not 0 <= similarity <= 1:
         return None
     return Grouping(group, principal, float(similarity))
 
@@ -110,12 +128,14 @@ def _count(value: object) -> int:
     return value
 
 
-def _content(value: object) -> str:
-    text = _string(value)
-    if text:
-        int(text, 16)
-        if len(text) != CONTENT_LENGTH:
-            raise ValueError(f"a content hash of {len(text)} digits")
+def _content(value: object, state: State) -> str:
+    """The hash that documents with keys have, and no others."""
+    if state not in (State.SIGNED, State.SHORT):
+        if value:
+            raise ValueError(f"a content hash in state {state.value}")
+        return ""
+    if not _CONTENT.fullmatch(text := _string(value)):
+        raise ValueError(f"{text!r:.40} is no content hash")
     return text
 
 
@@ -157,9 +177,21 @@ def read_text(source: Mapping[str, Any], fields: Sequence[str]) -> str:
     give their strings in order; null and missing fields give nothing; numbers and booleans are taken as JSON
     writes them. Raises `InputError` where an object stands in the place of a text.
     """
-    return "\n".join(
-        part for name in fields for value in _at(source, name.split(".")) for part in _strings(value, name)
-    )
+    parts: list[str] = []
+    for name in fields:
+        value = source.get(name)
+        if isinstance(value, str) and "." not in name:  # nearly every document
+            parts.append(value)
+        else:
+            parts += _parts(source, name)
+    return "\n".join(parts)
+
+
+def _parts(source: Mapping[str, Any], name: str) -> list[str]:
+    try:
+        return [part for found in _at(source, name.split(".")) for part in _strings(found, name)]
+    except RecursionError:
+        raise InputError(f"The arrays in field {name} are nested too deeply for a text.") from None
 
 
 def _at(source: Any, names: Sequence[str]) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe import queries
+from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
@@ -60,7 +60,7 @@ def groups(
     principals: dict[str, Member] = {}
     for ids in chunked(sorted(found), _TERMS):
         for hit in _read(client, target, queries.groups_by_id(target.fields, ids)):
-            principals[hit.source[prefix]["group"]] = Member(hit.index, hit.id, 1.0)
+            principals[documents.stored_fields(hit.source, prefix).get("group", "")] = Member(hit.index, hit.id, 1.0)
     every = [_group(id, principals.get(id), members) for id, members in found.items()]
     large = [one for one in every if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
@@ -69,15 +69,15 @@ def groups(
 
 def _read(client: Client, target: Target, query: dict[str, Any]) -> Iterator[Hit]:
     fields = target.fields
-    body = {"query": query, "_source": [fields.group, fields.similarity]}
+    body = {"query": query, "_source": [fields.group, fields.principal, fields.similarity]}
     for page in client.pages(target.path, body, page_size=2000):
         yield from page
 
 
 def _add(found: dict[str, list[Member]], hit: Hit, prefix: str) -> None:
-    stored = hit.source[prefix]
-    if stored.get("similarity") is not None:
-        found.setdefault(stored["group"], []).append(Member(hit.index, hit.id, float(stored["similarity"])))
+    grouping = documents.decode_grouping(documents.stored_fields(hit.source, prefix))
+    if grouping is not None:
+        found.setdefault(grouping.group, []).append(Member(hit.index, hit.id, grouping.similarity))
 
 
 def _group(id: str, principal: Member | None, members: list[Member]) -> Group:

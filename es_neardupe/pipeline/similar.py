@@ -150,5 +150,5 @@ def _verified(
         hits = [hit for hit in chunk if hit is not None]
         texts = [documents.readable_text(hit.source, settings.fields) or "" for hit in hits]
         for hit, theirs in zip(hits, features(texts, settings.shingle), strict=True):
-            group = (hit.source.get(settings.prefix) or {}).get("group")
+            group = documents.stored_fields(hit.source, settings.prefix).get("group")
             yield SimilarHit(hit.index, hit.id, resemblance(own, theirs), shared[hit.address], group)

@@ -38,7 +38,7 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int) -> Corp
     for page in pages:
         page_keys: list[str] = []
         for hit in page:
-            stored = hit.source.get(prefix) or {}
+            stored = documents.stored_fields(hit.source, prefix)
             try:
                 fingerprint = documents.decode(stored)
                 page_keys.append(_joined(fingerprint.bands, bands, fingerprint.state))

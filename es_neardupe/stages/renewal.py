@@ -36,7 +36,7 @@ def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> 
 
 def is_current(plan: Plan, settings: Settings) -> bool:
     """Whether the stored fingerprint fits the text, as far as scheme, state and content hash tell."""
-    stored = plan.hit.source.get(settings.prefix)
+    stored = documents.stored_fields(plan.hit.source, settings.prefix)
     if not stored:
         return False
     try:
@@ -59,8 +59,7 @@ def update(plan: Plan, settings: Settings, at: str, *, current: bool) -> Action:
     if current:
         del fields["similarity"]
     else:
-        stored = hit.source.get(settings.prefix) or {}
-        group = stored.get("group")
+        group = documents.stored_fields(hit.source, settings.prefix).get("group")
         fields["group"] = group if isinstance(group, str) else documents.own_group(hit.index, hit.id)
         fields["principal"] = None
     return Action(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from es_neardupe import documents
 from es_neardupe.bulk import chunked, write
@@ -65,16 +66,16 @@ def _again(
         for row, hit in zip(chunk, fetch(client, references, [prefix]), strict=True):
             if hit is None:
                 counts["deleted"] += 1
-            elif _content(hit.source.get(prefix)) != corpus.content[row]:
+            elif _content(documents.stored_fields(hit.source, prefix)) != corpus.content[row]:
                 counts["changed"] += 1
             else:
                 yield row, (hit.seq_no or 0, hit.primary_term or 0)
 
 
-def _content(stored: object) -> bytes | None:
+def _content(stored: Mapping[str, Any]) -> bytes | None:
     """The content hash that a document bears now; None if it has no readable fingerprint any more."""
     try:
-        return documents.decode(stored).content.encode() if isinstance(stored, Mapping) else None
+        return documents.decode(stored).content.encode()
     except CorruptFingerprint:
         return None
 
