@@ -31,7 +31,6 @@ __all__ = [
     "read_text",
     "readable_text",
     "stored_fields",
-    "stored_fields",
     "timestamp",
 ]
 
@@ -93,12 +92,6 @@ def decode(stored: Mapping[str, Any]) -> Fingerprint:
         )
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise CorruptFingerprint(f"A stored fingerprint cannot be read: {error!r}.") from error
-
-
-def stored_fields(source: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
-    """Our object in a document; an empty one where there is none, or something else in its place."""
-    stored = source.get(prefix)
-    return stored if isinstance(stored, Mapping) else {}
 
 
 def encode_grouping(grouping: Grouping) -> dict[str, Any]:
