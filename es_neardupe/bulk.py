@@ -137,8 +137,9 @@ def _outcome(action: Action, item: dict[str, Any]) -> Outcome:
     outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""))
     if outcome.type == "cluster_block_exception":
         raise Blocked(
-            f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block, then run the same "
-            f"command again: it goes on where it stopped.",
+            f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "
+            f"(`es-neardupe doctor {action.index}` says how), then run the same command again: it goes on where it "
+            f"stopped.",
             status=outcome.status,
             type=outcome.type,
             reason=outcome.reason,

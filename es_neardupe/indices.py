@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import schema
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import (
+    Blocked,
     IndexUnusable,
     MappingConflict,
     NotFound,
@@ -24,6 +26,7 @@ __all__ = [
     "check_name",
     "check_source",
     "check_text_fields",
+    "check_writable",
     "count",
     "mappings_of",
     "open_target",
@@ -32,6 +35,7 @@ __all__ = [
     "remove_settings",
     "search",
     "stored_settings",
+    "way_to_lift",
     "write_blocks",
 ]
 
@@ -228,6 +232,22 @@ def write_blocks(client: Client, name: str) -> list[str]:
             if str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
         }
     )
+
+
+def check_writable(client: Client, name: str) -> None:
+    """Raises `Blocked` for an index that is read-only, before any work is done in vain."""
+    if blocks := write_blocks(client, name):
+        raise Blocked(
+            f"Index {name} is blocked for writing by {', '.join(blocks)}. {way_to_lift(name, blocks)}",
+            status=403,
+            type="cluster_block_exception",
+        )
+
+
+def way_to_lift(name: str, blocks: Sequence[str]) -> str:
+    """What to say of `write_blocks`."""
+    settings = json.dumps(dict.fromkeys(blocks))
+    return f"If that is a mistake, or the disk has room again: PUT /{name}/_settings {settings}"
 
 
 def refresh(client: Client, name: str) -> None:

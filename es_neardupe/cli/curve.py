@@ -19,6 +19,7 @@ def plot_curve(curve: Sequence[tuple[float, float]], threshold: float) -> None:
         label = f"{level / _HEIGHT:4.1f} " if level in (_HEIGHT, _HEIGHT // 2) else "     "
         columns = (_EIGHTHS[round(8 * min(1, max(0, p * _HEIGHT - level + 1)))] * width for _, p in curve)
         results.print(label + "".join(columns), markup=False)
-    results.print("     " + "".join(f"{s:<4.1f}" for s, _ in curve[::2]), markup=False)
+    labels = "".join(f"{s:<{2 * width}.1f}" for s, _ in curve[1::2])
+    results.print("     " + " " * width + labels, markup=False)
     at = min(range(len(curve)), key=lambda place: abs(curve[place][0] - threshold))
     results.print("     " + " " * (width * at) + f"^ threshold {threshold:g}", markup=False)

@@ -107,6 +107,7 @@ def load(
             ],
         )
         say(f"{_states(report.states)}; {report.seconds:.1f} s, {rate:,.0f} documents a second")
+        say(f"Next: es-neardupe group {index}")
     _fail_on(report.refused, report.refusals)
 
 
@@ -292,7 +293,7 @@ def _fail_on(refused: int, refusals: tuple[str, ...]) -> None:
     for reason in refusals:
         warn(f"The server refused: {reason}")
     if refused:
-        show(f"{refused:,} documents were refused by the server.")
+        warn(f"{refused:,} documents were refused by the server.")
         raise typer.Exit(1)
 
 

@@ -66,6 +66,12 @@ class Client(Protocol):
         """Give back the connections (of a wrapped driver client: nothing, they are its owner's)."""
 
 
+# Made once: json.dumps with options of its own would make one for every document.
+_UTF8, _ASCII = (
+    json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":")) for ascii_only in (False, True)
+)
+
+
 def path(*parts: str) -> str:
     """A request path, every part percent-encoded: ``path("docs", "_doc", "a/b")`` is ``/docs/_doc/a%2Fb``.
 
@@ -93,12 +99,8 @@ def to_json(value: Mapping[str, Any]) -> bytes:
     bytes would be invalid UTF-8. Raises ``InputError`` for NaN and infinity, which JSON does not have.
     """
     try:
-        return _dumps(value, ascii_only=False).encode()
+        return _UTF8.encode(value).encode()
     except UnicodeEncodeError:
-        return _dumps(value, ascii_only=True).encode()
+        return _ASCII.encode(value).encode()
     except ValueError as error:
         raise InputError(f"A request cannot be written as JSON: {error}.") from error
-
-
-def _dumps(value: Mapping[str, Any], *, ascii_only: bool) -> str:
-    return json.dumps(value, ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":"))

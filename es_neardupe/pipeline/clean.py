@@ -10,7 +10,7 @@ from typing import Any
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import count, mappings_of, open_target, refresh, remove_settings
+from es_neardupe.indices import check_writable, count, mappings_of, open_target, refresh, remove_settings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -54,6 +54,8 @@ def clean(
     """
     started = time.monotonic()
     target = open_target(client, index, prefix)
+    if not dry_run:
+        check_writable(client, index)
     refresh(client, target.path)
     query = {"exists": {"field": prefix}}
     total = left = count(client, target.path, query)

@@ -17,6 +17,7 @@ from es_neardupe.indices import (
     mappings_of,
     open_target,
     stored_settings,
+    way_to_lift,
     write_blocks,
 )
 from es_neardupe.records import Product
@@ -105,8 +106,7 @@ def _blocks(client: Client, index: str) -> Check:
     blocks = write_blocks(client, index)
     if not blocks:
         return Check("blocks", "ok", "none")
-    lift = f'PUT /{index}/_settings {{"{blocks[0]}": null}}'
-    return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written; if that is a mistake, {lift}")
+    return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written. {way_to_lift(index, blocks)}")
 
 
 def _limits(client: Client, target: Target) -> Iterator[Check]:

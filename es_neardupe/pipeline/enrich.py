@@ -13,7 +13,7 @@ from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, count, open_target, refresh, search
+from es_neardupe.indices import Target, check_writable, count, open_target, refresh, search
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
@@ -26,7 +26,13 @@ _ROUNDS = 10
 """How often a document that somebody keeps changing is read and written again."""
 
 _PAGE_CHARS = 8_000_000
-"""Characters of text aimed at in one page of reading."""
+"""Characters aimed at in one page of reading."""
+
+_SAMPLE = 20
+"""Documents that tell how large the others are."""
+
+_MOST = 0.6
+"""Share of a document from which on it is read whole."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ def enrich(
     """
     started = time.monotonic()
     target = open_target(client, index, prefix)
+    if not dry_run:
+        check_writable(client, index)
     refresh(client, target.path)
     documents_in_scope = count(client, target.path, queries.matching(query))
     fingerprinted = queries.fingerprinted(target.fields, target.scheme_id)
@@ -126,11 +134,19 @@ def _selection(
 
 
 def _pages(client: Client, target: Target, selection: Mapping[str, Any]) -> Iterator[list[Hit]]:
-    """Read the selection in pages of about `_PAGE_CHARS` characters of text, judged by its first documents."""
-    body = {"query": dict(selection), "_source": source_of(target.settings)}
-    sample = search(client, target.path, {**body, "size": 20})["hits"]["hits"]
-    chars = sum(len(str(hit.get("_source", ""))) for hit in sample) + 1
-    page_size = max(10, min(1000, _PAGE_CHARS * (len(sample) or 1) // chars))
+    """Read the selection in pages of about `_PAGE_CHARS` characters, judged by its first documents.
+
+    Where the texts are most of a document, it is read whole: to pick out parts costs the server more than to send all.
+    """
+    settings = target.settings
+    sample = search(client, target.path, {"size": _SAMPLE, "query": dict(selection)})["hits"]["hits"]
+    sources = [hit.get("_source", {}) for hit in sample]
+    whole = sum(len(str(source)) for source in sources)
+    needed = sum(len(documents.readable_text(source, settings.fields) or "") for source in sources)
+    read_whole = needed >= _MOST * whole
+    chars = (whole if read_whole else needed) / max(len(sources), 1)
+    page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
+    body = {"query": dict(selection), "_source": True if read_whole else source_of(settings)}
     return client.pages(target.path, body, page_size=page_size)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from es_neardupe import documents, queries
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, count, open_target, refresh
+from es_neardupe.indices import Target, check_writable, count, open_target, refresh
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Grouping
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -101,6 +101,8 @@ def group(
     target = open_target(client, index, prefix)
     least = check_min(target.settings.threshold if min is None else min)
     linkage = Linkage(linkage)
+    if not dry_run:
+        check_writable(client, index)
 
     corpus = read_fingerprints(client, target, progress)
     classes = classes_of(corpus)

@@ -7,15 +7,15 @@ from typing import Any
 
 from es_neardupe import schema
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import Blocked, MappingConflict, NotFound, SchemeMismatch
+from es_neardupe.errors import MappingConflict, NotFound, SchemeMismatch
 from es_neardupe.indices import (
     check_name,
     check_source,
     check_text_fields,
+    check_writable,
     mappings_of,
     put_settings,
     stored_settings,
-    write_blocks,
 )
 from es_neardupe.settings import Settings
 
@@ -55,12 +55,8 @@ def init(client: Client, index: str, settings: Settings, *, create: bool = False
             raise
         return _create(client, index, settings, dry_run)
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
-    if to_prepare and (blocks := write_blocks(client, index)):
-        raise Blocked(
-            f"Index {index} is blocked for writing ({', '.join(blocks)}): lift the block first.",
-            status=403,
-            type="cluster_block_exception",
-        )
+    if to_prepare:
+        check_writable(client, index)
     for name in to_prepare if not dry_run else ():
         put_settings(client, name, mappings[name], settings)
     return _report(index, tuple(sorted(mappings)), settings, prepared=tuple(to_prepare), dry_run=dry_run)

@@ -13,7 +13,7 @@ from es_neardupe import documents
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import InputError
-from es_neardupe.indices import Target, open_target, refresh
+from es_neardupe.indices import Target, check_writable, open_target, refresh
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action
@@ -107,6 +107,8 @@ def load_records(
     """As `load`, from records that were read already."""
     started = time.monotonic()
     _check_single(target)
+    if not dry_run:
+        check_writable(client, target.name)
     prefix = target.settings.prefix
     tally, states = Tally(), Counter[str]()
     counts = tally.counts
