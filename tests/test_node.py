@@ -463,6 +463,6 @@ def test_a_node_goes_into_json() -> None:
 
 
 def test_a_mirror_is_named_in_the_configuration_of_jgo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "jgo.conf").write_text("[repositories]\ncentral = https://maven.example.org\n", "utf-8")
+    (tmp_path / "jgo.conf").write_text("[repositories]\ncentral = https://mirror.example.org\n", "utf-8")
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert maven._remotes() == {"central": "https://maven.example.org"}
+    assert maven._remotes() == {"central": "https://mirror.example.org"}
