@@ -110,6 +110,7 @@ def group(
     verifier = Verifier(client, target.settings, corpus, classes)
     similarity = verifier.resemblances(candidates.left, candidates.right, progress)
     principals = _link(linkage, verifier, candidates, similarity, least=least, progress=progress)
+    verifier.check_copies(progress)
     groupings = _groupings(corpus, verifier, *principals)
     wanted = changes(corpus, groupings)
     tally = Tally()

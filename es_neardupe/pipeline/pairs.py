@@ -93,6 +93,7 @@ def pairs(
     candidates = find_candidates(class_keys(corpus, classes), max_bucket)
     verifier = Verifier(client, target.settings, corpus, classes)
     similarity = verifier.resemblances(candidates.left, candidates.right, progress)
+    verifier.check_copies(progress)
     match = np.flatnonzero(similarity >= least)
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
     away = verifier.changed | verifier.gone

@@ -15,7 +15,7 @@ from es_neardupe.graphs import components
 from es_neardupe.keys import features
 from es_neardupe.keys.content import contents
 from es_neardupe.measures import resemblances
-from es_neardupe.progress import Progress, silent
+from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
 from es_neardupe.settings import Settings
 
@@ -46,6 +46,8 @@ class Verifier:
     """Rows whose text is another than the one that was fingerprinted."""
     gone: set[int] = field(default_factory=set)
     """Rows whose document was deleted."""
+    seen: set[int] = field(default_factory=set)
+    """Rows whose text was read."""
     fetched: int = 0
     """Texts read."""
 
@@ -70,6 +72,17 @@ class Verifier:
             done += len(batch)
             progress("verifying pairs", done, len(left))
         return result
+
+    def check_copies(self, progress: Progress = silent) -> None:
+        """Read the texts of exact copies that were not needed for any pair, and note those that have changed.
+
+        A copy is grouped without being compared, on the word of its stored content hash; an application that
+        changes only the text leaves that hash standing.
+        """
+        copies = (row for rows in self.classes.members if len(rows) > 1 for row in rows.tolist())
+        unseen = [row for row in copies if row not in self.seen]
+        for _ in tracked(self._read(unseen), progress, "checking exact copies", len(unseen)):
+            pass
 
     def _batches(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """Pairs whose texts fit into memory together, whole clusters at a time."""
@@ -106,6 +119,7 @@ class Verifier:
             references: list[Reference] = [self.corpus.references[row] for row in chunk]
             hits = list(fetch(self.client, references, self.settings.fields, batch=_FETCH_DOCUMENTS))
             self.fetched += len(hits)
+            self.seen.update(chunk)
             sources = ({} if hit is None else hit.source for hit in hits)
             texts = [documents.readable_text(source, self.settings.fields) or "" for source in sources]
             present = zip(contents(texts), features(texts, self.settings.shingle), strict=True)
