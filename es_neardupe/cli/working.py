@@ -20,7 +20,7 @@ from es_neardupe.cli.options import (
     connected,
     parse_query,
 )
-from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.inputs import Problem
