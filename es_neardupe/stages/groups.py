@@ -65,7 +65,8 @@ def assign_ids(
     Of the groups that could keep an id, the one gets it that holds its former principal (``was_principal``), else the
     one with the most bearers; a group that could keep several takes the one with the most bearers, then that of its
     principal. Others get ``new_id(group, attempt)``, with the first attempt that gives an id nobody has.
-    Writing any part of the result and asking again gives the same result: a run may be killed anywhere.
+    Writing any part of the result and asking again gives the same result, whatever was stored before, as long as
+    the new principals are written first: what a group was given only gains rank by that, and all else loses some.
     """
     claims = []
     for place, (group, rows) in enumerate(members.items()):

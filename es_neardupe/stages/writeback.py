@@ -40,11 +40,33 @@ def write_groups(
 
     A document that somebody changed since it was read gets its grouping all the same if its fingerprint is still
     the one that was grouped; otherwise it is left for the next run.
+
+    New principals are all stored before any other document: an id stays where its principal is, and if a former one
+    stepped down before its successor is known, a run killed just then would leave nothing to tell where it belongs.
     """
     tally = Tally()
+    for principal in (True, False):
+        part = {row: grouping for row, grouping in wanted.items() if grouping.principal is principal}
+        _write_part(client, corpus, part, prefix, tally, batch=batch, workers=workers)
+    return tally
+
+
+def _write_part(
+    client: Client,
+    corpus: Corpus,
+    wanted: Mapping[int, Grouping],
+    prefix: str,
+    tally: Tally,
+    *,
+    batch: int,
+    workers: int,
+) -> None:
+    """Store groupings in any order."""
     versions = {row: (int(corpus.versions[row, 0]), int(corpus.versions[row, 1])) for row in wanted}
     rows = {corpus.references[row][:2]: row for row in wanted}
     for _ in range(_ROUNDS):
+        if not versions:
+            break
         updates = (_update(corpus, row, version, wanted[row], prefix) for row, version in versions.items())
         conflicts = []
         for outcome in write(client, updates, batch=batch, workers=workers):
@@ -54,7 +76,6 @@ def write_groups(
                 tally.add(outcome)
         versions = dict(_again(client, corpus, conflicts, prefix, tally.counts))
     tally.counts["changed"] += len(versions)
-    return tally
 
 
 def _again(
