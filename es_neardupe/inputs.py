@@ -9,7 +9,10 @@ import csv
 import gzip
 import json
 import lzma
+import math
 import sys
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +24,13 @@ __all__ = ["Problem", "Record", "check_paths", "read_records", "read_text_file"]
 
 STDIN = "-"
 _PACKED = (".gz", ".xz")
+_BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
+"""What reading a file raises that is torn, damaged or not there any more."""
+
 _LONGEST_CSV_FIELD = 2**31 - 1
+_LONGEST_ID = 512
+_DEEPEST = 100
+"""Levels of arrays and objects; servers refuse deeper objects, and Python cannot follow much deeper arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +74,7 @@ def read_records(paths: Iterable[str], *, text_field: str, id_field: str | None 
         elif Path(name).is_dir():
             yield from _folder(Path(name), text_field)
         else:
-            with _opened(Path(name)) as stream:
-                read = {"csv": _csv, "json": _json_lines}[_kind(Path(name))]
-                yield from _unpacked(read(stream, name, id_field), name)
+            yield from _to_the_end(_file(name, id_field), name)
 
 
 def read_text_file(name: str) -> str:
@@ -77,7 +84,7 @@ def read_text_file(name: str) -> str:
             return sys.stdin.buffer.read().decode("utf-8")
         with _opened(Path(name)) as stream:
             return stream.read().decode("utf-8")
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except _BROKEN as error:
         raise InputError(f"{name} cannot be read: {_words(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 ({error.reason} at byte {error.start}).") from error
@@ -102,11 +109,17 @@ def _opened(file: Path) -> IO[bytes]:
     return file.open("rb")
 
 
-def _unpacked(records: Iterator[Record | Problem], name: str) -> Iterator[Record | Problem]:
+def _file(name: str, id_field: str | None) -> Iterator[Record | Problem]:
+    read = {"csv": _csv, "json": _json_lines}[_kind(Path(name))]
+    with _opened(Path(name)) as stream:
+        yield from read(stream, name, id_field)
+
+
+def _to_the_end(records: Iterator[Record | Problem], name: str) -> Iterator[Record | Problem]:
     """The records up to where the file itself breaks off, which is a problem of its own."""
     try:
         yield from records
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except _BROKEN as error:
         yield Problem(name, f"cannot be read further: {_words(error)}")
 
 
@@ -120,7 +133,7 @@ def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[
             continue
         place = f"{name}:{number}"
         try:
-            source = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
+            source = _parsed(line, "utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
             yield Problem(place, f"not UTF-8 ({error.reason} at byte {error.start} of the line)")
         except json.JSONDecodeError as error:
@@ -131,8 +144,32 @@ def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[
             yield _record(place, source, id_field)
 
 
+def _parsed(line: bytes, encoding: str) -> Any:
+    """The JSON value of a line, if a server takes it too. Raises `ValueError` or `RecursionError`."""
+    text = line.rstrip(b"\r\n").decode(encoding)
+    value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(value):
+        raise ValueError(f"nested deeper than {_DEEPEST} levels")
+    return value
+
+
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
+
+
+def _is_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level = [child for children in inner for child in children]
+    return any(isinstance(one, dict | list) for one in level)
 
 
 def _record(place: str, source: object, id_field: str | None) -> Record | Problem:
@@ -145,16 +182,27 @@ def _record(place: str, source: object, id_field: str | None) -> Record | Proble
     id = source.get(name) if name else None
     if id is not None and (isinstance(id, bool) or not isinstance(id, str | int) or id == ""):
         return Problem(place, f"the id in {name!r} is neither text nor a whole number")
-    if id is not None and len(str(id).encode("utf-8", "surrogatepass")) > 512:
-        return Problem(place, f"the id in {name!r} is longer than 512 bytes")
+    if id is not None and (why := _unusable(str(id))):
+        return Problem(place, f"the id in {name!r} is {why}")
     # A document cannot hold metadata fields of the server.
     return Record(place, None if id is None else str(id), {key: value for key, value in source.items() if key != "_id"})
+
+
+def _unusable(id: str) -> str:
+    """Why no server takes an id, or takes it for another; empty if it can be used."""
+    try:
+        return f"longer than {_LONGEST_ID} bytes" if len(id.encode("utf-8")) > _LONGEST_ID else ""
+    except UnicodeEncodeError:
+        return "not valid Unicode"
 
 
 def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record | Problem]:
     csv.field_size_limit(_LONGEST_CSV_FIELD)
     lines = _decoded(stream)
     reader = csv.DictReader(lines, strict=True)
+    if problem := _bad_header(reader, f"{name}:1"):
+        yield problem
+        return
     while True:
         try:
             row = next(reader)
@@ -168,6 +216,16 @@ def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record 
             yield Problem(place, f"{'more' if None in row else 'fewer'} columns than the header has")
         else:
             yield _record(place, dict(row), id_field)
+
+
+def _bad_header(reader: csv.DictReader[str], place: str) -> Problem | None:
+    """What makes it unusable: then no row can be read, and the first one must not be taken for it."""
+    try:
+        columns = Counter(reader.fieldnames or ())
+    except (UnicodeDecodeError, csv.Error) as error:
+        return Problem(place, f"no CSV header in UTF-8 ({error})")
+    twice = [column for column, times in columns.items() if times > 1]
+    return Problem(place, f"the header names a column twice: {', '.join(twice)}") if twice else None
 
 
 class _decoded:  # noqa: N801 - reads like the function it stands for
@@ -189,6 +247,9 @@ class _decoded:  # noqa: N801 - reads like the function it stands for
 def _folder(folder: Path, text_field: str) -> Iterator[Record | Problem]:
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder).as_posix()
+        if why := _unusable(name):
+            yield Problem(str(file), f"the id is {why}")
+            continue
         try:
             yield Record(str(file), name, {text_field: read_text_file(str(file))})
         except InputError as error:
