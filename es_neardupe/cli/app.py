@@ -17,6 +17,8 @@ from es_neardupe.errors import NeardupeError
 
 __all__ = ["app", "main"]
 
+_INTERRUPTED = 130
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -56,9 +58,10 @@ def main() -> None:
     except NeardupeError as error:
         messages.print(f"[bold red]error:[/] {escape(printable(error))}", soft_wrap=True)
         sys.exit(1)
-    except KeyboardInterrupt:
-        say("Interrupted. Run the same command again: it goes on where it stopped.")
-        sys.exit(130)
+    except SystemExit as stop:
+        if stop.code == _INTERRUPTED:  # typer has made this of the KeyboardInterrupt
+            say("Interrupted. Run the same command again: it goes on where it stopped.")
+        raise
     except BrokenPipeError:
         # Whoever read our output has gone, as `head` does; Python would complain again while closing stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

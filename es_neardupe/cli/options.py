@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -15,7 +16,7 @@ import typer
 from es_neardupe import node
 from es_neardupe.cli.output import warn
 from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import IncompleteAnswer, RequestError, SettingsError, Unreachable
 
 __all__ = [
     "AsJson",
@@ -31,9 +32,11 @@ __all__ = [
     "connect_to",
     "connected",
     "parse_query",
+    "resumable",
 ]
 
 _CONNECTION = "Connection"
+_AGAIN = "Run the same command again: it goes on where it stopped."
 
 IndexName = Annotated[str, typer.Argument(metavar="INDEX", help="Index, alias or pattern.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
@@ -139,6 +142,19 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     hints = get_type_hints(function, include_extras=True)
     found = inspect.signature(function).parameters.values()
     return [one.replace(annotation=hints.get(one.name, one.annotation)) for one in found]
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Work that may be started again at any time: where the server fails it, the error says so."""
+    try:
+        yield
+    except (Unreachable, IncompleteAnswer) as error:
+        raise type(error)(f"{error} {_AGAIN}") from error
+    except RequestError as error:
+        if error.status < 500:
+            raise
+        raise RequestError(f"{error} {_AGAIN}", status=error.status, type=error.type, reason=error.reason) from error
 
 
 def parse_query(text: str | None) -> dict[str, Any] | None:

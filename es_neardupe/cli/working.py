@@ -19,6 +19,7 @@ from es_neardupe.cli.options import (
     Workers,
     connected,
     parse_query,
+    resumable,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.clients import Client
@@ -73,7 +74,7 @@ def load(
         elif told == _MOST_PROBLEMS + 1:
             warn("... more bad lines are counted, but no longer shown")
 
-    with progress_bars() as progress:
+    with resumable(), progress_bars() as progress:
         report = load_(
             client,
             index,
@@ -140,7 +141,7 @@ def enrich(
 
       es-neardupe enrich news --since updated=now-1d
     """
-    with progress_bars() as progress:
+    with resumable(), progress_bars() as progress:
         report = enrich_(
             client,
             index,
@@ -205,7 +206,7 @@ def group(
 
       es-neardupe group news --min 0.9 --dry-run
     """
-    with progress_bars() as progress:
+    with resumable(), progress_bars() as progress:
         report = group_(
             client,
             index,
