@@ -23,7 +23,6 @@ _PORT = typer.Option("--port", help="HTTP port on this machine; default: the fir
 _DATA = typer.Option("--data", help="Folder of its indices and log; default: in your data folder.")
 _JSON = typer.Option("--json", help="Print JSON.")
 
-Server = Annotated[str | None, _SERVER]
 Version = Annotated[str | None, _VERSION]
 Port = Annotated[int | None, _PORT]
 Data = Annotated[Path | None, _DATA]
@@ -53,10 +52,10 @@ def start(
 @app.command()
 def stop(
     *,
-    server: Server = None,
-    version: Version = None,
-    port: Port = None,
-    data: Data = None,
+    server: Annotated[str | None, typer.Option("--server", help="Only opensearch, or only elasticsearch.")] = None,
+    version: Annotated[str | None, typer.Option("--version", help="Only this version, such as 3.8.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Only the one at this port.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Only the one on this folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Stop the local servers that were started here: all, or those that fit the options. Their data stay."""
