@@ -173,7 +173,8 @@ def _prepared(record: Record, target: Target, text_field: str | None) -> Record 
     if text_field is not None and text_field != fields[0]:
         if text_field not in source:
             return Problem(record.place, f"no field {text_field!r} to take the text from")
-        _put(source, fields[0], source.pop(text_field))
+        if not _put(source, fields[0], source.pop(text_field)):
+            return Problem(record.place, f"the text of {text_field!r} cannot go to {fields[0]!r}: something is there")
     if not documents.has_any(source, fields):
         return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with --text-field")
     if record.id is None and record.place.startswith("stdin:"):
@@ -181,11 +182,19 @@ def _prepared(record: Record, target: Target, text_field: str | None) -> Record 
     return changed(record, id=record.id or record.place, source=source)
 
 
-def _put(source: dict[str, Any], name: str, value: Any) -> None:
+def _put(source: dict[str, Any], name: str, value: Any) -> bool:
+    """Put a value where a dotted name says; False if something else is in the way, which would be lost."""
+    if documents.has_any(source, [name]):
+        return False
     *parents, leaf = name.split(".")
     for parent in parents:
-        source = source.setdefault(parent, {})
+        inner = source.get(parent)
+        if inner is not None and not isinstance(inner, dict):
+            return False
+        source[parent] = dict(inner or {})
+        source = source[parent]
     source[leaf] = value
+    return True
 
 
 def _actions(records: Iterable[Record], target: Target, op: str, max_chars: int) -> Iterator[Action]:

@@ -67,9 +67,17 @@ def _type(action: Mapping[str, Any]) -> str:
     return str(action.get("_op_type", "index"))
 
 
+def _path(action: Mapping[str, Any]) -> tuple[str, ...]:
+    """Where in an action the document, or its change, stands: flat, in ``_source``, or in ``doc``."""
+    whole = ("_source",) if isinstance(action.get("_source"), Mapping) else ()
+    return (*whole, "doc") if _type(action) == "update" else whole
+
+
 def _document(action: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part of an action that becomes, or changes, the document."""
-    inner = action.get("doc" if _type(action) == "update" else "_source", action)
+    inner: Any = action
+    for name in _path(action):
+        inner = inner.get(name)
     return inner if isinstance(inner, Mapping) else {}
 
 
@@ -90,7 +98,10 @@ def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
 
 def _with(action: Mapping[str, Any], prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The action with our object field in its document."""
-    for name in ("doc", "_source"):
-        if isinstance(action.get(name), Mapping):
-            return {**action, name: {**action[name], prefix: dict(fields)}}
-    return {**action, prefix: dict(fields)}
+    return _put(action, (*_path(action), prefix), dict(fields))
+
+
+def _put(inner: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """A copy with another value at a path."""
+    name, *rest = path
+    return {**inner, name: _put(inner[name], rest, value) if rest else value}
