@@ -162,9 +162,16 @@ def parse_query(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     try:
-        query = json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+        given = Path(text[1:]).read_text("utf-8") if text.startswith("@") else text
+        query = json.loads(given, parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"--query cannot be read: {error}.") from error
+    if isinstance(query, dict) and set(query) == {"query"}:
+        query = query["query"]  # as a search body has it
     if not isinstance(query, dict) or not query:
         raise SettingsError('--query must be a JSON object such as {"term": {"language": "en"}}.')
-    return query.get("query", query) if set(query) == {"query"} else query
+    return query
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON number")

@@ -13,7 +13,6 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -22,13 +21,14 @@ from es_neardupe import progress
 
 __all__ = ["print_json", "print_lines", "print_table", "printable", "progress_bars", "say", "show", "warn"]
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that change the direction of text, and halves of characters that no file takes."""
 
 _FILE_WIDTH = 140
 """Columns of tables that go into a file or a pipe."""
 
-messages = Console(stderr=True, highlight=False)
-results = Console(highlight=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
+messages = Console(stderr=True, highlight=False, emoji=False)
+results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 
 def printable(value: object) -> str:
@@ -38,17 +38,17 @@ def printable(value: object) -> str:
 
 def say(message: str) -> None:
     """A message for the person at the terminal."""
-    messages.print(escape(printable(message)), soft_wrap=True)
+    messages.print(Text(printable(message)), soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Something the person should know."""
-    messages.print(f"[yellow]{escape(printable(message))}[/]", soft_wrap=True)
+    messages.print(Text(printable(message), "yellow"), soft_wrap=True)
 
 
 def show(text: str) -> None:
     """A line of a result."""
-    results.print(escape(printable(text)), soft_wrap=True)
+    results.print(Text(printable(text)), soft_wrap=True)
 
 
 def _plain(value: Any) -> Any:
@@ -78,10 +78,11 @@ def print_lines(values: Iterable[Any]) -> None:
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
     """Rows under their heads; numbers are set to the right. Long values are folded, never cut."""
     made = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    heading = None if title is None else Text(printable(title))
+    table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
     for place, name in enumerate(columns):
         numeric = all(isinstance(row[place], int | float) for row in made) and bool(made)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
     for row in made:
         table.add_row(*(Text(_cell(value)) for value in row))
     results.print(table)

@@ -23,6 +23,7 @@ _LOOK_EVERY = 0.25
 
 
 def main(text: str) -> int:
+    """Run the server that a launch in JSON describes until it is stopped; returns the exit code."""
     launch = Launch.from_json(text)
     with state.claim(launch):
         return _serve(launch)
