@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -139,22 +139,8 @@ def connected(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    hints = get_type_hints(function, include_extras=True)
-    found = inspect.signature(function).parameters.values()
-    return [one.replace(annotation=hints.get(one.name, one.annotation)) for one in found]
-
-
-@contextmanager
-def resumable() -> Iterator[None]:
-    """Work that may be started again at any time: where the server fails it, the error says so."""
-    try:
-        yield
-    except (Unreachable, IncompleteAnswer) as error:
-        raise type(error)(f"{error} {_AGAIN}") from error
-    except RequestError as error:
-        if error.status < 500:
-            raise
-        raise RequestError(f"{error} {_AGAIN}", status=error.status, type=error.type, reason=error.reason) from error
+    """The parameters with their annotations as types. (`get_type_hints` of Python 3.10 hides options in Optional.)"""
+    return list(inspect.signature(function, eval_str=True).parameters.values())
 
 
 def parse_query(text: str | None) -> dict[str, Any] | None:
