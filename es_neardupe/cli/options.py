@@ -143,6 +143,19 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(function, eval_str=True).parameters.values())
 
 
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Work that may be started again at any time: where the server fails it, the error says so."""
+    try:
+        yield
+    except (Unreachable, IncompleteAnswer) as error:
+        raise type(error)(f"{error} {_AGAIN}") from error
+    except RequestError as error:
+        if error.status < 500:
+            raise
+        raise RequestError(f"{error} {_AGAIN}", status=error.status, type=error.type, reason=error.reason) from error
+
+
 def parse_query(text: str | None) -> dict[str, Any] | None:
     """The JSON object of ``--query``, given as it is or as ``@FILE``. Raises `SettingsError`."""
     if text is None:
