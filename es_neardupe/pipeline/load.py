@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as changed
+from functools import partial
 from typing import Any
 
 from es_neardupe import documents
-from es_neardupe.bulk import chunked, pretend, write
+from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import InputError
+from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, check_writable, open_target, refresh
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action
+from es_neardupe.records import Action, Outcome
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.stages.ingest import first_fields
 from es_neardupe.tally import Tally
@@ -121,7 +123,8 @@ def load_records(
 
     usable = _usable(tracked(records, progress, "loading", None), target, text_field, told)
     actions = _actions(usable, target, "index" if replace else "create", max_chars)
-    for outcome in pretend(actions) if dry_run else write(client, actions, batch=batch, workers=workers):
+    send = partial(_pretend, fields=[target.fields.scheme]) if dry_run else partial(write, batch=batch, workers=workers)
+    for outcome in send(client, actions):
         if outcome.conflict:
             counts["existing"] += 1
             continue
@@ -141,6 +144,14 @@ def load_records(
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
+
+
+def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]) -> Iterator[Outcome]:
+    """The outcomes of a dry run: what would be created conflicts with what is there. ``fields``: what to read of it."""
+    for chunk in chunked(actions, _CHUNK):
+        present = fetch(client, [(*action.address, None) for action in chunk], fields)
+        for action, hit in zip(chunk, present, strict=True):
+            yield Outcome(action, 200 if action.op == "index" or hit is None else 409)
 
 
 def _check_single(target: Target) -> None:
