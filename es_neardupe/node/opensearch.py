@@ -29,6 +29,7 @@ def start(launch: Launch) -> Callable[[], None]:
     runner_class = java_class(_RUNNER)
     runner = runner_class()
     runner.onBuild(_callback(launch))
+    runner.setMaxHttpPort(launch.port + 100)  # of itself it refuses every port from 9300 on
     configs = runner_class.newConfigs().basePath(str(launch.data)).numOfNode(1)
     runner.build(configs.baseHttpPort(launch.port).moduleTypes(_modules(launch.version)))
     return runner.close  # type: ignore[no-any-return]
