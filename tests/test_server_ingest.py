@@ -26,7 +26,8 @@ class Application:
 
     def __init__(self, client: Client) -> None:
         if client.server.product is Product.ELASTICSEARCH:
-            # The driver of version 8 and that of 9 ask for media types of their own version; the server knows both.
+            if elasticsearch.__version__[0] > client.server.version[0]:
+                pytest.skip("this version of the driver does not talk to so old a server")
             self.driver: Any = elasticsearch.Elasticsearch(client.url)
             self._bulk: Any = elasticsearch.helpers.bulk
         else:

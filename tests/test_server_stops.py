@@ -1,0 +1,185 @@
+"""Runs that are cut off, by a dead client or a dead server: started again, they end as one undisturbed run does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from server_tools import JSON, change, family, make_index, one_line, ours, put, theirs, wait_until, words
+
+from es_neardupe import Settings, node, pipeline
+from es_neardupe.clients import Client, ConnectionSettings, connect, path
+from es_neardupe.errors import NodeError
+from es_neardupe.indices import count
+
+NUMBER = 400
+"""Families of three; a document a request makes a run long enough to be cut off."""
+
+SLOW = ("--batch", "1", "--workers", "1")
+
+
+def filled(client: Client, index: str) -> None:
+    make_index(client, index)
+    documents: dict[str, JSON] = {}
+    for n in range(NUMBER):
+        documents |= {f"f{n:03}-{k}": {"text": text} for k, text in enumerate(family(n, 3, length=60, edits=1))}
+    put(client, index, documents)
+    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+
+
+def start(command: str, index: str, url: str) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    arguments = [sys.executable, "-m", "es_neardupe", command, index, "--url", url, *SLOW]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def number_with(client: Client, index: str, field: str) -> int:
+    client.request("POST", path(index, "_refresh"))
+    return count(client, index, {"exists": {"field": f"neardupe.{field}"}})
+
+
+def killed_midway(command: str, client: Client, index: str, moved: Callable[[], bool]) -> None:
+    """Start the command and kill it, without a chance to say goodbye, when it has written something."""
+    process = start(command, index, client.url)
+    try:
+        wait_until(lambda: moved() or process.poll() is not None)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+
+
+def more_than(client: Client, index: str, field: str) -> Callable[[], bool]:
+    """Whether the number of documents with a field has grown by a good deal since now."""
+    before = number_with(client, index, field)
+    return lambda: number_with(client, index, field) > before + 30
+
+
+def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    users = theirs(client, index_name)
+    for _ in range(2):
+        killed_midway("enrich", client, index_name, more_than(client, index_name, "scheme"))
+    part = number_with(client, index_name, "scheme")
+    assert 60 < part < 3 * NUMBER
+    assert pipeline.enrich(client, index_name).written == 3 * NUMBER - part
+    for _ in range(2):
+        killed_midway("group", client, index_name, more_than(client, index_name, "similarity"))
+    assert 60 < number_with(client, index_name, "similarity") < 3 * NUMBER
+    assert 0 < pipeline.group(client, index_name).written < 3 * NUMBER
+    assert theirs(client, index_name) == users
+    disturbed = ours(client, index_name)
+    assert pipeline.enrich(client, index_name, check=True).written == pipeline.group(client, index_name).written == 0
+
+    client.request("DELETE", path(index_name))
+    filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    assert ours(client, index_name) == disturbed
+
+
+def regrouped(client: Client, index: str) -> None:
+    """Groups of some history: members moved, principals changed, families merged."""
+    filled(client, index)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    for n in range(0, 60, 6):
+        base = family(n, 3, length=60)
+        change(client, index, f"f{n:03}-0", {"text": " ".join(words(f"away{n}", 30))})  # the principal leaves
+        change(client, index, f"f{n + 1:03}-0", {"text": base[0]})  # one comes from elsewhere
+        change(client, index, f"f{n + 2:03}-1", {"text": base[1] + " and more words"})  # a longer one: new principal
+    pipeline.enrich(client, index, check=True, batch=100)
+
+
+def test_a_client_that_is_killed_while_it_changes_groups(client: Client, index_name: str) -> None:
+    regrouped(client, index_name)
+    before = ours(client, index_name)
+    process = start("group", index_name, client.url)
+    try:
+        wait_until(lambda: ours(client, index_name) != before or process.poll() is not None)
+    finally:
+        process.kill()
+        process.communicate()
+    part = ours(client, index_name)
+    assert part != before
+    pipeline.group(client, index_name)
+    disturbed = ours(client, index_name)
+    assert disturbed != part
+
+    client.request("DELETE", path(index_name))
+    regrouped(client, index_name)
+    pipeline.group(client, index_name)
+    assert ours(client, index_name) == disturbed
+
+
+def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    process = start("enrich", index_name, client.url)
+    moved = more_than(client, index_name, "scheme")
+    wait_until(lambda: moved() or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert said.strip() == "Interrupted. Run the same command again: it goes on where it stopped."
+
+
+@pytest.fixture
+def own_node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[node.Node]:
+    """A server that nobody else uses, so that it may be stopped; on a port that nobody takes meanwhile."""
+    monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    try:
+        started = node.start(request.param, port=port, heap="384m")
+    except NodeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no server to be had: {error}")
+    yield started
+    node.stop()
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("own_node", "command", "field"),
+    [("elasticsearch", "enrich", "scheme"), ("opensearch", "group", "similarity")],
+    indirect=["own_node"],
+)
+def test_a_server_that_stops_in_the_middle(own_node: node.Node, command: str, field: str) -> None:
+    index = f"test-{uuid.uuid4().hex[:12]}"
+    client = connect(ConnectionSettings(url=own_node.url))
+    filled(client, index)
+    users = theirs(client, index)
+    if command == "group":
+        pipeline.enrich(client, index)
+    moved = more_than(client, index, field)
+    process = start(command, index, own_node.url)
+    wait_until(lambda: moved() or process.poll() is not None)
+    node.stop()
+    out, said = process.communicate(timeout=120)
+    assert (process.returncode, out) == (1, "")
+    line = one_line(said)
+    assert own_node.url in line
+    assert line.endswith("Run the same command again: it goes on where it stopped.")
+
+    node.start(own_node.server, port=own_node.port, heap="384m")
+    assert 0 < number_with(client, index, field) < 3 * NUMBER
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    assert theirs(client, index) == users
+    disturbed = ours(client, index)
+
+    client.request("DELETE", path(index))
+    filled(client, index)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    assert ours(client, index) == disturbed
+    client.close()
