@@ -206,7 +206,7 @@ class World:
 
     def wanted(self) -> dict[int, Grouping]:
         classes = Classes([np.array(rows, np.intp) for rows in self.classes])
-        verifier: Any = SimpleNamespace(classes=classes, changed=self.changed, gone=self.gone)
+        verifier: Any = SimpleNamespace(classes=classes, away=self.changed | self.gone)
         return _groupings(
             self.corpus(), verifier, np.array(self.principal, np.intp), np.array(self.similarity, np.float64)
         )

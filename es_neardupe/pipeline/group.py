@@ -213,23 +213,23 @@ def _groupings(
     rows_of: dict[int, list[int]] = {}
     similarity_of: dict[int, float] = {}
     keyed = np.zeros(len(corpus), np.bool_)
+    away = verifier.away
     for number, rows in enumerate(verifier.classes.members):
         keyed[rows] = True
         if np.isnan(similarity[number]):  # its principal vanished while we looked
             continue
-        present = [row for row in rows.tolist() if row not in verifier.changed and row not in verifier.gone]
+        present = [row for row in rows.tolist() if row not in away]
         rows_of.setdefault(int(principal[number]), []).extend(present)
         similarity_of.update(dict.fromkeys(present, float(similarity[number])))
     members = {rows[0]: rows for rows in rows_of.values() if rows}
     alone = np.flatnonzero(~keyed).tolist()
     members |= {row: [row] for row in alone}
-    left_alone = verifier.changed | verifier.gone
     ids = assign_ids(
         members,
         corpus.group_ids,
         lambda row: (before := corpus.groupings[row]) is not None and before.principal,
         lambda row, attempt: documents.own_group(*corpus.references[row][:2], attempt),
-        reserved=(id for row in left_alone if (id := corpus.group_ids[row]) is not None),
+        reserved=(id for row in away if (id := corpus.group_ids[row]) is not None),
     )
     return {
         row: Grouping(ids[first], row == first, 1.0 if row == first else similarity_of[row])

@@ -96,7 +96,7 @@ def pairs(
     verifier.check_copies(progress)
     match = np.flatnonzero(similarity >= least)
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
-    away = verifier.changed | verifier.gone
+    away = verifier.away
     return Pairs(
         min=least,
         detection=target.settings.scheme.detection(least),

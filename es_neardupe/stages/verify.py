@@ -108,6 +108,11 @@ class Verifier:
             waiting = [number for number, _ in asked if number not in found]
         return [found.get(int(number)) for number in numbers]
 
+    @property
+    def away(self) -> set[int]:
+        """Rows that are not as they were fingerprinted: changed or deleted."""
+        return self.changed | self.gone
+
     def first_row(self, number: int) -> int | None:
         """The first document of a class that is not known to have changed, None if there is none."""
         rows = self.classes.members[number].tolist()
