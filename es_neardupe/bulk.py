@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+import orjson
 import tenacity
 
 from es_neardupe.clients import Client, to_json
@@ -90,6 +92,9 @@ def _encode(action: Action) -> bytes:
         "pipeline": action.pipeline,
     }
     head = {action.op: {name: value for name, value in meta.items() if value is not None}}
+    if action.op == "update":  # our own fields: no NaN, which orjson would write as null
+        with suppress(orjson.JSONEncodeError):  # a lone surrogate in an id, say
+            return b"%b\n%b\n" % (orjson.dumps(head), orjson.dumps(action.body))
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
 
 

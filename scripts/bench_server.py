@@ -2,18 +2,19 @@
 
     python scripts/bench_server.py [--texts FILE.jsonl[.gz|.xz]] [--server elasticsearch] [--rounds 3]
 
-Each round makes the same index twice. ``enrich`` runs on the one; the other gets the very same partial updates, read
-and encoded before the clock starts and sent by as many threads in requests of the same size. The rate of the
-first over the rate of the second is the share that reading and signing leave. A first round warms the server up.
+Each round makes the same index twice. ``enrich`` runs on the one; the other gets the very same partial updates,
+prepared before the clock starts and sent by as many threads in requests of the same size. The rate of the first
+over the rate of the second is the share that reading and signing leave. Both find an index without merges under
+way, and a first round warms the server up.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,8 @@ from typing import Any
 from bench_keys import make_texts, read_texts
 
 from es_neardupe import Settings, node
-from es_neardupe.bulk import chunked, write
-from es_neardupe.clients import Client, ConnectionSettings, connect, path, to_json
+from es_neardupe.bulk import write
+from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.errors import NotFound
 from es_neardupe.indices import refresh
 from es_neardupe.pipeline import enrich, group, init
@@ -34,6 +35,8 @@ SETTINGS = Settings(("text",))
 
 def main() -> None:
     """Measure and print."""
+    gc.freeze()  # both as the command line does
+    gc.set_threshold(50_000)
     arguments = parse_arguments()
     texts = read_texts(arguments.texts, arguments.count) if arguments.texts else make_texts(arguments.count)
     server = node.start(arguments.server, say=print)
@@ -65,9 +68,11 @@ def measure(client: Client, texts: list[str]) -> dict[str, float]:
     for index in ("bench-enrich", "bench-send"):
         make_index(client, index, texts)
         init(client, index, SETTINGS)
+        settle(client, index)
     seconds = {"enrich": timed(lambda: enrich(client, "bench-enrich", workers=WORKERS, batch=BATCH))}
-    requests = prepared_updates(client)
-    seconds["send"] = timed(lambda: send(client, requests))
+    updates = prepared_updates(client)
+    settle(client, "bench-enrich")
+    seconds["send"] = timed(lambda: send(client, updates))
     seconds["group"] = timed(lambda: group(client, "bench-enrich", workers=WORKERS, batch=BATCH))
     for index in ("bench-enrich", "bench-send"):
         client.request("DELETE", path(index))
@@ -92,28 +97,27 @@ def make_index(client: Client, index: str, texts: list[str]) -> None:
     refresh(client, index)
 
 
-def prepared_updates(client: Client) -> list[bytes]:
-    """The updates that ``enrich`` wrote, for the other index, as whole bulk requests."""
+def settle(client: Client, index: str) -> None:
+    """Have the server merge what it would merge in the background, while something else is measured."""
+    client.request("POST", path(index, "_forcemerge"), params={"max_num_segments": 1})
+
+
+def prepared_updates(client: Client) -> list[Action]:
+    """The updates that ``enrich`` wrote, for the other index."""
     refresh(client, "bench-enrich")
     fields = {hit.id: hit.source["neardupe"] for page in pages(client, "bench-enrich") for hit in page}
-    actions = [
-        to_json(
-            {
-                "update": {
-                    "_index": hit.index,
-                    "_id": hit.id,
-                    "if_seq_no": hit.seq_no,
-                    "if_primary_term": hit.primary_term,
-                }
-            }
+    return [
+        Action(
+            op="update",
+            index=hit.index,
+            id=hit.id,
+            body={"doc": {"neardupe": fields[hit.id]}},
+            seq_no=hit.seq_no,
+            primary_term=hit.primary_term,
         )
-        + b"\n"
-        + to_json({"doc": {"neardupe": fields[hit.id]}})
-        + b"\n"
         for page in pages(client, "bench-send")
         for hit in page
     ]
-    return [b"".join(chunk) for chunk in chunked(actions, BATCH)]
 
 
 def pages(client: Client, index: str) -> Iterator[list[Any]]:
@@ -121,12 +125,9 @@ def pages(client: Client, index: str) -> Iterator[list[Any]]:
     return client.pages(index, {"query": {"match_all": {}}, "_source": ["neardupe"]})
 
 
-def send(client: Client, requests: list[bytes]) -> None:
-    """Send the requests from as many threads as ``enrich`` has."""
-    params = {"filter_path": "errors,items.*.status,items.*.error"}
-    with ThreadPoolExecutor(WORKERS) as pool:
-        for answer in pool.map(lambda body: client.bulk(body, params=params), requests):
-            assert not answer["errors"], "an update was refused"
+def send(client: Client, actions: list[Action]) -> None:
+    """Send the updates as ``enrich`` does, with nothing to read and nothing to sign."""
+    assert all(outcome.done for outcome in write(client, actions, workers=WORKERS, batch=BATCH)), "an update was refused"
     refresh(client, "bench-send")
 
 
