@@ -24,6 +24,7 @@ from es_neardupe.settings import DEFAULT_PREFIX, Settings
 __all__ = [
     "Target",
     "check_name",
+    "check_range_field",
     "check_source",
     "check_text_fields",
     "check_writable",
@@ -129,7 +130,7 @@ def _check_alias(client: Client, name: str) -> None:
 
 def _no_index(name: str, error: NotFound | None) -> NotFound:
     return NotFound(
-        f"There is no index {name!r}. Name an existing one, or create it with `es-neardupe init {name} --create`.",
+        f"There is no index {name!r}. Name an existing one; `es-neardupe init {name} --create --field FIELD` makes it.",
         status=404,
         type=error.type if error else "index_not_found_exception",
     )
@@ -194,6 +195,15 @@ def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings
             raise IndexUnusable(f"{name} is a multi-field, which _source does not hold: name {whole} itself. {known}")
         if kind not in schema.TEXT_TYPES:
             raise IndexUnusable(f"Field {name!r} of index {index} is {kind}, not text. {known}")
+
+
+def check_range_field(client: Client, index: str, name: str) -> None:
+    """Raises `SettingsError` for a field that no index has: a range over it would match nothing, silently."""
+    known = client.request("GET", path(index, "_field_caps"), params={"fields": f"{name},*"})["fields"]
+    if name not in known:
+        dates = sorted(field for field, kinds in known.items() if {"date", "date_nanos"} & kinds.keys())
+        there = f"Date fields there: {', '.join(dates)}." if dates else "It has no date field at all."
+        raise SettingsError(f"Index {index} has no field {name!r}. {there}")
 
 
 def put_settings(client: Client, index: str, mapping: Mapping[str, Any], settings: Settings) -> None:

@@ -48,6 +48,8 @@ class Problem:
 
     place: str
     why: str
+    breaks_off: bool = False
+    """Whether the rest of the file cannot be read either."""
 
 
 def check_paths(paths: Iterable[str]) -> None:
@@ -120,7 +122,7 @@ def _to_the_end(records: Iterator[Record | Problem], name: str) -> Iterator[Reco
     try:
         yield from records
     except _BROKEN as error:
-        yield Problem(name, f"cannot be read further: {_words(error)}")
+        yield Problem(name, f"cannot be read further: {_words(error)}", breaks_off=True)
 
 
 def _words(error: Exception) -> str:
@@ -137,7 +139,7 @@ def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[
         except UnicodeDecodeError as error:
             yield Problem(place, f"not UTF-8 ({error.reason} at byte {error.start} of the line)")
         except json.JSONDecodeError as error:
-            yield Problem(place, f"no JSON ({error.msg} at column {error.colno})")
+            yield Problem(place, f"no JSON ({error.msg.removesuffix(' at')} at column {error.colno})")
         except (ValueError, RecursionError) as error:
             yield Problem(place, f"no JSON that a server takes ({error})")
         else:

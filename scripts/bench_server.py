@@ -127,7 +127,9 @@ def pages(client: Client, index: str) -> Iterator[list[Any]]:
 
 def send(client: Client, actions: list[Action]) -> None:
     """Send the updates as ``enrich`` does, with nothing to read and nothing to sign."""
-    assert all(outcome.done for outcome in write(client, actions, workers=WORKERS, batch=BATCH)), "an update was refused"
+    assert all(outcome.done for outcome in write(client, actions, workers=WORKERS, batch=BATCH)), (
+        "an update was refused"
+    )
     refresh(client, "bench-send")
 
 

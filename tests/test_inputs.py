@@ -240,7 +240,7 @@ def test_only_named_as_packed(tmp_path: Path, name: str) -> None:
 
 def test_file_that_vanished(tmp_path: Path) -> None:
     found = read(tmp_path / "gone.jsonl")
-    assert found == [Problem(str(tmp_path / "gone.jsonl"), "cannot be read further: No such file or directory")]
+    assert found == [Problem(str(tmp_path / "gone.jsonl"), "cannot be read further: No such file or directory", True)]
 
 
 # -- CSV ---------------------------------------------------------------------------------------------------------------

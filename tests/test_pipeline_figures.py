@@ -76,6 +76,7 @@ def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
     linked = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
     similarity = sorted(draw(st.lists(st.floats(0.5, 1), min_size=len(linked), max_size=len(linked))), reverse=True)
     made = Pairs(
+        indices=("x", "y"),
         min=0.5,
         detection=0.9,
         candidates=len(linked),

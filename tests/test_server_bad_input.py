@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -213,9 +214,9 @@ def test_init_with_other_settings_shows_the_difference(client: Client, filled: s
     before = mapping(client, filled)
     line = refused(
         server_cli("init", filled, "--field", "body.en", "--threshold", "0.5", "--shingle", "3"),
-        "fields: body.en, not text",
-        "threshold: 0.5, not 0.8",
-        "shingle: 3, not 5",
+        "fields: text, not body.en",
+        "threshold: 0.8, not 0.5",
+        "shingle: 5, not 3",
         "clean",
     )
     assert "permutations" not in line
@@ -237,8 +238,6 @@ def test_before_init(command: str, more: tuple[str, ...], client: Client, filled
     ("options", "words"),
     [
         (("--id", "absent"), ("There is no document 'absent'",)),
-        ((), ("exactly one of --id, --text and --file",)),
-        (("--id", "d0", "--text", "x"), ("exactly one of --id, --text and --file",)),
         (("--id", "d0", "--min", "0"), ("--min", "(0, 1]")),
         (("--id", "d0", "--query", "[]"), ("--query",)),
         (("--id", "d0", "--query", '{"match": 5}'), ("400",)),
@@ -252,6 +251,27 @@ def test_similar(
     pipeline.init(client, filled, SETTINGS)
     pipeline.enrich(client, filled)
     refused(server_cli("similar", filled, *options), *words)
+
+
+@pytest.mark.parametrize("options", [(), ("--id", "d0", "--text", "x")])
+def test_similar_to_nothing_or_to_two_things(options: tuple[str, ...], filled: str, server_cli: Cli) -> None:
+    done = server_cli("similar", filled, *options)
+    assert done.code == 2
+    assert "exactly one of" in done.err
+
+
+def test_since_of_an_unknown_field(client: Client, filled: str, server_cli: Cli) -> None:
+    client.request("PUT", path(filled, "_mapping"), body={"properties": {"updated": {"type": "date"}}})
+    pipeline.init(client, filled, SETTINGS)
+    refused(server_cli("enrich", filled, "--since", "changed=now-1d"), "no field 'changed'", "updated")
+    assert not any(ours(client, filled).values())
+
+
+def test_clean_twice(client: Client, filled: str, server_cli: Cli) -> None:
+    pipeline.init(client, filled, SETTINGS)
+    pipeline.enrich(client, filled)
+    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 4
+    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 0
 
 
 @pytest.mark.parametrize("text", ["", " ... ", "\x00"])
@@ -307,6 +327,19 @@ def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_
     after = versions(client, filled)
     assert {id for _, id in after.keys() - before.keys()} == {"good1", "good2"}
     assert all(after[address] == version for address, version in before.items())
+
+
+def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl.gz"
+    file.write_bytes(gzip.compress(b"no JSON\n" * 3000)[:-9])
+    pipeline.init(client, filled, SETTINGS)
+    done = server_cli("load", filled, str(file))
+    assert done.code == 1
+    assert "3,001" in done.out
+    told = done.err.splitlines()
+    assert sum("lines.jsonl.gz:" in line for line in told) == 21
+    assert any("cannot be read further" in line for line in told)
+    assert told[-1] == "None of the lines is a document that can be indexed."
 
 
 def test_strict_stops_at_the_first_bad_line(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
@@ -371,7 +404,7 @@ def test_stored_fingerprints_that_are_not_ours(client: Client, filled: str, serv
     assert (done.json["corrupt"], done.json["grouped"], done.json["documents"]) == (len(FORGED), 4, 4 + len(FORGED))
     assert done.json["documents"] == sum(done.json[name] for name in ("grouped", "alone", "stale", "corrupt"))
     assert f"{len(FORGED)} documents have unreadable keys" in done.err
-    assert "enrich --all" in done.err
+    assert f"enrich {filled} --all" in done.err
     assert len(server_cli("pairs", filled, "--json").lines) == 6
     assert server_cli("stats", filled, "--json").json["documents"] == 4 + len(FORGED)
     assert len(server_cli("groups", filled, "--json").lines) == 1

@@ -138,6 +138,18 @@ def test_a_partial_update_marks_stale_and_enrich_renews(
     assert near.enrich(check=True).written == 0
 
 
+def test_an_update_that_empties_the_text(
+    near: NearDupe, application: Application, client: Client, index_name: str
+) -> None:
+    application.bulk(near.fingerprinted({"_index": index_name, "_id": id, **one} for id, one in documents().items()))
+    update = {"_op_type": "update", "_index": index_name, "_id": "d0", "doc": {"title": "", "text": ""}}
+    application.bulk(near.fingerprinted([update]))
+    stored = ours(client, index_name)["d0"]
+    assert (stored["state"], stored["bands"]) == ("empty", [])
+    assert stored.keys().isdisjoint({"content", "signature", "principal", "similarity"})
+    assert near.enrich(check=True).written == 0
+
+
 def test_documents_whose_id_the_server_chooses(
     near: NearDupe, application: Application, client: Client, index_name: str
 ) -> None:

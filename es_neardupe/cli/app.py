@@ -34,6 +34,21 @@ app = typer.Typer(
 )
 for module in (preparing, working, looking, demo):
     module.register(app)
+_AS_USED = [
+    "init",
+    "load",
+    "enrich",
+    "group",
+    "similar",
+    "groups",
+    "pairs",
+    "stats",
+    "bands",
+    "clean",
+    "doctor",
+    "demo",
+]
+app.registered_commands.sort(key=lambda command: _AS_USED.index(getattr(command.callback, "__name__", "")))
 app.add_typer(node.app, name="node")
 
 

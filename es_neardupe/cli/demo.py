@@ -93,8 +93,12 @@ def _tell(client: Client, index: str, records: list[Record], settings: Settings,
         grouped = group(client, index, progress=progress)
     show(
         f"{grouped.candidates:,} candidate pairs verified, {grouped.matches:,} at least {grouped.min:g} similar, "
-        f"{grouped.copies:,} exact copies, {grouped.skipped:,} comparisons skipped; {grouped.seconds:.1f} s"
+        f"{grouped.copies:,} exact copies; {grouped.seconds:.1f} s"
     )
+    if grouped.skipped:
+        show(
+            f"{grouped.skipped:,} comparisons were skipped: keys that too many texts share (see --max-bucket of group)"
+        )
     totals = stats(client, index, quick=True)
     show(
         f"{totals.documents:,} documents: {totals.grouped:,} in {totals.groups:,} groups of two or more, "

@@ -12,7 +12,6 @@ from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Min, Prefix, Q
 from es_neardupe.cli.output import print_json, print_lines, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.working import warn_of_detection
 from es_neardupe.clients import Client
-from es_neardupe.errors import SettingsError
 from es_neardupe.inputs import read_text_file
 from es_neardupe.pipeline import groups as groups_
 from es_neardupe.pipeline import pairs as pairs_
@@ -20,6 +19,7 @@ from es_neardupe.pipeline import similar as similar_
 from es_neardupe.pipeline.groups import Group
 from es_neardupe.pipeline.pairs import Pair
 from es_neardupe.pipeline.similar import Similar
+from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 
@@ -49,7 +49,7 @@ def similar(
       es-neardupe similar news --file letter.txt --min 0.8 --query '{"term": {"language": "en"}}'
     """
     if sum(one is not None for one in (id, text, file)) != 1:
-        raise SettingsError("Give exactly one of --id, --text and --file.")
+        raise typer.BadParameter("Give exactly one of --id, --text and --file.")
     if file is not None:
         text = read_text_file(file)
     found = similar_(
@@ -77,7 +77,8 @@ def show_similar(found: Similar) -> None:
     state = found.query["state"]
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
-    rows = [(hit.id, hit.resemblance, hit.shared_bands, hit.group) for hit in found.hits]
+    several = len({hit.index for hit in found.hits}) > 1
+    rows = [(_named((hit.index, hit.id), several), hit.resemblance, hit.shared_bands, hit.group) for hit in found.hits]
     if rows:
         print_table(["id", "resemblance", "shared keys", "group"], rows)
     say(f"{len(rows)} shown, {found.candidates:,} candidates, each compared by its present text")
@@ -106,18 +107,23 @@ def groups(
         print_lines(_group_lines(found))
     elif found:
         show_groups(found, members=5 if group is None else None)
+    elif group is not None:
+        show(f"There is no group {group!r} of {min_size} or more documents.")
     else:
-        show("There is no such group.")
+        show(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` makes them.")
 
 
 def show_groups(found: list[Group], members: int | None = 5) -> None:
     """Print groups as a table, each with its first members."""
+    several = len({member.index for one in found for member in one.members}) > 1
     rows = []
     for one in found:
-        others = [f"{member.similarity:.4f} {member.id}" for member in one.members if member.id != one.principal]
+        named = [(_named(member.address, several), member.similarity) for member in one.members]
+        principal = "(deleted)" if one.principal is None else named.pop(0)[0]
+        others = [f"{similarity:.4f} {name}" for name, similarity in named]
         shown = others[:members]
         more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []
-        rows.append((one.group, one.size, one.min_similarity, one.principal or "(deleted)", "; ".join([*shown, *more])))
+        rows.append((one.group, one.size, one.min_similarity, principal, "; ".join([*shown, *more])))
     print_table(["group", "size", "minimum", "principal", "members, with their similarity to it"], rows)
 
 
@@ -129,13 +135,16 @@ def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
             {"id": member.id, "similarity": member.similarity} | ({"index": member.index} if len(indices) > 1 else {})
             for member in one.members
         ]
-        yield {
+        line = {
             "group": one.group,
             "principal": one.principal,
             "size": one.size,
             "min_similarity": one.min_similarity,
             "members": members,
         }
+        if len(indices) > 1 and one.principal is not None:
+            line["principal_index"] = one.members[0].index
+        yield line
 
 
 def pairs(
@@ -156,11 +165,12 @@ def pairs(
     """
     with progress_bars() as progress:
         found = pairs_(client, index, min=min, max_bucket=max_bucket, prefix=prefix, progress=progress)
-    chosen = islice(found, top)
+    chosen, several = islice(found, top), len(found.indices) > 1
     if as_json:
-        print_lines(_pair_lines(chosen))
+        print_lines(_pair_lines(chosen, several))
     else:
-        print_table(["a", "b", "resemblance"], [(pair.a[1], pair.b[1], pair.resemblance) for pair in chosen])
+        rows = [(_named(pair.a, several), _named(pair.b, several), pair.resemblance) for pair in chosen]
+        print_table(["a", "b", "resemblance"], rows)
         say(f"{found.listed:,} pairs at least {found.min:g} similar, from {found.candidates:,} verified candidates")
     warn_of_detection(found.min, found.detection)
     if found.skipped:
@@ -168,14 +178,19 @@ def pairs(
     if found.copies_not_listed:
         warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
     if found.stale:
-        warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich --check`.")
+        warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich {index} --check`.")
 
 
-def _pair_lines(pairs: Iterator[Pair]) -> Iterator[dict[str, Any]]:
-    """Pairs as the documented JSON; the indices are named where they differ."""
+def _named(address: Address, several: bool) -> str:
+    """A document in a table: its id, with its index where ``several`` are involved."""
+    return f"{address[0]}/{address[1]}" if several else address[1]
+
+
+def _pair_lines(pairs: Iterator[Pair], several: bool) -> Iterator[dict[str, Any]]:
+    """Pairs as the documented JSON; the indices are named where several were read."""
     for pair in pairs:
         line: dict[str, Any] = {"a": pair.a[1], "b": pair.b[1], "resemblance": pair.resemblance}
-        if pair.a[0] != pair.b[0]:
+        if several:
             line |= {"index_a": pair.a[0], "index_b": pair.b[0]}
         yield line
 

@@ -32,8 +32,13 @@ results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty(
 
 
 def printable(value: object) -> str:
-    """A value from outside in one line that cannot steer a terminal: control characters show as U+FFFD."""
-    return _CONTROLS.sub("\ufffd", re.sub(r"\s+", " ", str(value)))
+    """A value from outside in one line that cannot steer a terminal: control characters show as U+FFFD.
+
+    Blanks at the beginning stay, since lines of ours are set in by them.
+    """
+    text = str(value)
+    body = text.lstrip(" ")
+    return " " * (len(text) - len(body)) + _CONTROLS.sub("\ufffd", re.sub(r"\s+", " ", body))
 
 
 def say(message: str) -> None:

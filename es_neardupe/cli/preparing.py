@@ -77,7 +77,8 @@ def init(
     )
     if report.detection < detection:
         warn(f"That is less than the detection of {detection:g} asked for: bands and rows were given by hand.")
-    say(f"Next: es-neardupe enrich {index}")
+    if not dry_run:
+        say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
 
 
 def bands(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -40,8 +41,13 @@ _MOST_PROBLEMS = 20
 
 def load(
     client: Client,
-    index: IndexName,
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="JSON lines, CSV, a folder of texts, or -.")],
+    index: Annotated[str, typer.Argument(metavar="INDEX", help="Index to load into.", show_default=False)],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="JSON lines, CSV (.gz, .xz too), a folder of texts, or -.", show_default=False
+        ),
+    ],
     *,
     id_field: Annotated[str | None, typer.Option(help="Field with the id; default: id or _id.")] = None,
     text_field: Annotated[str | None, typer.Option(help="Field of the files with the text.")] = None,
@@ -69,7 +75,7 @@ def load(
     def tell(problem: Problem) -> None:
         nonlocal told
         told += 1
-        if told <= _MOST_PROBLEMS:
+        if told <= _MOST_PROBLEMS or problem.breaks_off:
             warn(f"{problem.place}: {problem.why}")
         elif told == _MOST_PROBLEMS + 1:
             warn("... more bad lines are counted, but no longer shown")
@@ -95,7 +101,6 @@ def load(
         print_json(report)
     else:
         done = "would be indexed" if dry_run else "indexed"
-        rate = report.read / max(report.seconds, 0.001)
         print_table(
             [f"{index}, scheme {report.scheme}", "documents"],
             [
@@ -107,9 +112,12 @@ def load(
                 ("  refused by the server", report.refused),
             ],
         )
-        say(f"{_states(report.states)}; {report.seconds:.1f} s, {rate:,.0f} documents a second")
-        say(f"Next: es-neardupe group {index}")
+        _say_speed(report.states, report.read, report.seconds)
+        _say_next(f"es-neardupe group {index}", dry_run)
     _fail_on(report.refused, report.refusals)
+    if report.bad and report.bad == report.read:
+        warn("None of the lines is a document that can be indexed.")
+        raise typer.Exit(1)
 
 
 def enrich(
@@ -160,7 +168,6 @@ def enrich(
         print_json(report)
     else:
         done = "would be written" if dry_run else "written"
-        rate = report.read / max(report.seconds, 0.001)
         print_table(
             [f"{index}, scheme {report.scheme}", "documents"],
             [
@@ -174,8 +181,8 @@ def enrich(
                 ("  refused by the server", report.refused),
             ],
         )
-        say(f"{_states(report.states)}; {report.seconds:.1f} s, {rate:,.0f} documents a second")
-        say(f"Next: es-neardupe group {index}")
+        _say_speed(report.states, report.read, report.seconds)
+        _say_next(f"es-neardupe group {index}", dry_run)
     if report.conflicts:
         warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
     _fail_on(report.refused, report.refusals)
@@ -248,17 +255,19 @@ def _show_groups(report: GroupReport) -> None:
             ("  changed or deleted meanwhile", report.changed + report.deleted),
         ],
     )
-    say(f"{report.seconds:.1f} s. Next: es-neardupe groups {report.index}")
+    say(f"{report.seconds:.1f} s")
+    _say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 
 def _warn_of_groups(report: GroupReport) -> None:
     warn_of_detection(report.min, report.detection)
+    name = report.index
     if report.unprocessed:
-        warn(f"{report.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich`.")
+        warn(f"{report.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
     if report.stale:
-        warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich --check`.")
+        warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
     if report.corrupt:
-        warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich --all`.")
+        warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
     if report.skipped:
         top = report.large_buckets[0]
         warn(
@@ -285,9 +294,15 @@ def _since(text: str | None) -> tuple[str, str] | None:
     return name, date
 
 
-def _states(states: object) -> str:
-    counted = [f"{number:,} {state}" for state, number in dict(states).items()]  # type: ignore[call-overload]
-    return ", ".join(counted) or "nothing written"
+def _say_speed(states: Mapping[str, int], read: int, seconds: float) -> None:
+    counted = ", ".join(f"{number:,} {state}" for state, number in states.items()) or "nothing written"
+    rate = f", {read / seconds:,.0f} documents a second" if read and seconds else ""
+    say(f"{counted}; {seconds:.1f} s{rate}")
+
+
+def _say_next(command: str, dry_run: bool) -> None:
+    """What to do with the result; a dry run has none."""
+    say("Nothing was written: this was a dry run." if dry_run else f"Next: {command}")
 
 
 def _fail_on(refused: int, refusals: tuple[str, ...]) -> None:

@@ -7,10 +7,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from es_neardupe import schema
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import check_writable, count, mappings_of, open_target, refresh, remove_settings
+from es_neardupe.indices import (
+    check_writable,
+    count,
+    mappings_of,
+    open_target,
+    refresh,
+    remove_settings,
+    stored_settings,
+)
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -53,6 +62,8 @@ def clean(
     it changed meanwhile, and past any ingest pipeline. Afterwards ``init`` may choose other settings.
     """
     started = time.monotonic()
+    if _is_clean(client, index, prefix):
+        return CleanReport(index, 0, 0, 0, 0, (), dry_run, time.monotonic() - started)
     target = open_target(client, index, prefix)
     if not dry_run:
         check_writable(client, index)
@@ -84,6 +95,14 @@ def clean(
         refusals=tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
+    )
+
+
+def _is_clean(client: Client, index: str, prefix: str) -> bool:
+    """Whether a run before this one has removed all there was: our mapping is there, our settings are not."""
+    return all(
+        stored_settings(mapping, prefix) is None and not schema.missing(mapping.get("properties", {}), prefix)
+        for mapping in mappings_of(client, index).values()
     )
 
 

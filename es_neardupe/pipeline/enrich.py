@@ -13,7 +13,7 @@ from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_writable, count, open_target, refresh, search
+from es_neardupe.indices import Target, check_range_field, check_writable, count, open_target, refresh, search
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
@@ -88,6 +88,8 @@ def enrich(
     target = open_target(client, index, prefix)
     if not dry_run:
         check_writable(client, index)
+    if since is not None:
+        check_range_field(client, target.path, since[0])
     refresh(client, target.path)
     documents_in_scope = count(client, target.path, queries.matching(query))
     fingerprinted = queries.fingerprinted(target.fields, target.scheme_id)

@@ -11,7 +11,7 @@ from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.indices import Target, open_target, refresh
-from es_neardupe.records import Hit
+from es_neardupe.records import Address, Hit
 from es_neardupe.settings import DEFAULT_PREFIX
 
 __all__ = ["Group", "Member", "groups"]
@@ -26,6 +26,11 @@ class Member:
     index: str
     id: str
     similarity: float
+
+    @property
+    def address(self) -> Address:
+        """Index and id."""
+        return self.index, self.id
 
 
 @dataclass(frozen=True)

@@ -74,10 +74,10 @@ def _create(client: Client, index: str, settings: Settings, dry_run: bool) -> In
 def _needs(name: str, mapping: dict[str, Any], settings: Settings) -> bool:
     """Whether an index lacks anything of ours. Raises what forbids to add it."""
     stored = stored_settings(mapping, settings.prefix)
-    if stored is not None and (differences := settings.differences(stored)):
+    if stored is not None and (differences := stored.differences(settings)):
         raise SchemeMismatch(
-            f"Index {name} was prepared with other settings ({'; '.join(differences)}). Use those, or remove our "
-            f"fields with `es-neardupe clean {name}` and re-index, or choose another --prefix."
+            f"Index {name} is prepared already, with other settings ({'; '.join(differences)}). Use those, or choose "
+            f"another --prefix, or remove our fields with `es-neardupe clean {name}` and run init again."
         )
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)

@@ -35,6 +35,8 @@ class Pair:
 class Pairs:
     """Iterate over it for the pairs, most similar first; exact copies come before all others."""
 
+    indices: tuple[str, ...]
+    """Concrete indices that were read."""
     min: float
     detection: float
     """Probability that a pair exactly ``min`` similar became a candidate."""
@@ -98,6 +100,7 @@ def pairs(
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
     away = verifier.away
     return Pairs(
+        indices=target.indices,
         min=least,
         detection=target.settings.scheme.detection(least),
         candidates=len(candidates),

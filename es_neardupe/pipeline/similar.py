@@ -82,6 +82,8 @@ def similar(
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
+    if id == "":
+        raise SettingsError("The id is empty: no document has such a one.")
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     target = open_target(client, index, prefix)

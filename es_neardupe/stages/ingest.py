@@ -13,6 +13,8 @@ from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
 __all__ = ["fingerprinted_actions", "first_fields"]
 
 _CHUNK = 256
+_OF_BEFORE = dict.fromkeys(("content", "signature", "principal", "similarity"))
+"""What an update has to clear where the new text gives nothing to put in its place."""
 
 
 def first_fields(
@@ -55,8 +57,8 @@ def fingerprinted_actions(
         fields = dict(zip(places, first_fields(sources, addresses, settings, max_chars), strict=True))
         for place, action in enumerate(chunk):
             if place in fields:
-                waits = {"principal": None, "similarity": None} if _type(action) == "update" else {}
-                yield _with(action, settings.prefix, fields[place] | waits)
+                cleared = _OF_BEFORE if _type(action) == "update" else {}
+                yield _with(action, settings.prefix, {**cleared, **fields[place]})
             elif _is_partial(action, settings):
                 yield _with(action, settings.prefix, {"scheme": None})
             else:
