@@ -1,13 +1,30 @@
-"""Exact measures on features: the set measure that band keys are made for, over many pairs at once."""
+"""Exact measures. Each is a number from 0 to 1; equal inputs have 1, also two empty ones, an empty one and another 0.
+
+Set measures take sorted distinct features, `bag` the features in any order, the others an alignment or token hashes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 
-__all__ = ["resemblance", "resemblances"]
+from es_neardupe.alignment import Alignment
+
+__all__ = [
+    "Weights",
+    "bag",
+    "containment",
+    "containment_longer",
+    "edit",
+    "jaccard",
+    "resemblance",
+    "resemblances",
+    "weighted",
+]
 
 _BLOCK = 4_000_000
 """Features compared at a time: bounds the temporary arrays to some 40 MB."""
@@ -82,3 +99,65 @@ def _shared(
     hits = np.concatenate([[0], np.cumsum(marked[numbers[places]])])
     counts: NDArray[np.int64] = hits[ends] - hits[ends - lengths]
     return counts
+
+
+def jaccard(alignment: Alignment) -> float:
+    """S_J = C / (L + S - C): the common words among all words of both texts, common ones taken once."""
+    common = alignment.common
+    return _share(common, alignment.longer + alignment.shorter - common)
+
+
+def containment(alignment: Alignment) -> float:
+    """C / S: how much of the shorter text is in the longer one."""
+    return _share(alignment.common, alignment.shorter) if alignment.shorter else float(not alignment.longer)
+
+
+def containment_longer(alignment: Alignment) -> float:
+    """S_L = C / L: how much of the longer text is in the shorter one. Who has read either knows that much of both."""
+    return _share(alignment.common, alignment.longer)
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+def bag(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
+    """Jaccard of multisets: each feature counts as often as it occurs (uint64 of any order)."""
+    (in_a, times_a), (in_b, times_b) = (np.unique(one, return_counts=True) for one in (a, b))
+    _, at_a, at_b = np.intersect1d(in_a, in_b, assume_unique=True, return_indices=True)
+    common = int(np.minimum(times_a[at_a], times_b[at_b]).sum())
+    return _share(common, len(a) + len(b) - common)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each feature says: ln((N + 1) / (n + 1)) + 1 for one that n of N sampled documents have, so that one
+    which none of them has says most (smoothed inverse document frequency, Spaerck Jones 1972)."""
+
+    documents: int
+    """N: the documents of the sample."""
+    features: NDArray[np.uint64]
+    """Sorted; those that the sample has."""
+    frequencies: NDArray[np.int64]
+    """n of each."""
+
+    def of(self, features: NDArray[np.uint64]) -> NDArray[np.float64]:
+        """The weights of features (float64 of their number)."""
+        frequency = np.zeros(len(features), np.int64)
+        if len(self.features):
+            places = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
+            frequency = np.where(self.features[places] == features, self.frequencies[places], 0)
+        weights: NDArray[np.float64] = np.log((self.documents + 1) / (frequency + 1)) + 1
+        return weights
+
+
+def weighted(a: NDArray[np.uint64], b: NDArray[np.uint64], weights: Weights) -> float:
+    """Jaccard of sorted distinct features, each with its weight: what is rare counts more than boilerplate."""
+    common = float(weights.of(np.intersect1d(a, b, assume_unique=True)).sum())
+    whole = float(weights.of(np.union1d(a, b)).sum())
+    return common / whole if whole else 1.0
+
+
+def edit(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
+    """1 - d / L, where d is the least number of words to insert, delete or replace (Levenshtein 1966)."""
+    return Levenshtein.normalized_similarity(a.tolist(), b.tolist())

@@ -51,7 +51,7 @@ from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.estimation import Estimate, estimate
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme, choose_bands
-from es_neardupe.keys.shingling import features
+from es_neardupe.keys.shingling import features, token_hashes, window_hashes
 from es_neardupe.keys.signature import signatures
 from es_neardupe.keys.text import spans, tokenize
 
@@ -65,5 +65,7 @@ __all__ = [
     "fingerprints",
     "signatures",
     "spans",
+    "token_hashes",
     "tokenize",
+    "window_hashes",
 ]

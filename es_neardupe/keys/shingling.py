@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from es_neardupe.keys.mixing import GOLDEN, MULTIPLIER, U64, mix64
 from es_neardupe.keys.text import chunks, normalize
 
-__all__ = ["Shingles", "features", "shingles"]
+__all__ = ["Shingles", "features", "shingles", "token_hashes", "window_hashes"]
 
 Ints = NDArray[np.int64]
 
@@ -47,6 +47,24 @@ def features(texts: Sequence[str], shingle: int) -> list[U64]:
     Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
     """
     return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle))]
+
+
+def token_hashes(texts: Sequence[str]) -> list[U64]:
+    """The hashes of the tokens of each text, in order (uint64[tokens]): equal hash, equal token."""
+    found = []
+    for chunk in chunks(texts):
+        hashes, bounds = _token_hashes(normalize(chunk))
+        found += [hashes[start:end].copy() for start, end in pairwise(bounds.tolist())]
+    return found
+
+
+def window_hashes(hashes: U64, size: int) -> U64:
+    """The hash of each window of ``size`` tokens of a text (uint64[max(tokens - size + 1, 0)]).
+
+    Of a text with that many tokens or more, the distinct ones are its features.
+    """
+    windows = max(len(hashes) - size + 1, 0)
+    return mix64(_window_sums(hashes, windows, size))
 
 
 def _split(found: Shingles) -> list[U64]:
@@ -127,15 +145,20 @@ def _hash_words(loaded: U64, sizes: Ints, number: Ints | int) -> U64:
 def _full_shingles(hashes: U64, bounds: Ints, size: int) -> U64:
     """mix64(Horner sum of ``size``, t0, t1, ...) of each window that lies within one text."""
     windows = max(len(hashes) - size + 1, 0)
-    sums = np.full(windows, size, np.uint64)
-    for offset in range(size if windows else 0):
-        sums *= MULTIPLIER
-        sums += hashes[offset : offset + windows]
+    sums = _window_sums(hashes, windows, size)
     within = np.ones(windows, np.bool_)
     for back in range(1, min(size, len(hashes) + 1)):
         crossing = bounds[1:] - back
         within[crossing[(crossing >= 0) & (crossing < windows)]] = False
     return mix64(sums[within])
+
+
+def _window_sums(hashes: U64, windows: int, size: int) -> U64:
+    sums = np.full(windows, size, np.uint64)
+    for offset in range(size if windows else 0):
+        sums *= MULTIPLIER
+        sums += hashes[offset : offset + windows]
+    return sums
 
 
 def _short_shingles(hashes: U64, bounds: Ints, short: Ints) -> U64:
