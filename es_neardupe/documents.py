@@ -18,6 +18,7 @@ import xxhash
 from es_neardupe.errors import CorruptFingerprint, InputError
 from es_neardupe.keys import fingerprints
 from es_neardupe.records import Fingerprint, Grouping, State
+from es_neardupe.scoring import Measure, Prepared
 from es_neardupe.settings import Settings
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "fingerprint_sources",
     "has_any",
     "own_group",
+    "prepared",
     "read_text",
     "readable_text",
     "stored_fields",
@@ -178,6 +180,26 @@ def read_text(source: Mapping[str, Any], fields: Sequence[str]) -> str:
         else:
             parts += _parts(source, name)
     return "\n".join(parts)
+
+
+def prepared(
+    measure: Measure, sources: Sequence[Mapping[str, Any]], texts: Sequence[str], fields: Sequence[str]
+) -> list[Prepared]:
+    """What the measure compares of documents that were read with ``measure.fields(fields)``; a field that holds an
+    object has no values."""
+    if not measure.sources:
+        return measure.prepare(texts)
+    names = {source.field for source in measure.sources}
+    values = [{name: _values(one, fields if name is None else [name]) for name in names} for one in sources]
+    return measure.prepare(texts, values)
+
+
+def _values(source: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
+    """The values of the fields in the given order: what `read_text` joins."""
+    try:
+        return [part for name in fields for part in _parts(source, name)]
+    except InputError:
+        return []
 
 
 def _parts(source: Mapping[str, Any], name: str) -> list[str]:

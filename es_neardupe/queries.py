@@ -20,6 +20,7 @@ __all__ = [
     "groups_by_id",
     "matching",
     "processed",
+    "sample",
     "since",
     "stale",
     "states",
@@ -100,6 +101,12 @@ def grouped_members(fields: Fields, group: str | None = None) -> JSON:
 def groups_by_id(fields: Fields, groups: Sequence[str]) -> JSON:
     """The principals of the given groups."""
     return all_of({"terms": {fields.group: list(groups)}}, {"term": {fields.principal: True}})
+
+
+def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
+    """Search for random documents of the scope: the same for the same seed, as long as the index stays as it is."""
+    random = {"random_score": {"seed": seed, "field": "_seq_no"}, "boost_mode": "replace"}
+    return {"size": size, "query": {"function_score": {"query": dict(scope), **random}}}
 
 
 def states(fields: Fields) -> JSON:

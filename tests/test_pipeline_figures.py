@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.pipeline import bands
-from es_neardupe.pipeline.group import check_min
+from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.pipeline.pairs import Pair, Pairs
 
 
@@ -77,15 +77,20 @@ def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
     similarity = sorted(draw(st.lists(st.floats(0.5, 1), min_size=len(linked), max_size=len(linked))), reverse=True)
     made = Pairs(
         indices=("x", "y"),
+        measure="resemblance",
         min=0.5,
+        max=1.0,
         detection=0.9,
+        detection_cases=(),
+        weights=None,
         candidates=len(linked),
         skipped=0,
         stale=0,
         _classes=classes,
         _left=np.array([a for a, _ in linked], np.intp),
         _right=np.array([b for _, b in linked], np.intp),
-        _resemblance=np.array(similarity, np.float64),
+        _similarity=np.array(similarity, np.float64),
+        _copies=draw(st.booleans()),
         _most_copies=draw(st.integers(1, 5)),
     )
     return made, classes, list(zip(linked, similarity, strict=True))
@@ -98,7 +103,8 @@ def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
     listed = list(made)
     assert len(listed) == made.listed
     most = made._most_copies
-    wanted = {frozenset(pair): 1.0 for copies in classes for pair in combinations(copies[:most], 2)}
+    copied = classes if made._copies else []
+    wanted = {frozenset(pair): 1.0 for copies in copied for pair in combinations(copies[:most], 2)}
     wanted |= {
         frozenset(pair): similarity
         for (a, b), similarity in linked
@@ -106,10 +112,10 @@ def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
     }
     assert {frozenset((pair.a, pair.b)): pair.resemblance for pair in listed} == wanted
     assert len(listed) == len(wanted)
-    assert [pair.resemblance for pair in listed] == sorted((pair.resemblance for pair in listed), reverse=True)
+    assert [pair.similarity for pair in listed] == sorted((pair.similarity for pair in listed), reverse=True)
     for pair in listed:
         assert isinstance(pair, Pair)
         assert (pair.a[1], pair.a[0]) < (pair.b[1], pair.b[0])
-    whole = sum(len(one) * (len(one) - 1) // 2 for one in classes)
+    whole = sum(len(one) * (len(one) - 1) // 2 for one in copied)
     whole += sum(len(classes[a]) * len(classes[b]) for (a, b), _ in linked)
     assert made.listed + made.copies_not_listed == whole

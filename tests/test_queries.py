@@ -78,6 +78,19 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
                 },
             },
         ),
+        (
+            queries.sample({"term": {"a": 1}}, 20, 3),
+            {
+                "size": 20,
+                "query": {
+                    "function_score": {
+                        "query": {"term": {"a": 1}},
+                        "random_score": {"seed": 3, "field": "_seq_no"},
+                        "boost_mode": "replace",
+                    }
+                },
+            },
+        ),
     ],
 )
 def test_bodies(made: dict[str, Any], body: dict[str, Any]) -> None:
@@ -100,4 +113,4 @@ def test_candidates_within_a_scope() -> None:
 
 def test_every_query_is_tested() -> None:
     tested = {"all_of", "candidates", "fingerprinted", "grouped_members", "groups_by_id", "matching", "processed"}
-    assert tested | {"since", "stale", "states", "ungrouped", "JSON"} == set(queries.__all__)
+    assert tested | {"since", "stale", "states", "ungrouped", "sample", "JSON"} == set(queries.__all__)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, hits, set_resemblance, shingle_set, words
 
+from es_neardupe.scoring import Measure
 from es_neardupe.stages import verify
 from es_neardupe.stages.corpus import classes_of, read_corpus
 from es_neardupe.stages.verify import Verifier
@@ -30,7 +31,7 @@ def verifier_of(texts: dict[str, str], present: dict[str, str | None] | None = N
             sources["i", id]["text"] = text
     client = FakeClient(sources)
     corpus = read_corpus([found], "neardupe", SETTINGS.scheme.bands)
-    return Verifier(client, SETTINGS, corpus, classes_of(corpus)), client
+    return Verifier(client, SETTINGS, corpus, classes_of(corpus), Measure()), client
 
 
 def all_pairs(size: int) -> tuple[Any, Any]:
@@ -67,11 +68,11 @@ def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pyte
     kept = np.array([dice.random() < 0.3 for _ in left], np.bool_)
     left, right = left[kept], right[kept]
     told: list[tuple[str, int, int | None]] = []
-    found = verifier.resemblances(left, right, lambda *stage: told.append(stage))
+    found = verifier.similarities(left, right, lambda *stage: told.append(stage))
     shown = [shingle_set(text) for text in texts_by_class(verifier, texts)]
     assert found.tolist() == [set_resemblance(shown[a], shown[b]) for a, b in zip(left, right, strict=True)]
     in_pairs = set(left.tolist()) | set(right.tolist())
-    assert len(client.asked) == len(set(client.asked)) == verifier.fetched == len(in_pairs)
+    assert len(client.asked) == len(set(client.asked)) == len(verifier.seen) == len(in_pairs)
     assert max(client.requests, default=0) <= limits[2]
     assert (verifier.changed, verifier.gone) == (set(), set())
     assert told[-1] == ("verifying pairs", len(left), len(left))
@@ -81,14 +82,14 @@ def test_changed_and_deleted_copies_are_replaced() -> None:
     base, other = words(0, 20), words(2, 20)
     texts = {"a1": base, "a2": base, "a3": base, "a4": base, "b1": other}
     verifier, client = verifier_of(texts, {"a1": "something else now", "a2": None})
-    found = verifier.resemblances(*all_pairs(2))
+    found = verifier.similarities(*all_pairs(2))
     assert found.tolist() == [set_resemblance(shingle_set(base), shingle_set(other))]
     rows = {verifier.corpus.references[row][1]: row for row in range(5)}
     assert (verifier.changed, verifier.gone) == ({rows["a1"]}, {rows["a2"]})
     assert sorted(id for _, id in client.asked) == ["a1", "a2", "a3", "b1"]
     number = next(k for k, members in enumerate(verifier.classes.members) if rows["a1"] in members)
     assert verifier.first_row(number) == rows["a3"]
-    again = verifier.resemblances(*all_pairs(2))  # what is known to be gone is not asked for again
+    again = verifier.similarities(*all_pairs(2))  # what is known to be gone is not asked for again
     assert again.tolist() == found.tolist()
     assert sorted(id for _, id in client.asked[4:]) == ["a3", "b1"]
 
@@ -98,7 +99,7 @@ def test_a_class_without_documents_takes_part_in_nothing() -> None:
     verifier, _ = verifier_of(texts, {"a1": None, "a2": "else"})
     first = texts_by_class(verifier, texts).index(texts["a1"])
     left, right = all_pairs(3)
-    found = verifier.resemblances(left, right)
+    found = verifier.similarities(left, right)
     for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
         assert np.isnan(value) == (first in (a, b))
     assert verifier.first_row(first) is None
@@ -110,7 +111,7 @@ def test_texts_that_are_none_any_more(now: Any) -> None:
     texts = {"a": words(0, 20), "b": words(1, 20)}
     verifier, client = verifier_of(texts)
     client.sources["i", "a"]["text"] = now
-    assert np.isnan(verifier.resemblances(*all_pairs(2))).all()
+    assert np.isnan(verifier.similarities(*all_pairs(2))).all()
     assert {verifier.corpus.references[row][1] for row in verifier.changed} == {"a"}
 
 
@@ -118,7 +119,7 @@ def test_another_way_to_write_the_same_tokens_is_no_change() -> None:
     texts = {"a": words(0, 20), "b": words(1, 20)}
     verifier, client = verifier_of(texts)
     client.sources["i", "a"]["text"] = [word.upper() + "!" for word in texts["a"].split()]
-    assert verifier.resemblances(*all_pairs(2)).tolist() == [
+    assert verifier.similarities(*all_pairs(2)).tolist() == [
         set_resemblance(shingle_set(texts["a"]), shingle_set(texts["b"]))
     ]
     assert verifier.changed == set()
@@ -127,7 +128,7 @@ def test_another_way_to_write_the_same_tokens_is_no_change() -> None:
 def test_no_pairs_ask_for_nothing() -> None:
     verifier, client = verifier_of({"a": "one", "b": "two"})
     none = np.zeros(0, np.intp)
-    assert verifier.resemblances(none, none).tolist() == []
+    assert verifier.similarities(none, none).tolist() == []
     assert client.requests == []
 
 
@@ -139,7 +140,7 @@ def test_random_changes(seed: int) -> None:
     present = {id: dice.choice([None, "now something else", texts[id]]) for id in texts if dice.random() < 0.4}
     verifier, client = verifier_of(texts, present)
     left, right = all_pairs(len(verifier.classes))
-    found = verifier.resemblances(left, right)
+    found = verifier.similarities(left, right)
     shown = texts_by_class(verifier, texts)
     standing = {text for id, text in texts.items() if present.get(id, text) == text}
     for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Min, Prefix, Query, connected, parse_query
+from es_neardupe.cli.grouping import tell_of_weights, wanted, warn_of_detection
+from es_neardupe.cli.options import (
+    AsJson,
+    Features,
+    IndexName,
+    MatchingName,
+    Max,
+    MaxBucket,
+    MeasureName,
+    Min,
+    Ngram,
+    Prefix,
+    Query,
+    Renew,
+    Whitespace,
+    connected,
+    parse_query,
+)
 from es_neardupe.cli.output import print_json, print_lines, print_table, progress_bars, say, show, warn
-from es_neardupe.cli.working import warn_of_detection
 from es_neardupe.clients import Client
 from es_neardupe.inputs import read_text_file
 from es_neardupe.pipeline import groups as groups_
@@ -33,20 +50,29 @@ def similar(
     id: Annotated[str | None, typer.Option("--id", help="Document of the index.", show_default=False)] = None,
     text: Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)] = None,
     file: Annotated[str | None, typer.Option("--file", help="File with a text, or -.", show_default=False)] = None,
-    min: Annotated[float, typer.Option("--min", help="Least exact resemblance, in (0, 1].")] = 0.5,
+    measure: MeasureName = "resemblance",
+    matching: MatchingName = None,
+    min: Annotated[float, typer.Option("--min", help="Least exact similarity, in (0, 1].")] = 0.5,
+    max: Max = 1.0,
+    features: Features,
+    ngram: Ngram = None,
+    whitespace: Whitespace = False,
+    renew: Renew = False,
     top: Annotated[int, typer.Option("--top", min=1, help="Hits shown.")] = 10,
     query: Query = None,
     max_candidates: Annotated[int, typer.Option(min=1, help="Candidates compared, those with most keys first.")] = 1000,
     prefix: Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """List the near-duplicates of a document or of any text, with their exact resemblance.
+    """List the near-duplicates of a document or of any text, with their exact similarity.
 
     Examples:
 
       es-neardupe similar news --id 4711
 
       es-neardupe similar news --file letter.txt --min 0.8 --query '{"term": {"language": "en"}}'
+
+      es-neardupe similar news --id 4711 --measure containment --matching information
     """
     if sum(one is not None for one in (id, text, file)) != 1:
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")
@@ -57,17 +83,25 @@ def similar(
         index,
         id=id,
         text=text,
+        measure=measure,
+        matching=matching,
         min=min,
+        max=max,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
+        renew=renew,
         top=top,
         query=parse_query(query),
         max_candidates=max_candidates,
         prefix=prefix,
     )
     if as_json:
-        print_json(found)
+        print_json(_similar_json(found))
     else:
         show_similar(found)
-    warn_of_detection(found.detection.min, found.detection.probability)
+    tell_of_weights(found.weights)
+    warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)
     if found.not_compared:
         warn(f"{found.not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
 
@@ -78,10 +112,28 @@ def show_similar(found: Similar) -> None:
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
     several = len({hit.index for hit in found.hits}) > 1
-    rows = [(_named((hit.index, hit.id), several), hit.resemblance, hit.shared_bands, hit.group) for hit in found.hits]
+    rows = [(_named((hit.index, hit.id), several), hit.similarity, hit.shared_bands, hit.group) for hit in found.hits]
     if rows:
-        print_table(["id", "resemblance", "shared keys", "group"], rows)
+        print_table(["id", found.measure, "shared keys", "group"], rows)
     say(f"{len(rows)} shown, {found.candidates:,} candidates, each compared by its present text")
+
+
+def _similar_json(found: Similar) -> dict[str, Any]:
+    """The answer as the documented JSON."""
+    hits = [
+        {"index": hit.index, "id": hit.id}
+        | _by_measure(found.measure, hit.similarity)
+        | {"shared_bands": hit.shared_bands, "group": hit.group}
+        for hit in found.hits
+    ]
+    return {field.name: getattr(found, field.name) for field in fields(found)} | {"hits": hits}
+
+
+def _by_measure(measure: str, similarity: float) -> dict[str, Any]:
+    """The similarity of a pair: ``resemblance``, or the name of another measure and its value."""
+    if measure == "resemblance":
+        return {"resemblance": similarity}
+    return {"measure": measure, "similarity": similarity}
 
 
 def groups(
@@ -151,28 +203,53 @@ def pairs(
     client: Client,
     index: IndexName,
     *,
+    measure: MeasureName = "resemblance",
+    matching: MatchingName = None,
     min: Min = None,
+    max: Max = 1.0,
+    features: Features,
+    ngram: Ngram = None,
+    whitespace: Whitespace = False,
+    renew: Renew = False,
     top: Annotated[int | None, typer.Option(min=1, help="Pairs shown, most similar first.", show_default="all")] = None,
     max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
     prefix: Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """List all verified pairs with their exact resemblance, most similar first. Writes nothing.
+    """List all verified pairs with their exact similarity, most similar first. Writes nothing.
 
-    Example:
+    Examples:
 
       es-neardupe pairs news --min 0.9 --json > pairs.jsonl
+
+      es-neardupe pairs news --features 'title:flatten(words)' --min 0.9 --max 0.999
     """
     with progress_bars() as progress:
-        found = pairs_(client, index, min=min, max_bucket=max_bucket, prefix=prefix, progress=progress)
+        found = pairs_(
+            client,
+            index,
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features,
+            ngram=ngram,
+            whitespace=whitespace,
+            renew=renew,
+            max_bucket=max_bucket,
+            prefix=prefix,
+            progress=progress,
+        )
     chosen, several = islice(found, top), len(found.indices) > 1
     if as_json:
         print_lines(_pair_lines(chosen, several))
     else:
-        rows = [(_named(pair.a, several), _named(pair.b, several), pair.resemblance) for pair in chosen]
-        print_table(["a", "b", "resemblance"], rows)
-        say(f"{found.listed:,} pairs at least {found.min:g} similar, from {found.candidates:,} verified candidates")
-    warn_of_detection(found.min, found.detection)
+        rows = [(_named(pair.a, several), _named(pair.b, several), pair.similarity) for pair in chosen]
+        print_table(["a", "b", found.measure], rows)
+        range = wanted(found.measure, found.min, found.max)
+        say(f"{found.listed:,} pairs {range}, from {found.candidates:,} verified candidates")
+    tell_of_weights(found.weights)
+    warn_of_detection(found.min, found.detection, found.detection_cases)
     if found.skipped:
         warn(f"{found.skipped:,} comparisons in large buckets were left out: raise --max-bucket.")
     if found.copies_not_listed:
@@ -189,7 +266,7 @@ def _named(address: Address, several: bool) -> str:
 def _pair_lines(pairs: Iterator[Pair], several: bool) -> Iterator[dict[str, Any]]:
     """Pairs as the documented JSON; the indices are named where several were read."""
     for pair in pairs:
-        line: dict[str, Any] = {"a": pair.a[1], "b": pair.b[1], "resemblance": pair.resemblance}
+        line: dict[str, Any] = {"a": pair.a[1], "b": pair.b[1]} | _by_measure(pair.measure, pair.similarity)
         if several:
             line |= {"index_a": pair.a[0], "index_b": pair.b[0]}
         yield line

@@ -14,20 +14,29 @@ from typing import Annotated, Any
 import typer
 
 from es_neardupe import node
+from es_neardupe.alignment import Matching
 from es_neardupe.cli.output import warn
 from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
 from es_neardupe.errors import IncompleteAnswer, RequestError, SettingsError, Unreachable
+from es_neardupe.pipeline.criteria import DECIDING
 
 __all__ = [
     "AsJson",
     "Batch",
     "DryRun",
+    "Features",
     "IndexName",
+    "MatchingName",
+    "Max",
     "MaxBucket",
     "MaxChars",
+    "MeasureName",
     "Min",
+    "Ngram",
     "Prefix",
     "Query",
+    "Renew",
+    "Whitespace",
     "Workers",
     "connect_to",
     "connected",
@@ -36,6 +45,7 @@ __all__ = [
 ]
 
 _CONNECTION = "Connection"
+_MEASURE = "Measure"
 _AGAIN = "Run the same command again: it goes on where it stopped."
 
 IndexName = Annotated[str, typer.Argument(metavar="INDEX", help="Index, alias or pattern.", show_default=False)]
@@ -51,7 +61,47 @@ Query = Annotated[
 ]
 Min = Annotated[
     float | None,
-    typer.Option("--min", help="Least exact resemblance, in (0, 1].", show_default="the threshold of the index"),
+    typer.Option("--min", help="Least exact similarity, in (0, 1].", show_default="the threshold of the index"),
+]
+Max = Annotated[float, typer.Option("--max", help="Greatest exact similarity, in (0, 1].")]
+MeasureName = Annotated[
+    str,
+    typer.Option(
+        "--measure", metavar="|".join(one.value for one in DECIDING), help="What decides.", rich_help_panel=_MEASURE
+    ),
+]
+MatchingName = Annotated[
+    str | None,
+    typer.Option(
+        "--matching",
+        metavar="|".join(one.value for one in Matching),
+        help="How common passages are found, for jaccard and the containments.",
+        show_default="literal",
+        rich_help_panel=_MEASURE,
+    ),
+]
+Features = Annotated[
+    list[str],
+    typer.Option(
+        "--features",
+        metavar="[FIELD:]SOURCE",
+        help="For resemblance, weighted and bag: other features than shingles. Repeatable.",
+        default_factory=list,
+        show_default=False,
+        rich_help_panel=_MEASURE,
+    ),
+]
+Ngram = Annotated[
+    int | None,
+    typer.Option("--ngram", help="For bag: words in an n-gram, 1 to 7.", show_default="1", rich_help_panel=_MEASURE),
+]
+Whitespace = Annotated[
+    bool,
+    typer.Option("--whitespace", help="For bag: words as they stand between blanks.", rich_help_panel=_MEASURE),
+]
+Renew = Annotated[
+    bool,
+    typer.Option("--renew", help="For weighted: take the frequencies of features anew.", rich_help_panel=_MEASURE),
 ]
 MaxBucket = Annotated[
     int,

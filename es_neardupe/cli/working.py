@@ -1,4 +1,4 @@
-"""Commands that do the work: load, enrich, group."""
+"""Commands that prepare documents: load and enrich."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from es_neardupe.cli.options import (
     Batch,
     DryRun,
     IndexName,
-    MaxBucket,
     MaxChars,
-    Min,
     Prefix,
     Query,
     Workers,
@@ -27,14 +25,10 @@ from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.inputs import Problem
 from es_neardupe.pipeline import enrich as enrich_
-from es_neardupe.pipeline import group as group_
 from es_neardupe.pipeline import load as load_
-from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
-from es_neardupe.stages.groups import Linkage
 
-__all__ = ["register", "warn_of_detection"]
+__all__ = ["fail_on", "register", "say_next"]
 
 _MOST_PROBLEMS = 20
 
@@ -113,8 +107,8 @@ def load(
             ],
         )
         _say_speed(report.states, report.read, report.seconds)
-        _say_next(f"es-neardupe group {index}", dry_run)
-    _fail_on(report.refused, report.refusals)
+        say_next(f"es-neardupe group {index}", dry_run)
+    fail_on(report.refused, report.refusals)
     if report.bad and report.bad == report.read:
         warn("None of the lines is a document that can be indexed.")
         raise typer.Exit(1)
@@ -182,107 +176,10 @@ def enrich(
             ],
         )
         _say_speed(report.states, report.read, report.seconds)
-        _say_next(f"es-neardupe group {index}", dry_run)
+        say_next(f"es-neardupe group {index}", dry_run)
     if report.conflicts:
         warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
-    _fail_on(report.refused, report.refusals)
-
-
-def group(
-    client: Client,
-    index: IndexName,
-    *,
-    min: Min = None,
-    linkage: Annotated[
-        Linkage, typer.Option(help="star: each member is similar to the principal; chain: to some member.")
-    ] = Linkage.STAR,
-    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
-    workers: Workers = 2,
-    batch: Batch = 500,
-    prefix: Prefix = DEFAULT_PREFIX,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-) -> None:
-    """Find the groups of near-duplicates and write group, principal and similarity into every document.
-
-    Every pair is verified on the present texts. A second run without changes writes nothing.
-
-    Examples:
-
-      es-neardupe group news
-
-      es-neardupe group news --min 0.9 --dry-run
-    """
-    with resumable(), progress_bars() as progress:
-        report = group_(
-            client,
-            index,
-            min=min,
-            linkage=linkage,
-            max_bucket=max_bucket,
-            workers=workers,
-            batch=batch,
-            prefix=prefix,
-            dry_run=dry_run,
-            progress=progress,
-        )
-    if as_json:
-        print_json(report)
-    else:
-        _show_groups(report)
-    _warn_of_groups(report)
-    _fail_on(report.refused, report.refusals)
-
-
-def _show_groups(report: GroupReport) -> None:
-    done = "would be written" if report.dry_run else "written"
-    print_table(
-        [f"{report.index}, scheme {report.scheme}", ""],
-        [
-            ("documents", report.documents),
-            (f"  in {report.groups:,} groups", report.grouped),
-            ("  alone", report.alone),
-            ("  left as they are: text changed since enrich", report.stale),
-            ("  left as they are: keys unreadable", report.corrupt),
-            ("exact copies", report.copies),
-            ("candidate pairs, all verified", report.candidates),
-            (f"  at least {report.min:g} similar", report.matches),
-            ("comparisons skipped in large buckets", report.skipped),
-            ("largest group", report.largest),
-            ("least similarity to a principal", report.min_similarity),
-            (f"documents {done}", report.written),
-            ("  unchanged", report.unchanged),
-            ("  changed or deleted meanwhile", report.changed + report.deleted),
-        ],
-    )
-    say(f"{report.seconds:.1f} s")
-    _say_next(f"es-neardupe groups {report.index}", report.dry_run)
-
-
-def _warn_of_groups(report: GroupReport) -> None:
-    warn_of_detection(report.min, report.detection)
-    name = report.index
-    if report.unprocessed:
-        warn(f"{report.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
-    if report.stale:
-        warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
-    if report.corrupt:
-        warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
-    if report.skipped:
-        top = report.large_buckets[0]
-        warn(
-            f"{len(report.large_buckets):,} keys are shared by more distinct texts than --max-bucket (the largest, "
-            f"{top.key}, by {top.size:,}): {report.skipped:,} comparisons in them were left out."
-        )
-
-
-def warn_of_detection(least: float, probability: float) -> None:
-    """Say so when ``--min`` is below what the bands find reliably."""
-    if probability < 0.985:
-        warn(
-            f"Pairs exactly {least:g} similar share a key with probability {probability:.3f} only: others of them are "
-            f"missed. For a lower threshold the index needs other bands."
-        )
+    fail_on(report.refused, report.refusals)
 
 
 def _since(text: str | None) -> tuple[str, str] | None:
@@ -300,12 +197,13 @@ def _say_speed(states: Mapping[str, int], read: int, seconds: float) -> None:
     say(f"{counted}; {seconds:.1f} s{rate}")
 
 
-def _say_next(command: str, dry_run: bool) -> None:
+def say_next(command: str, dry_run: bool) -> None:
     """What to do with the result; a dry run has none."""
     say("Nothing was written: this was a dry run." if dry_run else f"Next: {command}")
 
 
-def _fail_on(refused: int, refusals: tuple[str, ...]) -> None:
+def fail_on(refused: int, refusals: tuple[str, ...]) -> None:
+    """Say what the server refused; then the command has failed."""
     for reason in refusals:
         warn(f"The server refused: {reason}")
     if refused:
@@ -315,5 +213,5 @@ def _fail_on(refused: int, refusals: tuple[str, ...]) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (load, enrich, group):
+    for command in (load, enrich):
         app.command()(connected(command))

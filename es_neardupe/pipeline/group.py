@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,22 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import documents, queries
+from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
-from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, check_writable, count, open_target, refresh
-from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Classes, Corpus, Grouping
+from es_neardupe.indices import check_writable, count, open_target, refresh
+from es_neardupe.pipeline.criteria import WeightsUsed, criterion
+from es_neardupe.pipeline.detection import DetectionCase
+from es_neardupe.pipeline.pairing import Verified, verified_pairs
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Corpus, Grouping
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket, Candidates, find_candidates
-from es_neardupe.stages.corpus import classes_of, read_corpus, source_of
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
 from es_neardupe.stages.groups import Linkage, assign_ids, chain, star
 from es_neardupe.stages.verify import Verifier
 from es_neardupe.stages.writeback import changes, write_groups
 from es_neardupe.tally import Tally
 
 __all__ = ["GroupReport", "group"]
-
-_PAGE = 2000
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,26 @@ class GroupReport:
 
     index: str
     scheme: str
+    measure: str
+    """What decided, in words; ``resemblance`` by default."""
     min: float
+    max: float
     linkage: str
-    detection: float
-    """Probability that a pair exactly ``min`` similar became a candidate."""
+    detection: float | None
+    """Probability that a pair exactly ``min`` similar became a candidate; None where the measure does not decide it."""
+    detection_cases: tuple[DetectionCase, ...]
+    """In that case, for some kinds of pairs."""
+    weights: WeightsUsed | None
+    """For the measure weighted: where the weights are from."""
     documents: int
     unprocessed: int
     states: Mapping[str, int]
     copies: int
-    """Documents that are exact copies of another one and were compared as that one."""
+    """Documents that are exact copies of another one and were taken as that one."""
     candidates: int
     """Pairs of distinct texts that share a band key: all of them were verified."""
     matches: int
-    """Of these, pairs at least ``min`` similar."""
+    """Of these, pairs from ``min`` to ``max`` similar."""
     skipped: int
     """Comparisons left out in buckets over ``max_bucket``; a pair counts once for each of them."""
     large_buckets: tuple[Bucket, ...]
@@ -84,7 +91,14 @@ def group(
     index: str,
     *,
     prefix: str = DEFAULT_PREFIX,
+    measure: str = "resemblance",
+    matching: Matching | str | None = None,
     min: float | None = None,
+    max: float = 1.0,
+    features: Sequence[str] = (),
+    ngram: int | None = None,
+    whitespace: bool = False,
+    renew: bool = False,
     linkage: Linkage | str = Linkage.STAR,
     max_bucket: int = DEFAULT_MAX_BUCKET,
     workers: int = 2,
@@ -94,50 +108,65 @@ def group(
 ) -> GroupReport:
     """Find the groups of an enriched index and write group, principal and similarity into every document.
 
-    ``min`` is the least exact resemblance (default: the threshold of the index). A second run without changes
-    writes nothing.
+    Two documents match if their exact similarity by ``measure`` lies between ``min`` (default: the threshold of the
+    index) and ``max``, both included. A second run without changes writes nothing. Raises `SettingsError` for options
+    that are unknown, contradict each other or mean nothing to the measure.
     """
     started = time.monotonic()
     target = open_target(client, index, prefix)
-    least = check_min(target.settings.threshold if min is None else min)
     linkage = Linkage(linkage)
+    wanted = criterion(
+        client,
+        target,
+        measure=measure,
+        matching=matching,
+        min=min,
+        max=max,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
+        renew=renew,
+    )
     if not dry_run:
         check_writable(client, index)
 
-    corpus = read_fingerprints(client, target, progress)
-    classes = classes_of(corpus)
-    candidates = find_candidates(class_keys(corpus, classes), max_bucket)
-    verifier = Verifier(client, target.settings, corpus, classes)
-    similarity = verifier.resemblances(candidates.left, candidates.right, progress)
-    principals = _link(linkage, verifier, candidates, similarity, least=least, progress=progress)
-    verifier.check_copies(progress)
-    groupings = _groupings(corpus, verifier, *principals)
-    wanted = changes(corpus, groupings)
+    found = verified_pairs(
+        client, target, wanted.measure, copies=wanted.copies_fit, max_bucket=max_bucket, progress=progress
+    )
+    matches = wanted.fits(found.similarity)
+    principals = _link(linkage, found, matches, progress)
+    found.verifier.check_copies(progress)
+    groupings = _groupings(found.corpus, found.verifier, *principals)
+    new = changes(found.corpus, groupings)
     tally = Tally()
     if dry_run:
-        tally.counts["written"] = len(wanted)
-    elif wanted:
-        tally = write_groups(client, corpus, wanted, prefix, batch=batch, workers=workers)
+        tally.counts["written"] = len(new)
+    elif new:
+        tally = write_groups(client, found.corpus, new, prefix, batch=batch, workers=workers)
         refresh(client, target.path)
     return GroupReport(
         index=index,
         scheme=target.scheme_id,
-        min=least,
+        measure=wanted.measure.label,
+        min=wanted.min,
+        max=wanted.max,
         linkage=linkage.value,
-        detection=target.settings.scheme.detection(least),
-        documents=len(corpus) + len(corpus.corrupt),
+        detection=wanted.detection,
+        detection_cases=wanted.detection_cases,
+        weights=wanted.weights,
+        documents=len(found.corpus) + len(found.corpus.corrupt),
         unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id)),
-        states=corpus.states,
-        copies=sum(len(rows) - 1 for rows in classes.members),
-        candidates=len(candidates),
-        matches=int((similarity >= least).sum()),
-        skipped=candidates.skipped,
-        large_buckets=candidates.large,
+        states=found.corpus.states,
+        copies=sum(len(rows) - 1 for rows in found.classes.members),
+        candidates=len(found.candidates),
+        matches=int(matches.sum()),
+        skipped=found.candidates.skipped,
+        large_buckets=found.candidates.large,
         **_sizes(groupings.values()),
-        stale=len(corpus) - len(groupings),
-        corrupt=len(corpus.corrupt),
+        stale=len(found.corpus) - len(groupings),
+        corrupt=len(found.corpus.corrupt),
         **{name: tally.counts[name] for name in ("written", "changed", "deleted", "refused")},
-        unchanged=len(groupings) - len(wanted),
+        unchanged=len(groupings) - len(new),
         refusals=tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
@@ -157,52 +186,21 @@ def _sizes(groupings: Collection[Grouping]) -> dict[str, Any]:
     }
 
 
-def check_min(least: float) -> float:
-    """Raises `SettingsError` unless the wanted resemblance lies in (0, 1]."""
-    if not 0 < least <= 1:
-        raise SettingsError(f"--min must lie in (0, 1], not {least}.")
-    return least
-
-
-def read_fingerprints(client: Client, target: Target, progress: Progress = silent) -> Corpus:
-    """Read the fingerprints of the index's scheme as columns."""
-    refresh(client, target.path)
-    query = queries.fingerprinted(target.fields, target.scheme_id)
-    total = count(client, target.path, query)
-    body = {"query": query, "_source": source_of(target.fields)}
-    pages = client.pages(target.path, body, page_size=_PAGE)
-    told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
-    return read_corpus(told, target.settings.prefix, target.settings.scheme.bands)
-
-
-def class_keys(corpus: Corpus, classes: Classes) -> NDArray[np.uint64]:
-    """The keys of each class, shape (classes, bands)."""
-    first = np.array([rows[0] for rows in classes.members], np.intp)
-    keys: NDArray[np.uint64] = corpus.keys[first]
-    return keys
-
-
 def _link(
-    linkage: Linkage,
-    verifier: Verifier,
-    candidates: Candidates,
-    similarity: NDArray[np.float64],
-    *,
-    least: float,
-    progress: Progress,
+    linkage: Linkage, found: Verified, matches: NDArray[np.bool_], progress: Progress
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The principal of each class and the similarity to it."""
-    size, matches = len(verifier.classes), similarity >= least
-    left, right = candidates.left[matches], candidates.right[matches]
+    size = len(found.classes)
+    left, right = found.candidates.left[matches], found.candidates.right[matches]
     principal = (star if linkage is Linkage.STAR else chain)(size, left, right)
     to_principal = np.ones(size)
     direct = principal[right] == left
-    to_principal[right[direct]] = similarity[matches][direct]
+    to_principal[right[direct]] = found.similarity[matches][direct]
     if linkage is Linkage.CHAIN:
         verified = np.zeros(size, np.bool_)
         verified[right[direct]] = True
         apart = np.flatnonzero((principal != np.arange(size)) & ~verified)
-        to_principal[apart] = verifier.resemblances(principal[apart], apart, progress)
+        to_principal[apart] = found.verifier.similarities(principal[apart], apart, progress)
     return principal, to_principal
 
 

@@ -1,45 +1,59 @@
-"""List every verified pair of an index with its exact resemblance."""
+"""List every verified pair of an index with its exact similarity."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.indices import open_target
-from es_neardupe.pipeline.group import check_min, class_keys, read_fingerprints
+from es_neardupe.pipeline.criteria import WeightsUsed, criterion
+from es_neardupe.pipeline.detection import DetectionCase
+from es_neardupe.pipeline.pairing import verified_pairs
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, find_candidates
-from es_neardupe.stages.corpus import classes_of
-from es_neardupe.stages.verify import Verifier
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 
 __all__ = ["Pair", "Pairs", "pairs"]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two documents, ``a < b`` by id and then index, and their exact resemblance."""
+    """Two documents, ``a < b`` by id and then index, and their exact similarity by ``measure``."""
 
     a: Address
     b: Address
-    resemblance: float
+    similarity: float
+    measure: str = "resemblance"
+
+    @property
+    def resemblance(self) -> float | None:
+        """The similarity if it is the resemblance, None for another measure."""
+        return self.similarity if self.measure == "resemblance" else None
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Iterate over it for the pairs, most similar first; exact copies come before all others."""
+    """Iterate over it for the pairs, most similar first; copies that need no comparing come before all others."""
 
     indices: tuple[str, ...]
     """Concrete indices that were read."""
+    measure: str
+    """What decided, in words."""
     min: float
-    detection: float
-    """Probability that a pair exactly ``min`` similar became a candidate."""
+    max: float
+    detection: float | None
+    """Probability that a pair exactly ``min`` similar became a candidate; None where the measure does not decide it."""
+    detection_cases: tuple[DetectionCase, ...]
+    """In that case, for some kinds of pairs."""
+    weights: WeightsUsed | None
+    """For the measure weighted: where the weights are from."""
     candidates: int
     """Pairs of distinct texts that were verified."""
     skipped: int
@@ -49,7 +63,9 @@ class Pairs:
     _classes: list[list[Address]]
     _left: NDArray[np.intp]
     _right: NDArray[np.intp]
-    _resemblance: NDArray[np.float64]
+    _similarity: NDArray[np.float64]
+    _copies: bool
+    """Whether exact copies are pairs of their own."""
     _most_copies: int
 
     @property
@@ -64,56 +80,83 @@ class Pairs:
 
     def _number(self, most: int | None) -> int:
         sizes = np.array([len(rows[:most]) for rows in self._classes], np.int64)
-        return int((sizes * (sizes - 1) // 2).sum() + (sizes[self._left] * sizes[self._right]).sum())
+        copies = (sizes * (sizes - 1) // 2).sum() if self._copies else 0
+        return int(copies + (sizes[self._left] * sizes[self._right]).sum())
 
     def __iter__(self) -> Iterator[Pair]:
-        for copies in self._classes:
+        for copies in self._classes if self._copies else []:
             for one, other in combinations(copies[: self._most_copies], 2):
-                yield _pair(one, other, 1.0)
+                yield self._pair(one, other, 1.0)
         for left, right, similarity in zip(
-            self._left.tolist(), self._right.tolist(), self._resemblance.tolist(), strict=True
+            self._left.tolist(), self._right.tolist(), self._similarity.tolist(), strict=True
         ):
             both = (self._classes[side][: self._most_copies] for side in (left, right))
             for one, other in product(*both):
-                yield _pair(one, other, similarity)
+                yield self._pair(one, other, similarity)
+
+    def _pair(self, one: Address, other: Address, similarity: float) -> Pair:
+        a, b = sorted((one, other), key=lambda address: (address[1], address[0]))
+        return Pair(a, b, similarity, self.measure)
 
 
 def pairs(
     client: Client,
     index: str,
     *,
+    measure: str = "resemblance",
+    matching: Matching | str | None = None,
     min: float | None = None,
+    max: float = 1.0,
+    features: Sequence[str] = (),
+    ngram: int | None = None,
+    whitespace: bool = False,
+    renew: bool = False,
     max_bucket: int = DEFAULT_MAX_BUCKET,
     prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> Pairs:
-    """Verify all candidate pairs of an enriched index. ``min``: least resemblance (default: the threshold)."""
+    """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
+    index) to ``max`` similar by ``measure``, both included. Raises `SettingsError` as `group` does."""
     target = open_target(client, index, prefix)
-    least = check_min(target.settings.threshold if min is None else min)
-    corpus = read_fingerprints(client, target, progress)
-    classes = classes_of(corpus)
-    candidates = find_candidates(class_keys(corpus, classes), max_bucket)
-    verifier = Verifier(client, target.settings, corpus, classes)
-    similarity = verifier.resemblances(candidates.left, candidates.right, progress)
+    wanted = criterion(
+        client,
+        target,
+        measure=measure,
+        matching=matching,
+        min=min,
+        max=max,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
+        renew=renew,
+    )
+    corpus, classes, candidates, verifier, similarity = verified_pairs(
+        client,
+        target,
+        wanted.measure,
+        copies=wanted.measure.copies_are_equal,
+        max_bucket=max_bucket,
+        progress=progress,
+    )
     verifier.check_copies(progress)
-    match = np.flatnonzero(similarity >= least)
+    match = np.flatnonzero(wanted.fits(similarity))
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
     away = verifier.away
     return Pairs(
         indices=target.indices,
-        min=least,
-        detection=target.settings.scheme.detection(least),
+        measure=wanted.measure.label,
+        min=wanted.min,
+        max=wanted.max,
+        detection=wanted.detection,
+        detection_cases=wanted.detection_cases,
+        weights=wanted.weights,
         candidates=len(candidates),
         skipped=candidates.skipped,
         stale=len(away),
         _classes=[[corpus.references[row][:2] for row in rows.tolist() if row not in away] for rows in classes.members],
         _left=candidates.left[order],
         _right=candidates.right[order],
-        _resemblance=similarity[order],
+        _similarity=similarity[order],
+        _copies=wanted.copies_fit,
         _most_copies=max_bucket,
     )
-
-
-def _pair(one: Address, other: Address, similarity: float) -> Pair:
-    a, b = sorted((one, other), key=lambda address: (address[1], address[0]))
-    return Pair(a, b, similarity)

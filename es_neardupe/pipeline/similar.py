@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import documents, queries
+from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target, search
-from es_neardupe.keys import features, fingerprints
-from es_neardupe.measures import resemblance
-from es_neardupe.pipeline.group import check_min
+from es_neardupe.keys import fingerprints
+from es_neardupe.pipeline.criteria import Criterion, WeightsUsed, criterion
+from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
@@ -29,17 +30,24 @@ class SimilarHit:
 
     index: str
     id: str
-    resemblance: float
+    similarity: float
     shared_bands: int
     group: str | None
+    measure: str = "resemblance"
+
+    @property
+    def resemblance(self) -> float | None:
+        """The similarity if it is the resemblance, None for another measure."""
+        return self.similarity if self.measure == "resemblance" else None
 
 
 @dataclass(frozen=True)
 class Detection:
-    """How likely a document exactly ``min`` similar shares a band key with the probe."""
+    """How likely a document exactly ``min`` similar shares a band key with the probe; ``probability`` is None where
+    the measure does not decide that."""
 
     min: float
-    probability: float
+    probability: float | None
 
 
 @dataclass(frozen=True)
@@ -54,11 +62,19 @@ class Similar:
     not_compared: int
     """Candidates beyond ``max_candidates``, those that share the fewest keys."""
     detection: Detection
+    measure: str
+    """What decided, in words; ``resemblance`` by default."""
+    max: float
+    detection_cases: tuple[DetectionCase, ...]
+    """For another measure than the resemblance: how likely some kinds of documents share a key."""
+    weights: WeightsUsed | None
+    """For the measure weighted: where the weights are from."""
 
 
 @dataclass(frozen=True)
 class _Probe:
     text: str
+    source: Mapping[str, Any]
     name: dict[str, Any]
     address: tuple[str, str] | None = None
 
@@ -69,16 +85,24 @@ def similar(
     *,
     id: str | None = None,
     text: str | None = None,
+    measure: str = "resemblance",
+    matching: Matching | str | None = None,
     min: float = 0.5,
+    max: float = 1.0,
+    features: Sequence[str] = (),
+    ngram: int | None = None,
+    whitespace: bool = False,
+    renew: bool = False,
     top: int = 10,
     query: Mapping[str, Any] | None = None,
     max_candidates: int = 1000,
     prefix: str = DEFAULT_PREFIX,
 ) -> Similar:
-    """Documents whose exact resemblance to a document of the index, or to any text, is at least ``min``.
+    """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` and ``max``.
 
     Give ``id`` or ``text``. ``query`` filters the documents to compare with. Both sides are compared by their
-    present texts. Raises `NotFound` for an unknown id, `InputError` for a probe without readable text.
+    present texts. Raises `NotFound` for an unknown id, `InputError` for a probe without readable text, and
+    `SettingsError` for options that are unknown, contradict each other or mean nothing to the measure.
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
@@ -87,28 +111,60 @@ def similar(
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     target = open_target(client, index, prefix)
-    detection = Detection(check_min(min), target.settings.scheme.detection(min))
-    probe = _document(client, target, id) if id is not None else _Probe(text or "", {"text": (text or "")[:80]})
+    wanted = criterion(
+        client,
+        target,
+        measure=measure,
+        matching=matching,
+        min=min,
+        max=max,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
+        renew=renew,
+    )
+    probe = _document(client, target, id, wanted) if id is not None else _text(text or "", target, wanted)
     (fingerprint,) = fingerprints([probe.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
-    if fingerprint.state not in (State.SIGNED, State.SHORT):
-        return Similar(named, (), 0, 0, detection)
-    found, total = _candidates(client, target, fingerprint, probe=probe, query=query, most=max_candidates)
-    hits = [hit for hit in _verified(client, target, probe, found) if hit.resemblance >= min]
-    hits.sort(key=lambda hit: (-hit.resemblance, -hit.shared_bands, hit.index, hit.id))
-    return Similar(named, tuple(hits[:top]), total, total - len(found), detection)
+    found: list[tuple[Reference, int]] = []
+    hits: list[SimilarHit] = []
+    total = 0
+    if fingerprint.state in (State.SIGNED, State.SHORT):
+        found, total = _candidates(client, target, fingerprint, probe=probe, query=query, most=max_candidates)
+        hits = list(_verified(client, target, wanted, probe, found))
+        hits.sort(key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
+    return Similar(
+        query=named,
+        hits=tuple(hits[:top]),
+        candidates=total,
+        not_compared=total - len(found),
+        detection=Detection(wanted.min, wanted.detection),
+        measure=wanted.measure.label,
+        max=wanted.max,
+        detection_cases=wanted.detection_cases,
+        weights=wanted.weights,
+    )
 
 
-def _document(client: Client, target: Target, id: str) -> _Probe:
+def _text(text: str, target: Target, wanted: Criterion) -> _Probe:
+    """Any text, as a document that has it in the first field of the index."""
+    named = [source.field for source in wanted.measure.sources if source.field is not None]
+    if named:
+        raise SettingsError(f"A text has no field {named[0]!r}: compare a document of the index by its --id.")
+    return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
+
+
+def _document(client: Client, target: Target, id: str, wanted: Criterion) -> _Probe:
     """The present text of a document, wherever behind the name it lies.
 
     A search finds it whatever its routing; a document that no search sees yet is asked for by its address.
     """
-    body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(target.settings.fields)}
+    fields = wanted.measure.fields(target.settings.fields)
+    body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": fields}
     found = [(hit["_index"], hit["_source"]) for hit in search(client, target.path, body)["hits"]["hits"]]
     if not found:
         references: list[Reference] = [(index, id, None) for index in target.indices]
-        hits = fetch(client, references, target.settings.fields)
+        hits = fetch(client, references, fields)
         found = [(hit.index, hit.source) for hit in hits if hit is not None]
     if not found:
         raise NotFound(f"There is no document {id!r} in {target.name}.", status=404)
@@ -116,7 +172,7 @@ def _document(client: Client, target: Target, id: str) -> _Probe:
         raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
     (index, source), *_ = found
     text = documents.read_text(source, target.settings.fields)
-    return _Probe(text, {"index": index, "id": id}, (index, id))
+    return _Probe(text, source, {"index": index, "id": id}, (index, id))
 
 
 def _candidates(
@@ -139,18 +195,22 @@ def _candidates(
 
 
 def _verified(
-    client: Client, target: Target, probe: _Probe, found: Sequence[tuple[Reference, int]]
+    client: Client, target: Target, wanted: Criterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
 ) -> Iterator[SimilarHit]:
     """Compare the probe with the present text of each candidate; one deleted meanwhile is no hit."""
-    settings = target.settings
-    (own,) = features([probe.text], settings.shingle)
+    settings, measure = target.settings, wanted.measure
+    (own,) = documents.prepared(measure, [probe.source], [probe.text], settings.fields)
     shared = {reference[:2]: bands for reference, bands in found}
-    wanted = [*settings.fields, target.fields.group]
+    fields = [*measure.fields(settings.fields), target.fields.group]
     references = [reference for reference, _ in found]
     for start in range(0, len(references), _FETCH):
-        chunk = fetch(client, references[start : start + _FETCH], wanted)
+        chunk = fetch(client, references[start : start + _FETCH], fields)
         hits = [hit for hit in chunk if hit is not None]
         texts = [documents.readable_text(hit.source, settings.fields) or "" for hit in hits]
-        for hit, theirs in zip(hits, features(texts, settings.shingle), strict=True):
-            group = documents.stored_fields(hit.source, settings.prefix).get("group")
-            yield SimilarHit(hit.index, hit.id, resemblance(own, theirs), shared[hit.address], group)
+        sources = [hit.source for hit in hits]
+        every = documents.prepared(measure, sources, texts, settings.fields)
+        for hit, theirs in zip(hits, every, strict=True):
+            similarity = measure.score(own, theirs)
+            if wanted.min <= similarity <= wanted.max:
+                group = documents.stored_fields(hit.source, settings.prefix).get("group")
+                yield SimilarHit(hit.index, hit.id, similarity, shared[hit.address], group, measure.label)

@@ -11,8 +11,8 @@ from es_neardupe import queries
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
 from es_neardupe.indices import Target, open_target, refresh, search
-from es_neardupe.pipeline.group import read_fingerprints
 from es_neardupe.pipeline.groups import groups
+from es_neardupe.pipeline.pairing import read_fingerprints
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Product, State
 from es_neardupe.schema import fields_mapping

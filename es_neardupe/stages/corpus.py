@@ -80,14 +80,15 @@ def _group_id(stored: Mapping[str, Any]) -> str | None:
     return intern(group) if isinstance(group, str) else None
 
 
-def classes_of(corpus: Corpus) -> Classes:
-    """Gather the rows that have keys by their content hash."""
+def classes_of(corpus: Corpus, copies: bool = True) -> Classes:
+    """Gather the rows that have keys by their content hash; without ``copies`` each is a class of its own."""
     rows = np.flatnonzero(corpus.keys.any(axis=1))
     if not len(rows):
         return Classes([])
     by_id = np.array(sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0])))
     # Stable sorts, the least important key first: within a class by id, classes by length and then first id.
-    _, first, inverse = np.unique(corpus.content[by_id], return_index=True, return_inverse=True)
+    same = corpus.content[by_id] if copies else np.arange(len(by_id))
+    _, first, inverse = np.unique(same, return_index=True, return_inverse=True)
     order = np.lexsort((first, -corpus.tokens[by_id][first]))
     number = np.empty(len(order), np.intp)
     number[order] = np.arange(len(order))

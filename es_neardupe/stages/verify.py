@@ -1,4 +1,4 @@
-"""Stage: candidate pairs -> their exact resemblance, computed on the present texts."""
+"""Stage: candidate pairs -> their exact similarity, computed on the present texts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from es_neardupe import documents
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
 from es_neardupe.graphs import components
-from es_neardupe.keys import features
 from es_neardupe.keys.content import contents
-from es_neardupe.measures import resemblances
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
+from es_neardupe.scoring import Measure, Prepared
 from es_neardupe.settings import Settings
 
 __all__ = ["Verifier"]
@@ -27,7 +26,8 @@ _BATCH_TOKENS = 5_000_000
 _FETCH_TOKENS = 1_000_000
 _FETCH_DOCUMENTS = 500
 
-Features = NDArray[np.uint64]
+_STEP = 1000
+"""Pairs between two reports of progress, for measures that take them one by one."""
 
 
 @dataclass
@@ -42,19 +42,18 @@ class Verifier:
     settings: Settings
     corpus: Corpus
     classes: Classes
+    measure: Measure
     changed: set[int] = field(default_factory=set)
     """Rows whose text is another than the one that was fingerprinted."""
     gone: set[int] = field(default_factory=set)
     """Rows whose document was deleted."""
     seen: set[int] = field(default_factory=set)
     """Rows whose text was read."""
-    fetched: int = 0
-    """Texts read."""
 
-    def resemblances(
+    def similarities(
         self, left: NDArray[np.intp], right: NDArray[np.intp], progress: Progress = silent
     ) -> NDArray[np.float64]:
-        """Exact resemblance of pairs of classes; float64 of the pairs' number, NaN where a text is no longer there.
+        """The measure of pairs of classes; float64 of the pairs' number, NaN where a text is no longer there.
 
         Clusters of connected pairs are taken together, so that each text is read once however many pairs it is in.
         """
@@ -63,15 +62,22 @@ class Verifier:
         progress("verifying pairs", 0, len(left))
         for batch in self._batches(left, right):
             numbers = np.unique([left[batch], right[batch]])
-            found = self._features(numbers)
-            there = np.array([one is not None for one in found])
-            a, b = np.searchsorted(numbers, left[batch]), np.searchsorted(numbers, right[batch])
-            both = there[a] & there[b]
-            known = [one if one is not None else np.zeros(0, np.uint64) for one in found]
-            result[batch[both]] = resemblances(known, a[both], b[both])
-            done += len(batch)
-            progress("verifying pairs", done, len(left))
+            found = self._prepared(numbers)
+            there = np.array([number in found for number in numbers.tolist()])
+            pairs = batch[there[np.searchsorted(numbers, left[batch])] & there[np.searchsorted(numbers, right[batch])]]
+            done += len(batch) - len(pairs)
+            place_of, known = np.cumsum(there) - 1, list(found.values())
+            for part in self._parts(pairs):
+                a, b = (place_of[np.searchsorted(numbers, side[part])] for side in (left, right))
+                result[part] = self.measure.scores(known, a, b)
+                done += len(part)
+                progress("verifying pairs", done, len(left))
         return result
+
+    def _parts(self, pairs: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+        """The pairs at once where the measure compares them so, else in steps."""
+        step = len(pairs) if self.measure.by_keys else _STEP
+        return (pairs[start : start + step] for start in range(0, len(pairs), step or 1))
 
     def check_copies(self, progress: Progress = silent) -> None:
         """Read the texts of exact copies that were not needed for any pair, and note those that have changed.
@@ -97,16 +103,16 @@ class Verifier:
         order = np.argsort(batch, kind="stable")
         yield from np.split(order, np.flatnonzero(np.diff(batch[order])) + 1)
 
-    def _features(self, numbers: NDArray[np.intp]) -> list[Features | None]:
-        """The features of each class, None for those without an unchanged document."""
-        found: dict[int, Features] = {}
+    def _prepared(self, numbers: NDArray[np.intp]) -> dict[int, Prepared]:
+        """What is compared of each class that has an unchanged document, in the order of the numbers."""
+        found: dict[int, Prepared] = {}
         waiting = [int(number) for number in numbers]
         while asked := [(number, row) for number in waiting if (row := self.first_row(number)) is not None]:
             for (number, _), one in zip(asked, self._read([row for _, row in asked]), strict=True):
                 if one is not None:
                     found[number] = one
             waiting = [number for number, _ in asked if number not in found]
-        return [found.get(int(number)) for number in numbers]
+        return {number: found[number] for number in numbers.tolist() if number in found}
 
     @property
     def away(self) -> set[int]:
@@ -118,16 +124,17 @@ class Verifier:
         rows = self.classes.members[number].tolist()
         return next((row for row in rows if row not in self.changed and row not in self.gone), None)
 
-    def _read(self, rows: Sequence[int]) -> Iterator[Features | None]:
-        """The features of rows, None for (and a note of) those that are not as they were fingerprinted."""
+    def _read(self, rows: Sequence[int]) -> Iterator[Prepared | None]:
+        """What is compared of rows, None for (and a note of) those that are not as they were fingerprinted."""
+        fields = self.settings.fields
+        wanted = self.measure.fields(fields)
         for chunk in self._fetches(rows):
             references: list[Reference] = [self.corpus.references[row] for row in chunk]
-            hits = list(fetch(self.client, references, self.settings.fields, batch=_FETCH_DOCUMENTS))
-            self.fetched += len(hits)
+            hits = list(fetch(self.client, references, wanted, batch=_FETCH_DOCUMENTS))
             self.seen.update(chunk)
-            sources = ({} if hit is None else hit.source for hit in hits)
-            texts = [documents.readable_text(source, self.settings.fields) or "" for source in sources]
-            present = zip(contents(texts), features(texts, self.settings.shingle), strict=True)
+            sources = [{} if hit is None else hit.source for hit in hits]
+            texts = [documents.readable_text(source, fields) or "" for source in sources]
+            present = zip(contents(texts), documents.prepared(self.measure, sources, texts, fields), strict=True)
             for row, hit, (content, found) in zip(chunk, hits, present, strict=True):
                 if hit is None:
                     self.gone.add(row)

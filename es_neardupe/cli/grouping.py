@@ -1,0 +1,178 @@
+"""The command group, and what is said of the measure that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.options import (
+    AsJson,
+    Batch,
+    DryRun,
+    Features,
+    IndexName,
+    MatchingName,
+    Max,
+    MaxBucket,
+    MeasureName,
+    Min,
+    Ngram,
+    Prefix,
+    Renew,
+    Whitespace,
+    Workers,
+    connected,
+    resumable,
+)
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
+from es_neardupe.cli.working import fail_on, say_next
+from es_neardupe.clients import Client
+from es_neardupe.pipeline import group as group_
+from es_neardupe.pipeline.criteria import WeightsUsed
+from es_neardupe.pipeline.detection import DetectionCase
+from es_neardupe.pipeline.group import GroupReport
+from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
+from es_neardupe.stages.groups import Linkage
+
+__all__ = ["register", "tell_of_weights", "wanted", "warn_of_detection"]
+
+
+def group(
+    client: Client,
+    index: IndexName,
+    *,
+    measure: MeasureName = "resemblance",
+    matching: MatchingName = None,
+    min: Min = None,
+    max: Max = 1.0,
+    features: Features,
+    ngram: Ngram = None,
+    whitespace: Whitespace = False,
+    renew: Renew = False,
+    linkage: Annotated[
+        Linkage, typer.Option(help="star: each member is similar to the principal; chain: to some member.")
+    ] = Linkage.STAR,
+    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
+    workers: Workers = 2,
+    batch: Batch = 500,
+    prefix: Prefix = DEFAULT_PREFIX,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the groups of near-duplicates and write group, principal and similarity into every document.
+
+    Every pair is verified on the present texts. A second run without changes writes nothing.
+
+    Examples:
+
+      es-neardupe group news
+
+      es-neardupe group news --min 0.9 --dry-run
+
+      es-neardupe group news --measure containment --min 0.9
+    """
+    with resumable(), progress_bars() as progress:
+        report = group_(
+            client,
+            index,
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features,
+            ngram=ngram,
+            whitespace=whitespace,
+            renew=renew,
+            linkage=linkage,
+            max_bucket=max_bucket,
+            workers=workers,
+            batch=batch,
+            prefix=prefix,
+            dry_run=dry_run,
+            progress=progress,
+        )
+    if as_json:
+        print_json(report)
+    else:
+        _show_groups(report)
+    _warn_of_groups(report)
+    fail_on(report.refused, report.refusals)
+
+
+def _show_groups(report: GroupReport) -> None:
+    done = "would be written" if report.dry_run else "written"
+    print_table(
+        [f"{report.index}, scheme {report.scheme}", ""],
+        [
+            ("documents", report.documents),
+            (f"  in {report.groups:,} groups", report.grouped),
+            ("  alone", report.alone),
+            ("  left as they are: text changed since enrich", report.stale),
+            ("  left as they are: keys unreadable", report.corrupt),
+            ("exact copies", report.copies),
+            ("candidate pairs, all verified", report.candidates),
+            (f"  {wanted(report.measure, report.min, report.max)}", report.matches),
+            ("comparisons skipped in large buckets", report.skipped),
+            ("largest group", report.largest),
+            ("least similarity to a principal", report.min_similarity),
+            (f"documents {done}", report.written),
+            ("  unchanged", report.unchanged),
+            ("  changed or deleted meanwhile", report.changed + report.deleted),
+        ],
+    )
+    say(f"{report.seconds:.1f} s")
+    say_next(f"es-neardupe groups {report.index}", report.dry_run)
+
+
+def _warn_of_groups(report: GroupReport) -> None:
+    tell_of_weights(report.weights)
+    warn_of_detection(report.min, report.detection, report.detection_cases)
+    name = report.index
+    if report.unprocessed:
+        warn(f"{report.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
+    if report.stale:
+        warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
+    if report.corrupt:
+        warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
+    if report.skipped:
+        top = report.large_buckets[0]
+        warn(
+            f"{len(report.large_buckets):,} keys are shared by more distinct texts than --max-bucket (the largest, "
+            f"{top.key}, by {top.size:,}): {report.skipped:,} comparisons in them were left out."
+        )
+
+
+def wanted(measure: str, least: float, most: float) -> str:
+    """What a pair must fulfil, in words."""
+    range = f"at least {least:g} similar" if most >= 1 else f"{least:g} to {most:g} similar"
+    return range if measure == "resemblance" else f"{range} by {measure}"
+
+
+def tell_of_weights(weights: WeightsUsed | None) -> None:
+    """Say which sample the weights of features are from."""
+    if weights is not None:
+        say(f"Weights of features: from {weights.documents:,} random documents, taken {weights.at}.")
+
+
+def warn_of_detection(least: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:
+    """Say so when the bands do not find all pairs that are ``least`` similar."""
+    if probability is not None and probability < 0.985:
+        warn(
+            f"Pairs exactly {least:g} similar share a key with probability {probability:.3f} only: others of them are "
+            f"missed. For a lower threshold the index needs other bands."
+        )
+    if probability is None:
+        shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in cases)
+        passages = " with one common passage; fewer with several" if cases[0].shape.startswith("lengths") else ""
+        warn(
+            f"The keys find pairs by their resemblance, which this measure does not decide. Pairs exactly {least:g} "
+            f"similar share a key with probability {shown}{passages}: others of them are missed."
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(group))

@@ -1,0 +1,162 @@
+"""What decides whether a pair is a match: the options that similar, group and pairs share, checked and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe import schema
+from es_neardupe.alignment import Matching
+from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
+from es_neardupe.feature_sources import FeatureSource, parse_all
+from es_neardupe.indices import Target, mappings_of
+from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detection_of
+from es_neardupe.pipeline.frequencies import frequencies
+from es_neardupe.scoring import ALIGNED, Measure, MeasureName
+
+__all__ = ["DECIDING", "Criterion", "WeightsUsed", "check_min", "criterion"]
+
+_E = TypeVar("_E", bound=Enum)
+
+DECIDING = tuple(name for name in MeasureName if name is not MeasureName.ESTIMATE)
+"""The exact measures: an estimate decides nothing."""
+
+_VALUES = {"keyword", "constant_keyword", "wildcard", "boolean", "date", "date_nanos", "ip", "version"}
+_VALUES |= {"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
+"""Types of fields, besides texts, that hold plain values in ``_source``."""
+
+
+@dataclass(frozen=True)
+class WeightsUsed:
+    """The sample that the weights of features are from."""
+
+    documents: int
+    at: str
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A pair is a match if its measure lies between ``min`` and ``max``, both included."""
+
+    measure: Measure
+    min: float
+    max: float
+    detection: float | None
+    """Probability that a pair exactly ``min`` similar shares a key; None where the measure does not decide that."""
+    detection_cases: tuple[DetectionCase, ...]
+    """In that case, for some kinds of pairs."""
+    weights: WeightsUsed | None
+
+    def fits(self, similarity: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of the similarities are matches; NaN is none."""
+        return (similarity >= self.min) & (similarity <= self.max)
+
+    @property
+    def copies_fit(self) -> bool:
+        """Whether exact copies match each other without being compared."""
+        return self.measure.copies_are_equal and self.max >= 1
+
+
+def criterion(
+    client: Client,
+    target: Target,
+    *,
+    measure: str,
+    matching: Matching | str | None,
+    min: float | None,
+    max: float,
+    features: Sequence[str],
+    ngram: int | None,
+    whitespace: bool,
+    renew: bool,
+) -> Criterion:
+    """Check the options and put them together; ``min`` defaults to the threshold of the index.
+
+    Raises `SettingsError` for what is out of range, unknown, or would have no effect on the chosen measure.
+    """
+    name = _one_of(measure, DECIDING, "measure")
+    least = _check_range(target.settings.threshold if min is None else min, max)
+    sources = parse_all(features)
+    _check_fields(client, target, sources)
+    _check_effect(name, matching, ngram, whitespace=whitespace, renew=renew, features=bool(sources))
+    settings = target.settings
+    weights = None
+    if name is MeasureName.WEIGHTED:
+        sets = Measure(shingle=settings.shingle, sources=sources)
+        weights = frequencies(client, target, sets, renew=renew)
+    chosen = Measure(
+        name,
+        _one_of(matching or Matching.LITERAL, tuple(Matching), "matching"),
+        shingle=settings.shingle,
+        ngram=1 if ngram is None else ngram,
+        weights=weights.weights if weights else None,
+        whitespace=whitespace,
+        sources=sources,
+    )
+    return Criterion(
+        chosen,
+        least,
+        max,
+        detection_of(chosen, least, settings.scheme),
+        detection_cases(chosen, least, settings.scheme),
+        WeightsUsed(weights.weights.documents, weights.at) if weights else None,
+    )
+
+
+def _one_of(value: str, known: tuple[_E, ...], what: str) -> _E:
+    found = next((one for one in known if one.value == value), None)
+    if found is None:
+        names = ", ".join(str(one.value) for one in known)
+        raise SettingsError(f"There is no {what} {str(value)!r} to decide by. Known: {names}.")
+    return found
+
+
+def check_min(least: float) -> float:
+    """Raises `SettingsError` unless the wanted similarity lies in (0, 1]."""
+    if not 0 < least <= 1:
+        raise SettingsError(f"--min must lie in (0, 1], not {least}.")
+    return least
+
+
+def _check_range(least: float, most: float) -> float:
+    check_min(least)
+    if not 0 < most <= 1:
+        raise SettingsError(f"--max must lie in (0, 1], not {most}.")
+    if least > most:
+        raise SettingsError(f"--min {least:g} is above --max {most:g}: no pair lies between them.")
+    return least
+
+
+def _check_effect(
+    name: MeasureName, matching: str | None, ngram: int | None, *, whitespace: bool, renew: bool, features: bool
+) -> None:
+    """Raises `SettingsError` for an option that the measure does not know."""
+    if matching is not None and name not in ALIGNED:
+        raise SettingsError(f"--matching is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}.")
+    if name is not MeasureName.BAG and (ngram is not None or whitespace):
+        raise SettingsError(f"--ngram and --whitespace are for bag, not for {name.value}.")
+    if features and (ngram is not None or whitespace):
+        raise SettingsError("A bag has either the n-grams of --ngram and --whitespace, or those of --features.")
+    if renew and name is not MeasureName.WEIGHTED:
+        raise SettingsError(f"--renew is for weighted: {name.value} needs no frequencies.")
+
+
+def _check_fields(client: Client, target: Target, sources: Sequence[FeatureSource]) -> None:
+    """Raises `SettingsError` for a field whose values are not in the documents of any index."""
+    named = [source.field for source in sources if source.field is not None]
+    if not named:
+        return
+    types: dict[str, str] = {}
+    for mapping in mappings_of(client, target.path).values():
+        types |= schema.field_types(mapping.get("properties", {}))
+    own = f"{target.settings.prefix}."
+    known = sorted(f for f, kind in types.items() if kind in _VALUES | schema.TEXT_TYPES and not f.startswith(own))
+    for name in named:
+        if name not in known:
+            raise SettingsError(f"There are no values of a field {name!r} to compare. Fields: {', '.join(known)}.")
