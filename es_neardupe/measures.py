@@ -29,6 +29,9 @@ __all__ = [
 _BLOCK = 4_000_000
 """Features compared at a time: bounds the temporary arrays to some 40 MB."""
 
+_MANY = 16
+"""Pairs per text from which on a table of all features is worth its making."""
+
 
 def resemblance(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
     """|a & b| / |a | b| of two sorted arrays of distinct features.
@@ -38,7 +41,9 @@ def resemblance(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
     """
     if not len(a) or not len(b):
         return float(len(a) == len(b))
-    common = len(np.intersect1d(a, b, assume_unique=True))
+    both = np.concatenate((a, b))
+    both.sort()
+    common = int(np.count_nonzero(both[1:] == both[:-1]))
     return common / (len(a) + len(b) - common)
 
 
@@ -47,13 +52,23 @@ def resemblances(
 ) -> NDArray[np.float64]:
     """Resemblance of the pairs ``(features[left[k]], features[right[k]])``, float64 of the pairs' number.
 
-    Each element of ``features`` is sorted and distinct. Pairs are taken by their left side: its features are
-    marked in a table of all features, and one gather over all its partners counts what they share. So a dense
-    cluster costs one memory access per partner's feature, without any sorting per pair.
+    Each element of ``features`` is sorted and distinct. Where texts have few partners, the pairs are taken one by
+    one; see `_by_table` for the others.
+    """
+    if len(left) > _MANY * len(features):
+        return _by_table(features, left, right)
+    pairs = zip(left.tolist(), right.tolist(), strict=True)
+    return np.array([resemblance(features[a], features[b]) for a, b in pairs], np.float64)
+
+
+def _by_table(
+    features: Sequence[NDArray[np.uint64]], left: NDArray[np.intp], right: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Pairs by their left side: its features are marked in a table of all features, and one gather over all its
+    partners counts what they share. So a dense cluster costs one memory access per partner's feature, without any
+    sorting per pair.
     """
     result = np.zeros(len(left), np.float64)
-    if not len(left):
-        return result
     sizes = np.array([len(one) for one in features], np.int64)
     numbers = _numbered(features, sizes)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -153,9 +168,11 @@ class Weights:
 
 def weighted(a: NDArray[np.uint64], b: NDArray[np.uint64], weights: Weights) -> float:
     """Jaccard of sorted distinct features, each with its weight: what is rare counts more than boilerplate."""
-    common = float(weights.of(np.intersect1d(a, b, assume_unique=True)).sum())
-    whole = float(weights.of(np.union1d(a, b)).sum())
-    return common / whole if whole else 1.0
+    _, in_a, _ = np.intersect1d(a, b, assume_unique=True, return_indices=True)
+    of_a, of_b = weights.of(a), weights.of(b)
+    shared = float(of_a[in_a].sum())
+    whole = float(of_a.sum()) + float(of_b.sum()) - shared
+    return shared / whole if whole else 1.0
 
 
 def edit(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:

@@ -186,8 +186,8 @@ class _Ranks:
         A run of n words has n - size + 1 pairs of windows, and one fewer of windows that are longer by a word.
         """
         pairs = self._pairs(size, free_a, free_b)
-        if pairs > limit:
-            return True
+        if pairs > limit or pairs * size <= limit:
+            return pairs > limit
         longer = self._pairs(size + 1, free_a, free_b)
         return pairs + (pairs - longer) * (size - 1) > limit
 

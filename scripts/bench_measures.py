@@ -1,0 +1,198 @@
+"""How fast measures are, on one core, and how the time grows with the text.
+
+    python scripts/bench_measures.py [--texts FILE.jsonl[.gz|.xz]] [--count 400] [--rounds 5]
+
+Pairs are texts of about 250 words and edited copies of them; they get ten times as long and 200 times as long by
+themselves. The fastest round of each counts (other work on the machine only ever slows down). Growth is a ratio of
+two times of the same run: time per word of long texts over time per word of shorter ones, 1 for linear.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from bench_keys import make_texts, pin_to_one_core, read_texts
+from numpy.typing import NDArray
+
+from es_neardupe import measures
+from es_neardupe.alignment import Alignment, information, literal
+from es_neardupe.keys import Scheme, estimate, features, signatures, token_hashes
+from es_neardupe.measures import Weights
+
+U64 = NDArray[np.uint64]
+Run = Callable[[], object]
+
+SIZES = (250, 5_000, 50_000)
+PAGE, HEADING = 100, 60
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = parse_arguments()
+    pin_to_one_core()
+    texts = read_texts(arguments.texts, arguments.count) if arguments.texts else make_texts(arguments.count, words=250)
+    report_pairs(texts, arguments.rounds)
+    report_batches(texts, arguments.rounds)
+    report_growth(arguments.rounds)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--texts", type=Path, help="JSON lines with a field 'text' (default: made-up texts)")
+    parser.add_argument("--count", type=int, default=400, help="how many texts (default 400)")
+    parser.add_argument("--rounds", type=int, default=5, help="how many rounds (default 5)")
+    return parser.parse_args()
+
+
+def fastest(run: Run, rounds: int) -> float:
+    """Seconds of the fastest round, after one that does not count."""
+    run()
+    taken = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def edited(text: str, chance: random.Random, share: float = 0.1) -> str:
+    """A copy in which that share of the words is another."""
+    return " ".join(f"w{chance.getrandbits(40)}" if chance.random() < share else word for word in text.split())
+
+
+def report_pairs(texts: list[str], rounds: int) -> None:
+    """Pairs a second, each measure alone, from what is computed once per text."""
+    chance = random.Random(1)
+    copies = [edited(text, chance) for text in texts]
+    one, other = token_hashes(texts), token_hashes(copies)
+    tokens = list(zip(one, other, strict=True))
+    sets = list(zip(features(texts, 5), features(copies, 5), strict=True))
+    scheme = Scheme(bands=16, rows=6)
+    signed = list(zip(signatures(texts, scheme), signatures(copies, scheme), strict=True))
+    weights = frequencies(features(texts, 5))
+
+    def hashed() -> list[Alignment]:
+        return [literal(a, b) for a, b in zip(token_hashes(texts), token_hashes(copies), strict=True)]
+
+    runs: dict[str, Run] = {
+        "literal matching": lambda: [literal(a, b) for a, b in tokens],
+        "literal matching, from text": hashed,
+        "information matching": lambda: [information(a, b) for a, b in tokens],
+        "resemblance, pair by pair": lambda: [measures.resemblance(a, b) for a, b in sets],
+        "bag": lambda: [measures.bag(a, b) for a, b in tokens],
+        "weighted": lambda: [measures.weighted(a, b, weights) for a, b in sets],
+        "edit": lambda: [measures.edit(a, b) for a, b in tokens],
+        "estimate": lambda: [estimate(a, b) for a, b in signed],
+    }
+    size = sum(map(len, one + other)) / len(one + other)
+    print(f"{len(texts)} pairs of texts of {size:.0f} words on average, 90 % equal, one core")
+    for name, run in runs.items():
+        print(f"{name:36} {len(texts) / fastest(run, rounds):11,.0f} pairs/s")
+
+
+def frequencies(found: list[U64]) -> Weights:
+    """How many of the texts have each feature."""
+    every, counts = np.unique(np.concatenate(found), return_counts=True)
+    return Weights(len(found), every, counts)
+
+
+def report_batches(texts: list[str], rounds: int) -> None:
+    """Resemblance of candidates as verification computes it: texts in groups of edited copies, all pairs of each."""
+    chance = random.Random(2)
+    print("\nresemblance of candidates in batches")
+    for size in (2, 4, 10, 100):
+        groups = [[text, *(edited(text, chance) for _ in range(size - 1))] for text in texts[: max(8, 2000 // size)]]
+        found = features([one for group in groups for one in group], 5)
+        pairs = [(size * k + a, size * k + b) for k in range(len(groups)) for a, b in combinations(range(size), 2)]
+        left, right = np.array(pairs, np.intp).T
+        seconds = fastest(partial(measures.resemblances, found, left, right), rounds)
+        print(f"{f'groups of {size}':36} {len(pairs) / seconds:11,.0f} pairs/s   {len(pairs)} pairs")
+
+
+def report_growth(rounds: int) -> None:
+    """Time per word of long texts over that of shorter ones."""
+    makers: dict[str, Callable[[int], tuple[U64, U64]]] = {
+        "90 % equal": equal_in_most,
+        "a b a b ...": partial(periodic, 2),
+        "one word": partial(periodic, 1),
+        "one word, 5 % of them others": gaps,
+        "two words at random": coins,
+        "headings on each page": report,
+    }
+    print(
+        f"\nmicroseconds a word, and growth{'':5}{SIZES[0]:>9}{SIZES[1]:>9}{SIZES[2]:>9}{'':6}50,000/5,000  50,000/250"
+    )
+    for matching in (literal, information):
+        for name, make in makers.items():
+            times = []
+            for size in SIZES:
+                repeat = max(1, 5_000 // size)
+                run = partial(again, partial(matching, *make(size)), repeat)
+                times.append(fastest(run, min(rounds, 3)) / repeat / size * 1e6)
+            row = "".join(f"{taken:9.3f}" for taken in times)
+            print(f"{f'{matching.__name__}: {name}':43}{row}{times[2] / times[1]:15.2f}{times[2] / times[0]:12.2f}")
+
+
+def again(run: Run, times: int) -> None:
+    """Run it so many times."""
+    for _ in range(times):
+        run()
+
+
+def language(size: int, chance: np.random.Generator) -> U64:
+    """Words as frequent as in a language (Zipf)."""
+    frequency = 1 / np.arange(4, 8004)
+    known = np.random.default_rng(0).integers(0, 2**64, 8000, np.uint64)
+    return known[chance.choice(8000, size, p=frequency / frequency.sum())]
+
+
+def replaced(words: U64, share: float, chance: np.random.Generator) -> U64:
+    """That share of the words replaced by words that occur nowhere else."""
+    return np.where(chance.random(len(words)) < share, chance.integers(0, 2**64, len(words), np.uint64), words)
+
+
+def equal_in_most(size: int) -> tuple[U64, U64]:
+    """A text and a copy with one word in ten changed."""
+    chance = np.random.default_rng(1)
+    words = language(size, chance)
+    return words, replaced(words, 0.1, chance)
+
+
+def periodic(period: int, size: int) -> tuple[U64, U64]:
+    """The same few words again and again."""
+    words = np.resize(np.arange(1, period + 1, dtype=np.uint64), size)
+    return words, words[: size - 7]
+
+
+def gaps(size: int) -> tuple[U64, U64]:
+    """One word, and others here and there."""
+    chance = np.random.default_rng(2)
+    return replaced(np.ones(size, np.uint64), 0.05, chance), replaced(np.ones(size, np.uint64), 0.05, chance)
+
+
+def coins(size: int) -> tuple[U64, U64]:
+    """Two words, by tossing a coin."""
+    chance = np.random.default_rng(3)
+    return chance.integers(0, 2, size, np.uint64), chance.integers(0, 2, size, np.uint64)
+
+
+def report(size: int) -> tuple[U64, U64]:
+    """Pages of 100 words, 60 of them the same heading; a copy with one word in twenty changed."""
+    chance = np.random.default_rng(4)
+    count = -(-size // PAGE)
+    heading = np.broadcast_to(language(HEADING, chance), (count, HEADING))
+    body = language(count * (PAGE - HEADING), chance).reshape(count, -1)
+    words = np.concatenate([heading, body], axis=1).reshape(-1)[:size]
+    return words, replaced(words, 0.05, chance)
+
+
+if __name__ == "__main__":
+    main()
