@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, hits, set_resemblance, shingle_set, words
 
-from es_neardupe.scoring import Measure
+from es_neardupe.alignment import Matching
+from es_neardupe.feature_sources import parse_all
+from es_neardupe.scoring import Measure, MeasureName
 from es_neardupe.stages import verify
 from es_neardupe.stages.corpus import classes_of, read_corpus
 from es_neardupe.stages.verify import Verifier
@@ -20,7 +22,9 @@ from es_neardupe.stages.verify import Verifier
 Client = FakeClient
 
 
-def verifier_of(texts: dict[str, str], present: dict[str, str | None] | None = None) -> tuple[Verifier, FakeClient]:
+def verifier_of(
+    texts: dict[str, str], present: dict[str, str | None] | None = None, measure: Measure | None = None
+) -> tuple[Verifier, FakeClient]:
     """A verifier of an index with these texts, some of which were changed (or, with None, deleted) since."""
     found = hits(texts)
     sources = {hit.address: dict(hit.source) for hit in found}
@@ -31,7 +35,8 @@ def verifier_of(texts: dict[str, str], present: dict[str, str | None] | None = N
             sources["i", id]["text"] = text
     client = FakeClient(sources)
     corpus = read_corpus([found], "neardupe", SETTINGS.scheme.bands)
-    return Verifier(client, SETTINGS, corpus, classes_of(corpus), Measure()), client
+    measure = measure or Measure()
+    return Verifier(client, SETTINGS, corpus, classes_of(corpus, measure.copies_are_equal), measure), client
 
 
 def all_pairs(size: int) -> tuple[Any, Any]:
@@ -76,6 +81,40 @@ def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pyte
     assert max(client.requests, default=0) <= limits[2]
     assert (verifier.changed, verifier.gone) == (set(), set())
     assert told[-1] == ("verifying pairs", len(left), len(left))
+
+
+MEASURES = [
+    Measure(MeasureName.CONTAINMENT, Matching.INFORMATION),
+    Measure(MeasureName.EDIT),
+    Measure(MeasureName.BAG, ngram=2),
+    Measure(MeasureName.BAG, whitespace=True),
+    Measure(sources=parse_all(["flatten(words)"])),
+    Measure(sources=parse_all(["text:sentences", "characters(3)"])),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda one: one.label)
+@pytest.mark.parametrize("limits", [(5_000_000, 1000), (60, 1)])
+def test_any_measure(measure: Measure, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the measure says of the two texts; copies that it tells apart are compared too."""
+    monkeypatch.setattr(verify, "_BATCH_TOKENS", limits[0])
+    monkeypatch.setattr(verify, "_STEP", limits[1])
+    texts = {**texts_of(random.Random(3), 9), "e1": "One two. Three four!", "e2": "one two three four"}
+    verifier, client = verifier_of(texts, {"d03": "something else"}, measure)
+    distinct = len(texts) if not measure.copies_are_equal else len({text.lower() for text in texts.values()}) - 1
+    assert len(verifier.classes) == distinct
+    left, right = all_pairs(distinct)
+    told: list[tuple[str, int, int | None]] = []
+    found = verifier.similarities(left, right, lambda *stage: told.append(stage))
+    shown = texts_by_class(verifier, texts)
+    prepared = measure.prepare(shown, [{None: [text], "text": [text]} for text in shown])
+    away = {k for k in range(distinct) if verifier.first_row(k) is None}
+    assert len(away) <= 1
+    for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
+        assert np.isnan(value) if {a, b} & away else value == measure.score(prepared[a], prepared[b])
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1][1:] == (len(left), len(left))
+    assert len(client.asked) == len(set(client.asked))
 
 
 def test_changed_and_deleted_copies_are_replaced() -> None:
