@@ -103,7 +103,8 @@ class Comparison:
     measures: tuple[Score, ...]
     left_out: Mapping[str, str]
     """Measures that were not computed, and why."""
-    matchings: Mapping[Matching, Matched]
+    matchings: Mapping[str, Matched]
+    """By the names of `Matching`."""
     near_copies: bool
     """Whether literal jaccard is at least `NEAR_COPIES`."""
     facts: tuple[Fact, ...]
@@ -158,7 +159,7 @@ def compare_texts(
         shingle,
         tuple(scores((a, b), alignments, shingle, weights=weights, scheme=scheme)),
         left_out((one.words, other.words), weights),
-        {matching: _matched(one, other, found) for matching, found in alignments.items()},
+        {matching.value: _matched(one, other, found) for matching, found in alignments.items()},
         near,
         tuple(facts((a, b), (one.spans, other.spans), differing)) if near else (),
         tuple(differing),

@@ -31,7 +31,7 @@ class Score:
     """None for measures that do without common passages."""
     value: float
     interval: tuple[float, float] | None
-    """95 %, of an estimate."""
+    """95 %, of an estimate; None for an estimate without words."""
     formula: str
     """L, S, C, n and w stand for what `es_neardupe.comparison.Matched` says."""
     filled: str
@@ -89,7 +89,7 @@ def _resemblance(texts: tuple[str, str], found: Alignment, w: int) -> Score:
     formula, filled = "shared shingles / all shingles", f"{shared} / {whole}"
     if (shared, whole) == (common - n * (w - 1), longer + shorter - common + (n - 2) * (w - 1)):
         formula += " = (C - n(w-1)) / (L + S - C + (n-2)(w-1))"
-        filled += f" = ({common} - {n}*{w - 1}) / ({longer} + {shorter} - {common} + {n - 2}*{w - 1})"
+        filled += f" = ({common} - {n}*{w - 1}) / ({longer} + {shorter} - {common} {'+-'[n < 2]} {abs(n - 2)}*{w - 1})"
     return Score(MeasureName.RESEMBLANCE, None, measure.score(one, other), None, formula, filled)
 
 
@@ -121,7 +121,7 @@ def _estimate(texts: tuple[str, str], measure: Measure) -> Score:
     value = measure.score(one, other)
     name, formula = MeasureName.ESTIMATE, "(e - 1/256) / (1 - 1/256), e: share of equal places in the signatures"
     if not (one.signature and other.signature):
-        return Score(name, None, value, (value, value), formula, "no signature without words")
+        return Score(name, None, value, None, formula, "no signature without words")
     found = estimate(one.signature, other.signature)
     equal = sum(a == b for a, b in zip(one.signature, other.signature, strict=True))
     return Score(name, None, value, (found.low, found.high), formula, f"e = {equal} / {len(one.signature)}")

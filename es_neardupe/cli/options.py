@@ -6,7 +6,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -39,6 +39,7 @@ __all__ = [
     "Whitespace",
     "Workers",
     "connect_to",
+    "connectable",
     "connected",
     "parse_query",
     "resumable",
@@ -170,17 +171,25 @@ def _local_url() -> str | None:
 
 def connected(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the connection options; its first parameter becomes the open client."""
+
+    @wraps(command)
+    def opened(open: Callable[[], Client], **given: Any) -> None:
+        command(open(), **given)
+
+    return connectable(opened)
+
+
+def connectable(command: Callable[..., None]) -> Callable[..., None]:
+    """The same for a command that may do without a server: its first parameter becomes what opens the client."""
     own = _parameters(command)[1:]
     connection = _parameters(_connect)
     names = {parameter.name for parameter in connection}
 
     @wraps(command)
     def run(**given: Any) -> None:
-        client = _connect(**{name: given.pop(name) for name in names})
-        try:
-            command(client, **given)
-        finally:
-            client.close()
+        options = {name: given.pop(name) for name in names}
+        with ExitStack() as stack:
+            command(lambda: stack.enter_context(closing(_connect(**options))), **given)
 
     keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *connection)]
     run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from es_neardupe import progress
 
-__all__ = ["print_json", "print_lines", "print_table", "printable", "progress_bars", "say", "show", "warn"]
+__all__ = ["print_json", "print_lines", "print_table", "printable", "progress_bars", "results", "say", "show", "warn"]
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that change the direction of text, and halves of characters that no file takes."""

@@ -9,7 +9,7 @@ from typing import Any
 from es_neardupe import documents, queries
 from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
-from es_neardupe.errors import NotFound, SettingsError
+from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target, search
 from es_neardupe.keys import fingerprints
@@ -17,6 +17,7 @@ from es_neardupe.pipeline.criteria import Criterion, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.stages.lookup import present_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
 
@@ -106,8 +107,6 @@ def similar(
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
-    if id == "":
-        raise SettingsError("The id is empty: no document has such a one.")
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     target = open_target(client, index, prefix)
@@ -155,22 +154,8 @@ def _text(text: str, target: Target, wanted: Criterion) -> _Probe:
 
 
 def _document(client: Client, target: Target, id: str, wanted: Criterion) -> _Probe:
-    """The present text of a document, wherever behind the name it lies.
-
-    A search finds it whatever its routing; a document that no search sees yet is asked for by its address.
-    """
-    fields = wanted.measure.fields(target.settings.fields)
-    body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": fields}
-    found = [(hit["_index"], hit["_source"]) for hit in search(client, target.path, body)["hits"]["hits"]]
-    if not found:
-        references: list[Reference] = [(index, id, None) for index in target.indices]
-        hits = fetch(client, references, fields)
-        found = [(hit.index, hit.source) for hit in hits if hit is not None]
-    if not found:
-        raise NotFound(f"There is no document {id!r} in {target.name}.", status=404)
-    if len(found) > 1:
-        raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
-    (index, source), *_ = found
+    """The present text of a document, and whatever else of it is compared."""
+    index, source = present_source(client, target, id, wanted.measure.fields(target.settings.fields))
     text = documents.read_text(source, target.settings.fields)
     return _Probe(text, source, {"index": index, "id": id}, (index, id))
 

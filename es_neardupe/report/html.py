@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from unicodedata import bidirectional
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -72,6 +73,7 @@ def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
         meanings=MEANINGS,
         panes={one: [list(_pieces(comparison, one, changes[one], side)) for side in (0, 1)] for one in Matching},
         numbers={one: sorted(found) for one, found in changes.items()},
+        directions=[_direction(side.text) for side in comparison.sides],
         cut=[_cut(side) for side in comparison.sides],
         facts=[_fact(one, changes[Matching.LITERAL]) for one in comparison.facts[:_MOST_FACTS]],
         more_facts=max(len(comparison.facts) - _MOST_FACTS, 0),
@@ -104,6 +106,12 @@ def _piece(side: Side, one: Segment, seen: set[int], words: Mapping[int, int]) -
 def _shown(text: str) -> str:
     """Text as a file can hold it and a browser shows it: control characters and halves of characters as U+FFFD."""
     return _UNPRINTABLE.sub("\ufffd", text)
+
+
+def _direction(text: str) -> str:
+    """How a text runs, by its first letter. (Browsers find it too, but anew for each passage of a long text.)"""
+    strong = (bidirectional(char) for char in text[:MAX_SHOWN])
+    return "rtl" if next((kind for kind in strong if kind in ("L", "R", "AL")), "L") != "L" else "ltr"
 
 
 def _cut(side: Side) -> int:

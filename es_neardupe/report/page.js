@@ -1,5 +1,5 @@
 "use strict";
-(() => {
+document.addEventListener("DOMContentLoaded", () => {
   const counter = document.getElementById("counter");
   const buttons = [document.getElementById("previous"), document.getElementById("next")];
   let panes = document.querySelector(".panes:not([hidden])");
@@ -121,4 +121,4 @@
   });
 
   choose(panes.id);
-})();
+});
