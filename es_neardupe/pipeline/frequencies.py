@@ -132,11 +132,11 @@ def _write(file: Path, found: Frequencies) -> None:
 def _read(file: Path) -> Frequencies | None:
     """Read what `_write` wrote; None where there is no such file, or another thing than that."""
     try:
-        with np.load(file, allow_pickle=False) as stored:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             at, number, features, counts = (stored[name] for name in ("at", "documents", "features", "frequencies"))
             found = Frequencies(Weights(int(number), features, counts), str(at))
         _age(found.at)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
         return None
     return found if _sound(found.weights) else None
 
