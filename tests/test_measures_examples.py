@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,8 +16,10 @@ from unit_tools import shingle_set, words
 from es_neardupe.alignment import Alignment, Matching, align, information, literal
 from es_neardupe.keys import Scheme, estimate, features, signatures, token_hashes, tokenize
 from es_neardupe.measures import containment, containment_longer, jaccard, resemblance
+from es_neardupe.scoring import Measure, MeasureName
 
 LITERAL, INFORMATION = Matching.LITERAL, Matching.INFORMATION
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def aligned(a: str, b: str, matching: Matching = LITERAL, least: int = 5) -> Alignment:
@@ -251,3 +256,52 @@ def test_repeated_shingles_change_nothing() -> None:
 
 def test_shingles_of_3000_words() -> None:
     assert len(features([words(0, 3000)], 5)[0]) == 2996
+
+
+# The page about measures says the same
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading of docs/measures.md."""
+    (below,) = re.findall(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", (DOCS / "measures.md").read_text("utf-8"), re.M | re.S)
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", below, re.M)[2:]]
+
+
+def test_documented_measures_of_the_examples() -> None:
+    found = {}
+    for name, *cells in rows("All measures of the four"):
+        word, _, variant = name.replace("`", "").partition(", ")
+        short, _, size = word.partition(" of ")
+        matching = Matching(variant) if variant else LITERAL
+        measure = Measure(MeasureName(short), matching, ngram=int(size[0]) if size else 1)
+        found[name] = [percent(measure.score(*measure.prepare(EXAMPLES[number]))) for number in EXAMPLES]
+        assert cells == found[name], name
+    assert len(found) == 11
+
+
+def test_documented_passages() -> None:
+    for size, in_jaccard, in_resemblance in rows("How they are related"):
+        one, other = (f"{words(0, int(size))} {end}" for end in ("x", "y"))
+        assert aligned(one, other).common == int(in_jaccard)
+        assert len(shingle_set(one) & shingle_set(other)) == int(in_resemblance)
+
+
+def test_documented_intervals() -> None:
+    shares = [0.5, 0.69, 0.8, 0.95]
+    for slots, *cells in rows("The estimate"):
+        found = [estimate(*agreeing(round(share * int(slots)), int(slots))) for share in shares]
+        assert cells == [f"{percent(one.low)} to {percent(one.high)}" for one in found]
+
+
+@pytest.mark.parametrize("number", EXAMPLES)
+def test_pictures_show_the_examples(number: int) -> None:
+    """Both texts, word by word, and one colour for each passage."""
+    picture = ElementTree.parse(DOCS / "pictures" / f"example-{number}.svg").getroot()
+    space = {"": "http://www.w3.org/2000/svg"}
+    for side, text in zip(("left", "right"), EXAMPLES[number], strict=True):
+        (group,) = picture.findall(f"./g[@id='{side}']", space)
+        lines = [line.text or "" for line in group.findall("text", space) if line.get("class") != "head"]
+        assert " ".join(lines).split() == text.split()
+        colours = {one.get("class") for one in group.findall("rect", space)} - {"again"}
+        assert len(colours) == aligned(*EXAMPLES[number], INFORMATION).chunks
+    assert picture.findtext("title", namespaces=space)
