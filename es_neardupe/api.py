@@ -8,6 +8,7 @@ from typing import Any
 
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, connect, resolve_settings, wrap
+from es_neardupe.distributions import DistributionReport
 from es_neardupe.indices import open_target
 from es_neardupe.pipeline.clean import CleanReport
 from es_neardupe.pipeline.doctor import Check
@@ -86,6 +87,10 @@ class NearDupe:
     def pairs(self, **options: Any) -> Pairs:
         """See `es_neardupe.pipeline.pairs`."""
         return pipeline.pairs(self.client, self.index, prefix=self.prefix, **options)
+
+    def distribution(self, **options: Any) -> DistributionReport:
+        """See `es_neardupe.pipeline.distribution`."""
+        return pipeline.distribution(self.client, self.index, prefix=self.prefix, **options)
 
     def stats(self, **options: Any) -> Stats:
         """See `es_neardupe.pipeline.stats`."""

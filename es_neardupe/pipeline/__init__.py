@@ -2,6 +2,7 @@
 
 from es_neardupe.pipeline.bands import bands
 from es_neardupe.pipeline.clean import clean
+from es_neardupe.pipeline.distribution import distribution
 from es_neardupe.pipeline.doctor import doctor
 from es_neardupe.pipeline.enrich import enrich
 from es_neardupe.pipeline.group import group
@@ -15,6 +16,7 @@ from es_neardupe.pipeline.stats import stats
 __all__ = [
     "bands",
     "clean",
+    "distribution",
     "doctor",
     "enrich",
     "group",

@@ -1,0 +1,254 @@
+"""Where the similarities of an index lie, and what each threshold would find."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.alignment import Matching
+from es_neardupe.allpairs import default_sample, measure_words, weights_of
+from es_neardupe.clients import Client
+from es_neardupe.distributions import (
+    EDGES,
+    Distribution,
+    DistributionReport,
+    Histogram,
+    Level,
+    counted,
+    extrapolated,
+)
+from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.indices import open_target
+from es_neardupe.keys import Scheme
+from es_neardupe.measures import Weights
+from es_neardupe.pipeline.examples import examples
+from es_neardupe.pipeline.pairing import class_keys, read_fingerprints
+from es_neardupe.plots import check_plot, draw
+from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.records import Corpus
+from es_neardupe.scoring import Measure, MeasureName
+from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, find_candidates
+from es_neardupe.stages.compared import Compared, Texts, compare
+from es_neardupe.stages.corpus import classes_of
+from es_neardupe.stages.groups import star
+from es_neardupe.stages.sample import Sample, compare_sample, random_rows
+
+__all__ = ["distribution"]
+
+Rows = NDArray[np.intp]
+
+_NO_WEIGHTS = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
+
+_THRESHOLDS = tuple(step / 20 for step in range(6, 21))
+
+
+def distribution(
+    client: Client,
+    index: str,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    measure: Sequence[MeasureName | str] | None = None,
+    matching: Matching | str = Matching.LITERAL,
+    shingle: Sequence[int] | None = None,
+    sample: int | None = None,
+    seed: int = 1,
+    threshold: float | None = None,
+    thresholds: Sequence[float] | None = None,
+    plot: str | None = None,
+    max_bucket: int = DEFAULT_MAX_BUCKET,
+    progress: Progress = silent,
+) -> DistributionReport:
+    """Count similarities: of all pairs of a random sample, and of all candidate pairs of the index. Writes nothing
+    there; ``plot`` names a picture file.
+
+    One distribution for each ``measure`` (default: resemblance) and each ``shingle`` (default: that of the keys).
+    ``sample`` documents, by default 2,000 or, for measures that are slow to compute, 500. ``threshold`` is the one to
+    look at (default: that of the index), ``thresholds`` those of the table. Raises `SettingsError` for values out of
+    range, `IndexUnusable` with fewer than two documents that have keys.
+    """
+    started = time.monotonic()
+    if plot is not None:
+        check_plot(plot)
+    names = _names(measure)
+    _check(sample, seed)
+    target = open_target(client, index, prefix)
+    settings = target.settings
+    chosen = settings.threshold if threshold is None else threshold
+    levels = _levels(_THRESHOLDS if thresholds is None else thresholds, chosen)
+    unweighted = list(_measures(names, Matching(matching), shingle or (settings.shingle,), settings))
+
+    corpus = read_fingerprints(client, target, progress)
+    classes = classes_of(corpus)
+    texts = Texts(client, settings, corpus)
+    sizes = [sample or default_sample(one.name) for one in unweighted]
+    rows, drawn = _drawn(index, texts, random_rows(corpus, seed)[: max(sizes)], progress)
+    measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
+    candidates = find_candidates(class_keys(corpus, classes), max_bucket)
+    compared = compare(texts, classes, candidates.left, candidates.right, measures=measures, progress=progress)
+    distributions = []
+    for one, size, its in zip(measures, sizes, compared, strict=True):
+        keys = corpus.keys[rows[:size]]
+        found = compare_sample(one, drawn[:size], keys, thresholds=levels, threshold=chosen, progress=progress)
+        near = [(value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in found.near.tolist()]
+        above, below = examples(texts, classes, its, near, chosen)
+        distributions.append(
+            Distribution(
+                measure=one.name.value,
+                matching=one.matching.value if one.aligned else None,
+                shingle=measure_words(one),
+                sampled=len(keys),
+                sample=Histogram.of(found.counts),
+                candidates=_histogram(its),
+                levels=tuple(_found(its, found, levels, _keyed(corpus), _detecting(one, settings))),
+                above=above,
+                below=below,
+            )
+        )
+    report = DistributionReport(
+        index=index,
+        indices=target.indices,
+        scheme=target.scheme_id,
+        threshold=chosen,
+        seed=seed,
+        documents=_keyed(corpus),
+        candidates=len(candidates),
+        skipped=candidates.skipped,
+        stale=len(texts.away),
+        edges=tuple(EDGES.tolist()),
+        distributions=tuple(distributions),
+        seconds=time.monotonic() - started,
+    )
+    if plot is not None:
+        draw(report, plot)
+    return report
+
+
+def _names(measure: Sequence[MeasureName | str] | None) -> list[MeasureName]:
+    """The measures, each once. Raises `SettingsError` for names that are none."""
+    try:
+        return [MeasureName(name) for name in dict.fromkeys(measure or (MeasureName.RESEMBLANCE,))]
+    except ValueError as error:
+        known = ", ".join(name.value for name in MeasureName)
+        raise SettingsError(f"{error}. The measures are {known}.") from error
+
+
+def _check(sample: int | None, seed: int) -> None:
+    if sample is not None and sample < 2:
+        raise SettingsError(f"A sample has 2 documents or more, not {sample}.")
+    if not 0 <= seed < 2**64:
+        raise SettingsError(f"--seed must be 0 or more and fit into 64 bits, not {seed}.")
+
+
+def _levels(thresholds: Sequence[float], chosen: float) -> list[float]:
+    levels = sorted({*thresholds, chosen})
+    if wrong := [one for one in levels if not 0 < one <= 1]:
+        raise SettingsError(f"A threshold lies in (0, 1]: {', '.join(map(str, wrong))} does not.")
+    return levels
+
+
+def _measures(
+    names: Sequence[MeasureName], matching: Matching, shingles: Sequence[int], settings: Settings
+) -> Iterator[Measure]:
+    """One for each name and shingle size; weights are not known yet."""
+    if min(shingles) < 1:
+        raise SettingsError(f"A shingle has 1 word or more, not {min(shingles)}.")
+    for name in names:
+        for words in dict.fromkeys(shingles):
+            if name is MeasureName.BAG:
+                if not 1 <= words <= 7:
+                    raise SettingsError(f"The measure bag takes 1 to 7 words, not {words}: choose with --shingle.")
+                yield Measure(name, ngram=words)
+            elif name is MeasureName.EDIT:
+                yield Measure(name)
+                break
+            else:
+                scheme = replace(settings.scheme, shingle=words) if name is MeasureName.ESTIMATE else None
+                yield Measure(name, matching, words, weights=_NO_WEIGHTS, scheme=scheme)
+
+
+def _weighted(measure: Measure, sample: Sequence[str]) -> Measure:
+    """The measure with the frequencies that features have in the sample, if it takes any."""
+    if measure.name is not MeasureName.WEIGHTED:
+        return measure
+    return replace(measure, weights=weights_of(Measure(shingle=measure.shingle).prepare(sample)))
+
+
+def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
+    """The scheme whose bands were made for just this measure, if they were."""
+    same = measure.name is MeasureName.RESEMBLANCE and measure.shingle == settings.shingle
+    return settings.scheme if same else None
+
+
+def _keyed(corpus: Corpus) -> int:
+    return int(corpus.keys.any(axis=1).sum())
+
+
+def _drawn(index: str, texts: Texts, rows: Rows, progress: Progress) -> tuple[Rows, list[str]]:
+    """The texts of a sample, and their rows. Raises `IndexUnusable` where there are no two."""
+    read = list(tracked(texts.read(rows), progress, "reading the sample", len(rows)))
+    if len(read) < 2:
+        stale = f" ({len(texts.away)} changed since they got them)" if texts.away else ""
+        raise IndexUnusable(
+            f"Index {index} has {len(read)} documents with keys{stale}, and a distribution takes two: "
+            f"`es-neardupe enrich {index} --check` gives keys to all of its texts."
+        )
+    return np.array([row for row, _ in read], np.intp), [text for _, text in read]
+
+
+def _histogram(compared: Compared) -> Histogram:
+    """Pairs of documents: each pair of classes counts for all their documents, and copies are pairs too."""
+    there = ~np.isnan(compared.similarity)
+    weights = compared.sizes[compared.left] * compared.sizes[compared.right]
+    counts = counted(compared.similarity[there], weights[there])
+    counts[-1] += _copies(compared)
+    return Histogram.of(counts)
+
+
+def _copies(compared: Compared) -> int:
+    return int((compared.sizes * (compared.sizes - 1) // 2).sum())
+
+
+def _found(
+    compared: Compared,
+    sample: Sample,
+    thresholds: Sequence[float],
+    documents: int,
+    scheme: Scheme | None,
+) -> Iterator[Level]:
+    """What each threshold would find; groups are formed as `group` does, by stars."""
+    for threshold, degrees, shared in zip(thresholds, sample.degrees, sample.found.tolist(), strict=True):
+        reached = compared.similarity >= threshold
+        left, right = compared.left[reached], compared.right[reached]
+        sizes = _group_sizes(compared.sizes, left, right)
+        yield Level(
+            threshold=threshold,
+            detection=None if scheme is None else scheme.detection(threshold),
+            pairs=int((compared.sizes[left] * compared.sizes[right]).sum()) + _copies(compared),
+            documents=_touched(compared.sizes, left, right),
+            groups=len(sizes),
+            largest=int(sizes.max(initial=0)),
+            sample_pairs=int(degrees.sum()) // 2,
+            sample_found=shared,
+            expected=extrapolated(degrees, documents),
+        )
+
+
+def _touched(sizes: NDArray[np.int64], left: Rows, right: Rows) -> int:
+    touched = sizes > 1
+    touched[left] = touched[right] = True
+    return int(sizes[touched].sum())
+
+
+def _group_sizes(sizes: NDArray[np.int64], left: Rows, right: Rows) -> NDArray[np.int64]:
+    """The documents of each group of two or more."""
+    nodes = np.unique(np.concatenate((left, right)))  # numbered in the order of principals, as all classes are
+    principal = star(len(nodes), np.searchsorted(nodes, left), np.searchsorted(nodes, right))
+    grouped = np.bincount(principal, sizes[nodes]).astype(np.int64)
+    alone = np.delete(sizes, nodes)
+    every = np.concatenate((grouped, alone))
+    return every[every > 1]
