@@ -75,8 +75,6 @@ def compare(
       es-neardupe compare old.txt new.txt --context 10
     """
     _check(what, file)
-    if html is not None and html.is_dir():
-        raise InputError(f"{html} is a folder: name the file to write.")
     if len(what) == 2 and file is None:
         if weighted:
             raise typer.BadParameter("--weighted needs the frequencies of an index: compare INDEX ID ...")
@@ -165,9 +163,13 @@ def _show(found: Comparison) -> None:
             for one in found.facts[:_MOST_FACTS]
         ]
         columns = ["what", "a", "b", "at character of a", "of b"]
-        print_table(columns, facts, title=f"Same form, different facts: {len(found.facts):,} places")
+        print_table(columns, facts, title=f"Same form, different facts: {_places(len(found.facts))}")
         if len(found.facts) > _MOST_FACTS:
             show(f"{len(found.facts) - _MOST_FACTS:,} more places are in --json.")
+
+
+def _places(number: int) -> str:
+    return "1 place" if number == 1 else f"{number:,} places"
 
 
 def _matching(score: Score) -> str:

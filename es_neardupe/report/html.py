@@ -6,9 +6,9 @@ import base64
 import hashlib
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -136,19 +136,24 @@ def _hash(content: str) -> str:
 
 def write_page(file: Path, content: str) -> None:
     """Write the file, or leave what was there as it was. Raises `InputError` where it cannot be written."""
-    if file.is_dir():
-        raise InputError(f"{file} is a folder: name the file to write.")
-    temporary: Path | None = None
+    if file.exists() and not file.is_file():
+        raise InputError(f"{file} is {'a folder' if file.is_dir() else 'no ordinary file'}: name the file to write.")
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=file.parent, delete=False, newline="") as stream:
-            temporary = Path(stream.name)
-            stream.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(file.stat().st_mode if file.exists() else 0o666 & ~mask)
-        temporary.replace(file)
+        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+                stream.write(content)
+            temporary.chmod(stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o666 & ~_mask())
+            temporary.replace(file)
+        finally:
+            temporary.unlink(missing_ok=True)
     except OSError as error:
-        if temporary:
-            with suppress(OSError):
-                temporary.unlink()
         raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
+
+
+def _mask() -> int:
+    """What the user takes from new files, which can be read by setting it only."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -62,11 +62,12 @@ def rows(comparison: Comparison, matching: Matching, context: int) -> Iterator[R
     for i, j, size in _chain(comparison, matching):
         row.a += a.ends((end_a, i), most, most)
         row.b += b.ends((end_b, j), most, most)
-        last = (i + size, j + size) == (a.side.words, b.side.words)
-        head, tail = (0 if (i, j) == (0, 0) else context), (0 if last else context)
+        tail = 0 if (i + size, j + size) == (a.side.words, b.side.words) else context
+        head = 0 if (i, j) == (0, 0) and tail else context
         if cut := size > head + tail + _LEAST_CUT:
-            row.a += a.ends((i, i + size), head, 0)
-            row.b += b.ends((j, j + size), head, 0)
+            left = Part("", left_out=size - head - tail)
+            row.a += [*a.parts((i, i + head)), left]
+            row.b += [*b.parts((j, j + head)), left]
         words += max(i - end_a, j - end_b) + (head if cut else size)
         if cut or not size:
             yield row
@@ -96,7 +97,7 @@ class _Cut:
     def ends(self, words: Range, head: int, tail: int) -> list[Part]:
         """The beginning and the end of some words, and how many are left out between them."""
         first, end = words
-        if end - first <= head + tail + (_LEAST_CUT if tail else 0):
+        if end - first <= head + tail + _LEAST_CUT:
             return self.parts(words)
         left = end - first - head - tail
         return [*self.parts((first, first + head)), Part("", left_out=left), *self.parts((end - tail, end))]
