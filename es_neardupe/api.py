@@ -8,6 +8,7 @@ from typing import Any
 
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, connect, resolve_settings, wrap
+from es_neardupe.comparison import Comparison
 from es_neardupe.distributions import DistributionReport
 from es_neardupe.indices import open_target
 from es_neardupe.pipeline.clean import CleanReport
@@ -91,6 +92,10 @@ class NearDupe:
     def distribution(self, **options: Any) -> DistributionReport:
         """See `es_neardupe.pipeline.distribution`."""
         return pipeline.distribution(self.client, self.index, prefix=self.prefix, **options)
+
+    def compare(self, a: str, b: str | None = None, **options: Any) -> Comparison:
+        """See `es_neardupe.pipeline.compare`."""
+        return pipeline.compare(self.client, self.index, a, b, prefix=self.prefix, **options)
 
     def stats(self, **options: Any) -> Stats:
         """See `es_neardupe.pipeline.stats`."""

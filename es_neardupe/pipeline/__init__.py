@@ -2,6 +2,7 @@
 
 from es_neardupe.pipeline.bands import bands
 from es_neardupe.pipeline.clean import clean
+from es_neardupe.pipeline.compare import compare
 from es_neardupe.pipeline.distribution import distribution
 from es_neardupe.pipeline.doctor import doctor
 from es_neardupe.pipeline.enrich import enrich
@@ -16,6 +17,7 @@ from es_neardupe.pipeline.stats import stats
 __all__ = [
     "bands",
     "clean",
+    "compare",
     "distribution",
     "doctor",
     "enrich",
