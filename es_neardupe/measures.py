@@ -177,4 +177,5 @@ def weighted(a: NDArray[np.uint64], b: NDArray[np.uint64], weights: Weights) -> 
 
 def edit(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
     """1 - d / L, where d is the least number of words to insert, delete or replace (Levenshtein 1966)."""
-    return Levenshtein.normalized_similarity(a.tolist(), b.tolist())
+    longer = max(len(a), len(b))
+    return _share(longer - Levenshtein.distance(a.tolist(), b.tolist()), longer)

@@ -17,7 +17,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.feature_sources import parse, parse_all
 from es_neardupe.keys import Scheme, features, token_hashes
 from es_neardupe.measures import Weights
-from es_neardupe.pipeline.detection import detection_cases, detection_of
+from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.scoring import MEANINGS, Measure, MeasureName
 
 NONE = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
@@ -158,18 +158,37 @@ def test_never_the_detection_of_the_resemblance(measure: Measure) -> None:
     assert all(case.probability == SCHEME.detection(case.resemblance) for case in cases)
 
 
-def test_cases_come_true() -> None:
+ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.JACCARD, MeasureName.EDIT]
+
+
+@pytest.mark.parametrize("least", [0.6, 0.9])
+@pytest.mark.parametrize("name", ORDERED)
+def test_cases_come_true(name: MeasureName, least: float) -> None:
     """Two long texts of each shape have the measure and the resemblance that are said."""
-    least, long = 0.6, 3000
-    for name in (MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.JACCARD, MeasureName.EDIT):
-        measure = Measure(name)
-        cases = detection_cases(measure, least, SCHEME)
-        assert len(cases) == (3 if name is MeasureName.CONTAINMENT else 1)  # others cannot be 0.6 at lengths 1:2
-        for case in cases:
-            short = long // int(case.shape.removeprefix("lengths 1:"))
-            common = round(case.resemblance * (long + short) / (1 + case.resemblance))
-            texts = [words(0, long), f"{words(0, common)} {words(0, short - common, 'x')}"]
-            one, other = measure.prepare(texts)
-            assert measure.score(one, other) == pytest.approx(least, abs=0.002)
-            sets = Measure().prepare(texts)
-            assert Measure().score(*sets) == pytest.approx(case.resemblance, abs=0.005)
+    long = 3000
+    *passages, throughout = detection_cases(Measure(name), least, SCHEME)
+    assert len(passages) == (3 if name is MeasureName.CONTAINMENT else 1)  # others cannot be 0.6 at lengths 1:2
+    for case in passages:
+        short = long // int(case.shape.removeprefix("one passage, lengths 1:"))
+        common = round(case.resemblance * (long + short) / (1 + case.resemblance))
+        check_case(name, least, case, words(0, long), f"{words(0, common)} {words(0, short - common, 'x')}")
+    common = 2 * least / (1 + least) if name is MeasureName.JACCARD else least
+    kept = max(common / (1 - common), 0 if name is MeasureName.EDIT else 5)
+    changed = kept / common - kept
+    other: list[str] = []
+    for k in range(int(long // (kept + changed))):
+        runs = [round((k + 1) * size) - round(k * size) for size in (kept, changed)]
+        other += [f"{'wx'[place]}{len(other) + j}" for place in (0, 1) for j in range(runs[place])]
+    check_case(name, least, throughout, words(0, len(other)), " ".join(other))
+
+
+def check_case(name: MeasureName, least: float, case: DetectionCase, a: str, b: str) -> None:
+    measure = Measure(name)
+    assert measure.score(*measure.prepare([a, b])) == pytest.approx(least, abs=0.02), case
+    assert Measure().score(*Measure().prepare([a, b])) == pytest.approx(case.resemblance, abs=0.02), case
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_copies_are_always_found(name: MeasureName) -> None:
+    first, *_, last = detection_cases(Measure(name), 1.0, SCHEME)
+    assert (first.resemblance, first.probability, last.resemblance, last.probability) == (1, 1, 1, 1)

@@ -166,10 +166,9 @@ def warn_of_detection(least: float, probability: float | None, cases: Sequence[D
         )
     if probability is None:
         shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in cases)
-        passages = " with one common passage; fewer with several" if cases[0].shape.startswith("lengths") else ""
         warn(
-            f"The keys find pairs by their resemblance, which this measure does not decide. Pairs exactly {least:g} "
-            f"similar share a key with probability {shown}{passages}: others of them are missed."
+            f"The keys are made for resemblance. Pairs exactly {least:g} similar by this measure share a key with "
+            f"probability {shown}: others of them are missed."
         )
 
 

@@ -6,6 +6,7 @@ shingles in common: then it says nothing that the keys find pairs of the thresho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from es_neardupe.keys import Scheme
@@ -22,7 +23,7 @@ class DetectionCase:
     """Pairs of one shape that are exactly as similar as wanted."""
 
     shape: str
-    """``lengths 1:2``, with the common words in one passage; ``resemblance 0.5`` where the measure leaves that open."""
+    """Such as ``one passage, lengths 1:2``, or ``resemblance 0.5`` where the measure leaves that open."""
     resemblance: float
     """The resemblance of such a pair of long texts."""
     probability: float
@@ -39,21 +40,34 @@ def detection_cases(measure: Measure, least: float, scheme: Scheme) -> tuple[Det
     if measure.by_keys:
         return ()
     if measure.aligned or measure.name is MeasureName.EDIT:
-        lengths = ((f"lengths 1:{ratio}", _in_one_passage(measure.name, least, 1 / ratio)) for ratio in _RATIOS)
-        shapes = [(shape, resemblance) for shape, resemblance in lengths if resemblance is not None]
+        shapes = [*_passages(measure.name, least), _throughout(measure, least, scheme.shingle)]
     else:
         shapes = [(f"resemblance {resemblance:g}", resemblance) for resemblance in _RESEMBLANCES]
     return tuple(DetectionCase(shape, value, scheme.detection(value)) for shape, value in shapes)
 
 
-def _in_one_passage(name: MeasureName, least: float, shorter: float) -> float | None:
-    """The resemblance of two long texts of the lengths 1 and ``shorter`` that have one passage in common.
+def _passages(name: MeasureName, least: float) -> Iterator[tuple[str, float]]:
+    """Long texts with one passage in common: C / (L + S - C), since it has about as many shingles as words.
 
-    C is what the measure says, and the shingles of one long passage are as many as its words: C / (L + S - C).
-    None where even a text that is wholly contained does not reach ``least``.
+    Left out is where even a text that is wholly contained does not reach ``least``.
     """
-    common = {
-        MeasureName.CONTAINMENT: least * shorter,
-        MeasureName.JACCARD: least * (1 + shorter) / (1 + least),
-    }.get(name, least)
-    return common / (1 + shorter - common) if common <= shorter else None
+    for ratio in _RATIOS:
+        shorter = 1 / ratio
+        if (common := _common(name, least, shorter)) <= shorter:
+            yield f"one passage, lengths 1:{ratio}", common / (1 + shorter - common)
+
+
+def _throughout(measure: Measure, least: float, w: int) -> tuple[str, float]:
+    """Long texts of one length with a single word changed here and there: each change ends a passage, and n passages
+    have C - n (w - 1) shingles. A passage of fewer than w words is none for measures that go by passages."""
+    common = _common(measure.name, least, 1.0)
+    passages = min(1 - common, common / w) if measure.aligned else 1 - common
+    shared = max(0.0, common - passages * (w - 1))
+    return "changes throughout, lengths 1:1", shared / (2 - shared)
+
+
+def _common(name: MeasureName, least: float, shorter: float) -> float:
+    """C for texts of the lengths 1 and ``shorter`` that are exactly ``least`` similar."""
+    if name is MeasureName.CONTAINMENT:
+        return least * shorter
+    return least * (1 + shorter) / (1 + least) if name is MeasureName.JACCARD else least
