@@ -19,6 +19,7 @@ import es_neardupe
 from es_neardupe import Scheme, Settings, features, fingerprints, pipeline, tokenize
 from es_neardupe.api import NearDupe
 from es_neardupe.cli import app
+from es_neardupe.cli.looking import similar_json
 from es_neardupe.clients.profiles import _PROFILE_TYPES
 from es_neardupe.clients.sources import own_source, usual_sources
 from es_neardupe.pipeline.bands import BandsReport
@@ -28,7 +29,7 @@ from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.pipeline.init import InitReport
 from es_neardupe.pipeline.load import LoadReport
-from es_neardupe.pipeline.similar import Similar, SimilarHit
+from es_neardupe.pipeline.similar import Detection, Similar, SimilarHit
 from es_neardupe.pipeline.stats import Stats
 from es_neardupe.records import State
 
@@ -285,7 +286,13 @@ def test_json_shapes(name: str) -> None:
 def test_json_shapes_of_parts() -> None:
     (hits,) = re.findall(r"```json\n(.*?)```", section("json.md", "`similar`"), re.DOTALL)
     (checks,) = re.findall(r"```json\n(.*?)```", section("json.md", "`doctor`"), re.DOTALL)
-    assert list(json.loads(hits)["hits"][0]) == [field.name for field in fields(SimilarHit)]
+    for measure, shown in (
+        ("resemblance", json.loads(hits)["hits"][0]),
+        ("edit", {"index": "", "id": "", "measure": "", "similarity": 0, "shared_bands": 1, "group": ""}),
+    ):
+        hit = SimilarHit("news", "1", 0.9, 1, None, measure)
+        answer = Similar({}, (hit,), 1, 0, Detection(0.5, None), measure, 1.0, (), None)
+        assert list(similar_json(answer)["hits"][0]) == list(shown)
     assert list(json.loads(checks)["checks"][0]) == [field.name for field in fields(Check)]
 
 

@@ -40,7 +40,7 @@ from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 
-__all__ = ["register", "show_groups", "show_similar"]
+__all__ = ["register", "show_groups", "show_similar", "similar_json"]
 
 
 def similar(
@@ -97,7 +97,7 @@ def similar(
         prefix=prefix,
     )
     if as_json:
-        print_json(_similar_json(found))
+        print_json(similar_json(found))
     else:
         show_similar(found)
     tell_of_weights(found.weights)
@@ -118,7 +118,7 @@ def show_similar(found: Similar) -> None:
     say(f"{len(rows)} shown, {found.candidates:,} candidates, each compared by its present text")
 
 
-def _similar_json(found: Similar) -> dict[str, Any]:
+def similar_json(found: Similar) -> dict[str, Any]:
     """The answer as the documented JSON."""
     hits = [
         {"index": hit.index, "id": hit.id}
