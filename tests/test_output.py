@@ -18,6 +18,7 @@ from rich.console import Console
 from unit_tools import JSON
 
 from es_neardupe.cli import curve, output
+from es_neardupe.cli.looking import similar_json
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.pipeline.similar import Detection, Similar, SimilarHit
 from es_neardupe.records import Product
@@ -156,7 +157,8 @@ def test_json_is_one_ascii_line(capsys: pytest.CaptureFixture[str], value: Any) 
 def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:
     """The shape that the documentation promises."""
     hit = SimilarHit("i", "1", 0.875, 12, "g")
-    print_lines([Similar({"index": "i", "id": "0"}, (hit,), 3, 0, Detection(0.5, 0.25))])
+    answer = Similar({"index": "i", "id": "0"}, (hit,), 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None)
+    print_lines([similar_json(answer)])
     found = json.loads(capsys.readouterr().out)
     assert found["query"] == {"index": "i", "id": "0"}
     assert found["hits"] == [{"index": "i", "id": "1", "resemblance": 0.875, "shared_bands": 12, "group": "g"}]

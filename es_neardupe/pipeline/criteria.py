@@ -20,7 +20,7 @@ from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detec
 from es_neardupe.pipeline.frequencies import frequencies
 from es_neardupe.scoring import ALIGNED, Measure, MeasureName
 
-__all__ = ["DECIDING", "Criterion", "WeightsUsed", "check_min", "criterion"]
+__all__ = ["DECIDING", "Choice", "Criterion", "WeightsUsed", "check_min", "criterion"]
 
 _E = TypeVar("_E", bound=Enum)
 
@@ -30,6 +30,21 @@ DECIDING = tuple(name for name in MeasureName if name is not MeasureName.ESTIMAT
 _VALUES = {"keyword", "constant_keyword", "wildcard", "boolean", "date", "date_nanos", "ip", "version"}
 _VALUES |= {"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
 """Types of fields, besides texts, that hold plain values in ``_source``."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The options as they were given."""
+
+    measure: str
+    matching: Matching | str | None
+    min: float | None
+    """Default: the threshold of the index."""
+    max: float
+    features: Sequence[str]
+    ngram: int | None
+    whitespace: bool
+    renew: bool
 
 
 @dataclass(frozen=True)
@@ -63,46 +78,34 @@ class Criterion:
         return self.measure.copies_are_equal and self.max >= 1
 
 
-def criterion(
-    client: Client,
-    target: Target,
-    *,
-    measure: str,
-    matching: Matching | str | None,
-    min: float | None,
-    max: float,
-    features: Sequence[str],
-    ngram: int | None,
-    whitespace: bool,
-    renew: bool,
-) -> Criterion:
-    """Check the options and put them together; ``min`` defaults to the threshold of the index.
+def criterion(client: Client, target: Target, choice: Choice) -> Criterion:
+    """Check the options and put them together.
 
     Raises `SettingsError` for what is out of range, unknown, or would have no effect on the chosen measure.
     """
-    name = _one_of(measure, DECIDING, "measure")
-    least = _check_range(target.settings.threshold if min is None else min, max)
-    sources = parse_all(features)
-    _check_fields(client, target, sources)
-    _check_effect(name, matching, ngram, whitespace=whitespace, renew=renew, features=bool(sources))
+    name = _one_of(choice.measure, DECIDING, "measure")
     settings = target.settings
+    least = _check_range(settings.threshold if choice.min is None else choice.min, choice.max)
+    sources = parse_all(choice.features)
+    _check_fields(client, target, sources)
+    _check_effect(name, choice)
     weights = None
     if name is MeasureName.WEIGHTED:
         sets = Measure(shingle=settings.shingle, sources=sources)
-        weights = frequencies(client, target, sets, renew=renew)
+        weights = frequencies(client, target, sets, renew=choice.renew)
     chosen = Measure(
         name,
-        _one_of(matching or Matching.LITERAL, tuple(Matching), "matching"),
+        _one_of(choice.matching or Matching.LITERAL, tuple(Matching), "matching"),
         shingle=settings.shingle,
-        ngram=1 if ngram is None else ngram,
+        ngram=1 if choice.ngram is None else choice.ngram,
         weights=weights.weights if weights else None,
-        whitespace=whitespace,
+        whitespace=choice.whitespace,
         sources=sources,
     )
     return Criterion(
         chosen,
         least,
-        max,
+        choice.max,
         detection_of(chosen, least, settings.scheme),
         detection_cases(chosen, least, settings.scheme),
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
@@ -133,17 +136,16 @@ def _check_range(least: float, most: float) -> float:
     return least
 
 
-def _check_effect(
-    name: MeasureName, matching: str | None, ngram: int | None, *, whitespace: bool, renew: bool, features: bool
-) -> None:
+def _check_effect(name: MeasureName, choice: Choice) -> None:
     """Raises `SettingsError` for an option that the measure does not know."""
-    if matching is not None and name not in ALIGNED:
+    of_grams = choice.ngram is not None or choice.whitespace
+    if choice.matching is not None and name not in ALIGNED:
         raise SettingsError(f"--matching is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}.")
-    if name is not MeasureName.BAG and (ngram is not None or whitespace):
+    if of_grams and name is not MeasureName.BAG:
         raise SettingsError(f"--ngram and --whitespace are for bag, not for {name.value}.")
-    if features and (ngram is not None or whitespace):
+    if of_grams and choice.features:
         raise SettingsError("A bag has either the n-grams of --ngram and --whitespace, or those of --features.")
-    if renew and name is not MeasureName.WEIGHTED:
+    if choice.renew and name is not MeasureName.WEIGHTED:
         raise SettingsError(f"--renew is for weighted: {name.value} needs no frequencies.")
 
 

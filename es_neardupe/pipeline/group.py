@@ -15,7 +15,7 @@ from es_neardupe import documents, queries
 from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.indices import check_writable, count, open_target, refresh
-from es_neardupe.pipeline.criteria import WeightsUsed, criterion
+from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.pairing import Verified, verified_pairs
 from es_neardupe.progress import Progress, silent
@@ -115,18 +115,7 @@ def group(
     started = time.monotonic()
     target = open_target(client, index, prefix)
     linkage = Linkage(linkage)
-    wanted = criterion(
-        client,
-        target,
-        measure=measure,
-        matching=matching,
-        min=min,
-        max=max,
-        features=features,
-        ngram=ngram,
-        whitespace=whitespace,
-        renew=renew,
-    )
+    wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
     if not dry_run:
         check_writable(client, index)
 

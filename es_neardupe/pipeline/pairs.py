@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.indices import open_target
-from es_neardupe.pipeline.criteria import WeightsUsed, criterion
+from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.pairing import verified_pairs
 from es_neardupe.progress import Progress, silent
@@ -118,18 +118,7 @@ def pairs(
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
     index) to ``max`` similar by ``measure``, both included. Raises `SettingsError` as `group` does."""
     target = open_target(client, index, prefix)
-    wanted = criterion(
-        client,
-        target,
-        measure=measure,
-        matching=matching,
-        min=min,
-        max=max,
-        features=features,
-        ngram=ngram,
-        whitespace=whitespace,
-        renew=renew,
-    )
+    wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
     corpus, classes, candidates, verifier, similarity = verified_pairs(
         client,
         target,

@@ -13,7 +13,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target, search
 from es_neardupe.keys import fingerprints
-from es_neardupe.pipeline.criteria import Criterion, WeightsUsed, criterion
+from es_neardupe.pipeline.criteria import Choice, Criterion, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -110,18 +110,7 @@ def similar(
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     target = open_target(client, index, prefix)
-    wanted = criterion(
-        client,
-        target,
-        measure=measure,
-        matching=matching,
-        min=min,
-        max=max,
-        features=features,
-        ngram=ngram,
-        whitespace=whitespace,
-        renew=renew,
-    )
+    wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
     probe = _document(client, target, id, wanted) if id is not None else _text(text or "", target, wanted)
     (fingerprint,) = fingerprints([probe.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
