@@ -59,7 +59,7 @@ class Fingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Which group a document is in. ``similarity`` is the exact resemblance to the principal (1 for itself)."""
+    """Which group a document is in. ``similarity`` is the exact one to the principal (1 for itself)."""
 
     group: str
     principal: bool
