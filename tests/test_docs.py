@@ -22,6 +22,8 @@ from es_neardupe.cli import app
 from es_neardupe.cli.looking import similar_json
 from es_neardupe.clients.profiles import _PROFILE_TYPES
 from es_neardupe.clients.sources import own_source, usual_sources
+from es_neardupe.comparison import Block, Comparison, Matched
+from es_neardupe.facts import Fact
 from es_neardupe.pipeline.bands import BandsReport
 from es_neardupe.pipeline.clean import CleanReport
 from es_neardupe.pipeline.doctor import Check
@@ -32,6 +34,7 @@ from es_neardupe.pipeline.load import LoadReport
 from es_neardupe.pipeline.similar import Detection, Similar, SimilarHit
 from es_neardupe.pipeline.stats import Stats
 from es_neardupe.records import State
+from es_neardupe.scores import Score
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -272,6 +275,7 @@ SHAPES: dict[str, Any] = {
     "enrich": EnrichReport,
     "group": GroupReport,
     "similar": Similar,
+    "compare": Comparison,
     "stats": Stats,
     "clean": CleanReport,
 }
@@ -293,6 +297,14 @@ def test_json_shapes_of_parts() -> None:
         hit = SimilarHit("news", "1", 0.9, 1, None, measure)
         answer = Similar({}, (hit,), 1, 0, Detection(0.5, None), measure, 1.0, (), None)
         assert list(similar_json(answer)["hits"][0]) == list(shown)
+    (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
+    for kind, part in (
+        (Score, json.loads(compared)["measures"][0]),
+        (Matched, json.loads(compared)["matchings"]["literal"]),
+        (Block, json.loads(compared)["matchings"]["literal"]["blocks"][0]),
+        (Fact, json.loads(compared)["facts"][0]),
+    ):
+        assert list(part) == [field.name for field in fields(kind) if field.name[0] != "_"]
     assert list(json.loads(checks)["checks"][0]) == [field.name for field in fields(Check)]
 
 

@@ -165,6 +165,8 @@ def test_options_reach_the_library(name: str) -> None:
     function = inspect.signature(getattr(pipeline, name)).parameters
     own = {key: one for key, one in flags_of(COMMANDS[name]).items() if key not in CONNECTION}
     elsewhere = {"as_json", "yes", "file", "files", "field", "fields", "shingle", "top"}
+    if name == "compare":  # what is printed, and how the two documents are named
+        elsewhere |= {"what", "matching", "context", "html", "no_color"}
     if name == "init":
         from es_neardupe.settings import Settings
 
