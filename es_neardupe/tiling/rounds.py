@@ -1,12 +1,4 @@
-"""Greedy string tiling (Wise 1993): the longest common run that is left becomes a tile, again and again.
-
-Of equally long runs the one with the smaller sum of its two places comes first, then the one earlier in the first
-text. The result is that of the quadratic definition; only the way there is shorter.
-
-Runs are found from pairs of equal windows. Where a text repeats itself there are too many pairs to be written down:
-then the longest runs are taken first, as many lengths at a time as are few enough, and what they leave is looked at
-again.
-"""
+"""The tiles of texts that repeat themselves so much that not all pairs of equal windows can be written down."""
 
 from __future__ import annotations
 
@@ -14,115 +6,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.keys import window_hashes
+from es_neardupe.tiling.runs import Equal, choose, runs_of, unused_from
 
-__all__ = ["tiles"]
+__all__ = ["tiles_in_rounds"]
 
 U64 = NDArray[np.uint64]
 Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
-def tiles(a: U64, b: U64, least: int) -> Ints:
-    """The tiles of ``least`` words and more, in any order: int64[n, 3] with their places in a and b and their size."""
-    equal = _Equal.of(window_hashes(a, least), window_hashes(b, least))
-    if not equal.pairs:
-        return np.empty((0, 3), np.int64)
-    limit = 4 * (len(a) + len(b)) + 1000
-    if equal.pairs > limit:
-        return _tiles_in_rounds(a, b, least, limit)
-    return _choose(_runs(*equal.places(), least), len(a), len(b), least)
-
-
-class _Equal(NamedTuple):
-    """Which windows of one text are equal to which of another."""
-
-    order: Ints
-    """The windows of the other text, sorted."""
-    low: Ints
-    """Of each window of the one text: the first equal one in ``order``."""
-    counts: Ints
-    """And how many there are."""
-
-    @classmethod
-    def of(cls, one: U64 | Ints, other: U64 | Ints) -> _Equal:
-        order = np.argsort(other, kind="stable")
-        ordered = other[order]
-        low = np.searchsorted(ordered, one, "left")
-        return cls(order, low, np.searchsorted(ordered, one, "right") - low)
-
-    @property
-    def pairs(self) -> int:
-        return int(self.counts.sum())
-
-    def places(self) -> tuple[Ints, Ints]:
-        """All pairs, written down."""
-        offsets = np.arange(self.pairs) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
-        return np.repeat(np.arange(len(self.low)), self.counts), self.order[np.repeat(self.low, self.counts) + offsets]
-
-
-def _runs(i: Ints, j: Ints, least: int) -> Ints:
-    """Pairs of equal windows -> the longest runs of equal words that they make, each on one diagonal."""
-    width = int(i.max(initial=0)) + 2
-    order = np.argsort((j - i + width) * width + i)
-    i, j = i[order], j[order]
-    fresh = np.ones(len(i), np.bool_)
-    fresh[1:] = (i[1:] != i[:-1] + 1) | (j[1:] != j[:-1] + 1)
-    begin = np.flatnonzero(fresh)
-    lengths = np.diff(begin, append=len(i)) + (least - 1)
-    return np.stack((i[begin], j[begin], lengths), axis=1)
-
-
-def _choose(runs: Ints, size_a: int, size_b: int, least: int) -> Ints:
-    """Choose tiles from runs, the longest first.
-
-    A run that is cut by tiles is cut at its ends only, since they are at least as long as it is: what remains is
-    one run, which waits for its turn again.
-    """
-    if not (_overlap(runs[:, 0], runs[:, 2]) or _overlap(runs[:, 1], runs[:, 2])):
-        return runs
-    used_a, used_b = bytearray(size_a), bytearray(size_b)
-    waiting = [(-size, i + j, i, j) for i, j, size in runs.tolist()]
-    heapify(waiting)
-    chosen = []
-    while waiting:
-        negative, _, i, j = heappop(waiting)
-        start, end = _unused(used_a, used_b, i, j, -negative)
-        size = end - start
-        if size == -negative:
-            used_a[i : i + size] = used_b[j : j + size] = b"\1" * size
-            chosen.append((i, j, size))
-        elif size >= least:
-            heappush(waiting, (-size, i + j + 2 * start, i + start, j + start))
-    return np.array(chosen, np.int64).reshape(-1, 3)
-
-
-def _overlap(starts: Ints, sizes: Ints) -> bool:
-    order = np.argsort(starts)
-    starts, ends = starts[order], (starts + sizes)[order]
-    return bool((starts[1:] < ends[:-1]).any())
-
-
-def _unused(used_a: bytearray, used_b: bytearray, i: int, j: int, size: int) -> tuple[int, int]:
-    """The part of a run that no tile covers, as offsets."""
-    free_a, free_b = used_a.find(0, i, i + size), used_b.find(0, j, j + size)
-    if free_a < 0 or free_b < 0:
-        return 0, 0
-    start = max(free_a - i, free_b - j)
-    taken_a, taken_b = used_a.find(1, i + start, i + size), used_b.find(1, j + start, j + size)
-    end = min(taken_a - i if taken_a >= 0 else size, taken_b - j if taken_b >= 0 else size)
-    return start, max(start, end)
-
-
-# -- texts that repeat themselves --------------------------------------------------------------------------------------
-
-
-def _tiles_in_rounds(a: U64, b: U64, least: int, limit: int) -> Ints:
+def tiles_in_rounds(a: U64, b: U64, least: int, limit: int) -> Ints:
     """The same tiles. Each round takes all lengths from the longest left down to the last at which the runs have
     ``limit`` words together at most. Where already the longest have more, it takes that one length, by another way.
     """
@@ -131,39 +27,43 @@ def _tiles_in_rounds(a: U64, b: U64, least: int, limit: int) -> Ints:
     found = [np.empty((0, 3), np.int64)]
     longest = min(len(a), len(b))
     while True:
-        free_a, free_b = _free(used_a), _free(used_b)
+        free_a, free_b = unused_from(used_a), unused_from(used_b)
         longest = min(longest, int(free_a.max(initial=0)), int(free_b.max(initial=0)))
         if longest < least:
             return np.concatenate(found)
         many = partial(ranks.crowded, free_a=free_a, free_b=free_b, limit=limit)
-        crowded = longest if len(found) > 1 and many(longest) else _last(many, least, longest)
-        some = _choose(ranks.runs(crowded + 1, free_a, free_b), len(a), len(b), crowded + 1)
+        crowded = (_last if len(found) == 1 else _last_from_above)(many, least, longest)
+        some = choose(ranks.runs(crowded + 1, free_a, free_b), len(a), len(b), crowded + 1)
         longest = crowded
         if not len(some) and crowded >= least:
-            some = _choose_equal(ranks.classes(crowded, free_a, free_b), len(a), len(b), crowded)
+            some = _pick_equal(ranks.classes(crowded, free_a, free_b), len(a), len(b), crowded)
             longest = crowded - 1
         for i, j, size in some.tolist():
             used_a[i : i + size] = used_b[j : j + size] = True
         found.append(some)
 
 
-def _free(used: Flags) -> Ints:
-    """How many words from each on are unused."""
-    places = np.arange(len(used))
-    taken = np.where(used, places, len(used))
-    ends: Ints = np.minimum.accumulate(taken[::-1])[::-1]
-    return ends - places
-
-
 def _last(holds: Callable[[int], bool], low: int, high: int) -> int:
     """The greatest number from ``low`` to ``high`` for which it holds, low - 1 if none; once false, it stays so.
 
-    Steps are doubled first: the answer is mostly small, and looking at great lengths is dear.
+    Steps are doubled first, from below: the answer is mostly small, and looking at great lengths is dear.
     """
     step, low = 1, low - 1
-    while low < high and holds(min(low + step, high)):
-        low, step = min(low + step, high), 2 * step
-    high = min(low + step - 1, high)
+    while low + step <= high and holds(low + step):
+        low, step = low + step, 2 * step
+    return _between(holds, low, min(low + step - 1, high))
+
+
+def _last_from_above(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The same, where the answer is expected near ``high``."""
+    step, beyond = 1, high + 1
+    while high >= low and not holds(high):
+        beyond, high, step = high, high - step, 2 * step
+    return _between(holds, max(high, low - 1), beyond - 1)
+
+
+def _between(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """By bisection, where it holds for ``low``."""
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)
@@ -194,8 +94,8 @@ class _Ranks:
     def runs(self, size: int, free_a: Ints, free_b: Ints) -> Ints:
         """All runs of ``size`` unused words and more."""
         (at_a, one), (at_b, other) = self._windows(size, free_a, free_b)
-        in_one, in_other = _Equal.of(one, other).places()
-        return _runs(at_a[in_one], at_b[in_other], size)
+        in_one, in_other = Equal.of(one, other).places()
+        return runs_of(at_a[in_one], at_b[in_other], size)
 
     def classes(self, size: int, free_a: Ints, free_b: Ints) -> Iterator[tuple[list[int], list[int]]]:
         """The places in a and in b of each window that both have unused."""
@@ -241,7 +141,7 @@ def _places(places: Ints, numbers: Ints, wanted: Ints) -> list[list[int]]:
     return [places[order[start:end]].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
 
 
-def _choose_equal(classes: Iterator[tuple[list[int], list[int]]], size_a: int, size_b: int, size: int) -> Ints:
+def _pick_equal(classes: Iterator[tuple[list[int], list[int]]], size_a: int, size_b: int, size: int) -> Ints:
     """The tiles of one length, the greatest left.
 
     All windows are unused at first, and all tiles are as long as they are, so the two ends of a window tell all.
