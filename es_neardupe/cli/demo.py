@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from es_neardupe import node
-from es_neardupe.cli.looking import show_groups, show_similar
+from es_neardupe.cli.listing import show_groups
+from es_neardupe.cli.looking import show_similar
 from es_neardupe.cli.options import connect_to
 from es_neardupe.cli.output import print_table, progress_bars, say, show
 from es_neardupe.clients import Client

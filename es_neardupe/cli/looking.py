@@ -1,4 +1,4 @@
-"""Commands that show what was found: similar, groups, pairs."""
+"""Commands that compare and show: similar, pairs."""
 
 from __future__ import annotations
 
@@ -27,20 +27,17 @@ from es_neardupe.cli.options import (
     connected,
     parse_query,
 )
-from es_neardupe.cli.output import print_json, print_lines, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import named, print_json, print_lines, print_table, progress_bars, say, warn
 from es_neardupe.clients import Client
 from es_neardupe.inputs import read_text_file
-from es_neardupe.pipeline import groups as groups_
 from es_neardupe.pipeline import pairs as pairs_
 from es_neardupe.pipeline import similar as similar_
-from es_neardupe.pipeline.groups import Group
 from es_neardupe.pipeline.pairs import Pair
 from es_neardupe.pipeline.similar import Similar
-from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 
-__all__ = ["register", "show_groups", "show_similar", "similar_json"]
+__all__ = ["register", "show_similar", "similar_json"]
 
 
 def similar(
@@ -112,7 +109,7 @@ def show_similar(found: Similar) -> None:
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
     several = len({hit.index for hit in found.hits}) > 1
-    rows = [(_named((hit.index, hit.id), several), hit.similarity, hit.shared_bands, hit.group) for hit in found.hits]
+    rows = [(named((hit.index, hit.id), several), hit.similarity, hit.shared_bands, hit.group) for hit in found.hits]
     if rows:
         print_table(["id", found.measure, "shared keys", "group"], rows)
     say(f"{len(rows)} shown, {found.candidates:,} candidates, each compared by its present text")
@@ -134,69 +131,6 @@ def _by_measure(measure: str, similarity: float) -> dict[str, Any]:
     if measure == "resemblance":
         return {"resemblance": similarity}
     return {"measure": measure, "similarity": similarity}
-
-
-def groups(
-    client: Client,
-    index: IndexName,
-    *,
-    min_size: Annotated[int, typer.Option(min=2, help="Least number of documents.")] = 2,
-    top: Annotated[int | None, typer.Option(min=1, help="Groups shown, largest first.", show_default="all")] = None,
-    group: Annotated[str | None, typer.Option("--group", help="One group by its id.", show_default=False)] = None,
-    prefix: Prefix = DEFAULT_PREFIX,
-    as_json: AsJson = False,
-) -> None:
-    """List the groups of two or more documents, largest first.
-
-    Examples:
-
-      es-neardupe groups news --top 10
-
-      es-neardupe groups news --json | jq -r '.members[].id'
-    """
-    found = groups_(client, index, min_size=min_size, top=top, group=group, prefix=prefix)
-    if as_json:
-        print_lines(_group_lines(found))
-    elif found:
-        show_groups(found, members=5 if group is None else None)
-    elif group is not None:
-        show(f"There is no group {group!r} of {min_size} or more documents.")
-    else:
-        show(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` makes them.")
-
-
-def show_groups(found: list[Group], members: int | None = 5) -> None:
-    """Print groups as a table, each with its first members."""
-    several = len({member.index for one in found for member in one.members}) > 1
-    rows = []
-    for one in found:
-        named = [(_named(member.address, several), member.similarity) for member in one.members]
-        principal = "(deleted)" if one.principal is None else named.pop(0)[0]
-        others = [f"{similarity:.4f} {name}" for name, similarity in named]
-        shown = others[:members]
-        more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []
-        rows.append((one.group, one.size, one.min_similarity, principal, "; ".join([*shown, *more])))
-    print_table(["group", "size", "minimum", "principal", "members, with their similarity to it"], rows)
-
-
-def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
-    """Groups as the documented JSON; members name their index only where several indices are involved."""
-    indices = {member.index for one in found for member in one.members}
-    for one in found:
-        members = [
-            {"id": member.id, "similarity": member.similarity} | ({"index": member.index} if len(indices) > 1 else {})
-            for member in one.members
-        ]
-        line = {
-            "group": one.group,
-            "principal": one.principal,
-            "size": one.size,
-            "min_similarity": one.min_similarity,
-            "members": members,
-        }
-        if len(indices) > 1 and one.principal is not None:
-            line["principal_index"] = one.members[0].index
-        yield line
 
 
 def pairs(
@@ -244,7 +178,7 @@ def pairs(
     if as_json:
         print_lines(_pair_lines(chosen, several))
     else:
-        rows = [(_named(pair.a, several), _named(pair.b, several), pair.similarity) for pair in chosen]
+        rows = [(named(pair.a, several), named(pair.b, several), pair.similarity) for pair in chosen]
         print_table(["a", "b", found.measure], rows)
         range = wanted(found.measure, found.min, found.max)
         say(f"{found.listed:,} pairs {range}, from {found.candidates:,} verified candidates")
@@ -258,11 +192,6 @@ def pairs(
         warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich {index} --check`.")
 
 
-def _named(address: Address, several: bool) -> str:
-    """A document in a table: its id, with its index where ``several`` are involved."""
-    return f"{address[0]}/{address[1]}" if several else address[1]
-
-
 def _pair_lines(pairs: Iterator[Pair], several: bool) -> Iterator[dict[str, Any]]:
     """Pairs as the documented JSON; the indices are named where several were read."""
     for pair in pairs:
@@ -274,5 +203,5 @@ def _pair_lines(pairs: Iterator[Pair], several: bool) -> Iterator[dict[str, Any]
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (similar, groups, pairs):
+    for command in (similar, pairs):
         app.command()(connected(command))

@@ -18,8 +18,20 @@ from rich.table import Table
 from rich.text import Text
 
 from es_neardupe import progress
+from es_neardupe.records import Address
 
-__all__ = ["print_json", "print_lines", "print_table", "printable", "progress_bars", "results", "say", "show", "warn"]
+__all__ = [
+    "named",
+    "print_json",
+    "print_lines",
+    "print_table",
+    "printable",
+    "progress_bars",
+    "results",
+    "say",
+    "show",
+    "warn",
+]
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that change the direction of text, and halves of characters that no file takes."""
@@ -91,6 +103,11 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title:
     for row in made:
         table.add_row(*(Text(_cell(value)) for value in row))
     results.print(table)
+
+
+def named(address: Address, several: bool) -> str:
+    """A document in a table: its id, with its index where ``several`` are involved."""
+    return f"{address[0]}/{address[1]}" if several else address[1]
 
 
 def _cell(value: object) -> str:
