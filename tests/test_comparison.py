@@ -7,7 +7,7 @@ import json
 import random
 import time
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -218,6 +218,20 @@ def test_rows_show_or_count_every_word(matching: Matching, a: str, b: str, conte
             assert "".join(part.text for part in parts) == text
     wide = [part.text for row in rows(found, matching, 1000) for part in row.a]
     assert "".join(wide) == a
+
+
+@given(st.permutations(range(6)), st.lists(st.integers(5, 9), min_size=6, max_size=6))
+def test_rows_are_in_step_with_as_many_words_as_can_be(order: Sequence[int], sizes: Sequence[int]) -> None:
+    """Passages that were moved: those in order in both texts, together the longest, stand side by side."""
+    passages = [words(0, size, f"p{number}_") for number, size in enumerate(sizes)]
+    found = compare_texts(" ".join(passages), " ".join(passages[k] for k in order))
+    chains = (one for n in range(1, 7) for one in combinations(range(6), n))
+    best = max(sum(sizes[k] for k in one) for one in chains if [k for k in order if k in one] == list(one))
+    beside = 0
+    for row in rows(found, Matching.LITERAL, 1000):
+        here, there = (set(tokenize("".join(part.text for part in parts))) for parts in (row.a, row.b))
+        beside += len(here & there)
+    assert beside >= best
 
 
 def test_context() -> None:
