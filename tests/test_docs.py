@@ -23,6 +23,7 @@ from es_neardupe.cli.looking import similar_json
 from es_neardupe.clients.profiles import _PROFILE_TYPES
 from es_neardupe.clients.sources import own_source, usual_sources
 from es_neardupe.comparison import Block, Comparison, Matched
+from es_neardupe.distributions import Distribution, DistributionReport, Example, Histogram, Level
 from es_neardupe.facts import Fact
 from es_neardupe.pipeline.bands import BandsReport
 from es_neardupe.pipeline.clean import CleanReport
@@ -276,6 +277,7 @@ SHAPES: dict[str, Any] = {
     "group": GroupReport,
     "similar": Similar,
     "compare": Comparison,
+    "distribution": DistributionReport,
     "stats": Stats,
     "clean": CleanReport,
 }
@@ -306,6 +308,14 @@ def test_json_shapes_of_parts() -> None:
     ):
         assert list(part) == [field.name for field in fields(kind) if field.name[0] != "_"]
     assert list(json.loads(checks)["checks"][0]) == [field.name for field in fields(Check)]
+
+
+def test_json_shape_of_a_distribution() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)
+    (one,) = json.loads(block)["distributions"]
+    parts = ((Distribution, one), (Histogram, one["sample"]), (Level, one["levels"][0]), (Example, one["above"][0]))
+    for kind, shown in parts:
+        assert list(shown) == [field.name for field in fields(kind)]
 
 
 def test_every_command_has_its_json() -> None:

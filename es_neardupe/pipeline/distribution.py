@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -79,7 +79,7 @@ def distribution(
     target = open_target(client, index, prefix)
     settings = target.settings
     chosen = settings.threshold if threshold is None else threshold
-    levels = _levels(_THRESHOLDS if thresholds is None else thresholds, chosen)
+    levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)
     unweighted = list(_measures(names, Matching(matching), shingle or (settings.shingle,), settings))
 
     corpus = read_fingerprints(client, target, progress)
@@ -94,21 +94,10 @@ def distribution(
     for one, size, its in zip(measures, sizes, compared, strict=True):
         keys = corpus.keys[rows[:size]]
         found = compare_sample(one, drawn[:size], keys, thresholds=levels, threshold=chosen, progress=progress)
-        near = [(value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in found.near.tolist()]
+        made = _distribution(one, found, its, _levels(its, found, levels, _keyed(corpus), _detecting(one, settings)))
+        near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in found.near.tolist())
         above, below = examples(texts, classes, its, near, chosen)
-        distributions.append(
-            Distribution(
-                measure=one.name.value,
-                matching=one.matching.value if one.aligned else None,
-                shingle=measure_words(one),
-                sampled=len(keys),
-                sample=Histogram.of(found.counts),
-                candidates=_histogram(its),
-                levels=tuple(_found(its, found, levels, _keyed(corpus), _detecting(one, settings))),
-                above=above,
-                below=below,
-            )
-        )
+        distributions.append(replace(made, above=above, below=below))
     report = DistributionReport(
         index=index,
         indices=target.indices,
@@ -144,7 +133,7 @@ def _check(sample: int | None, seed: int) -> None:
         raise SettingsError(f"--seed must be 0 or more and fit into 64 bits, not {seed}.")
 
 
-def _levels(thresholds: Sequence[float], chosen: float) -> list[float]:
+def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
     levels = sorted({*thresholds, chosen})
     if wrong := [one for one in levels if not 0 < one <= 1]:
         raise SettingsError(f"A threshold lies in (0, 1]: {', '.join(map(str, wrong))} does not.")
@@ -200,6 +189,21 @@ def _drawn(index: str, texts: Texts, rows: Rows, progress: Progress) -> tuple[Ro
     return np.array([row for row, _ in read], np.intp), [text for _, text in read]
 
 
+def _distribution(measure: Measure, sample: Sample, compared: Compared, levels: Iterable[Level]) -> Distribution:
+    """The figures, without examples yet."""
+    return Distribution(
+        measure=measure.name.value,
+        matching=measure.matching.value if measure.aligned else None,
+        shingle=measure_words(measure),
+        sampled=sample.degrees.shape[1],
+        sample=Histogram.of(sample.counts),
+        candidates=_histogram(compared),
+        levels=tuple(levels),
+        above=(),
+        below=(),
+    )
+
+
 def _histogram(compared: Compared) -> Histogram:
     """Pairs of documents: each pair of classes counts for all their documents, and copies are pairs too."""
     there = ~np.isnan(compared.similarity)
@@ -213,7 +217,7 @@ def _copies(compared: Compared) -> int:
     return int((compared.sizes * (compared.sizes - 1) // 2).sum())
 
 
-def _found(
+def _levels(
     compared: Compared,
     sample: Sample,
     thresholds: Sequence[float],
