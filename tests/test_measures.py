@@ -19,6 +19,7 @@ from unit_tools import set_resemblance, shingle_set, words
 
 from es_neardupe import measures
 from es_neardupe.alignment import Matching, literal
+from es_neardupe.errors import SettingsError
 from es_neardupe.keys import Scheme, estimate, features, signatures, token_hashes, tokenize
 from es_neardupe.measures import Weights, resemblance, resemblances
 from es_neardupe.scoring import ALIGNED, Measure, MeasureName
@@ -436,3 +437,21 @@ def test_one_word_a_million_times(measure: Measure) -> None:
         assert found == (900_001 - measure.ngram) / (1_000_001 - measure.ngram)
     else:
         assert found == 1
+
+
+@pytest.mark.parametrize("name", [name for name in MeasureName if name is not MeasureName.WEIGHTED])
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_shingle_has_a_word(name: MeasureName, size: int) -> None:
+    with pytest.raises(SettingsError, match="A shingle has 1 word or more"):
+        Measure(name, shingle=size)
+
+
+@pytest.mark.parametrize("size", [0, 8])
+def test_sizes_out_of_range_of_the_bag(size: int) -> None:
+    with pytest.raises(SettingsError, match="an n-gram of the bag measure 1 to 7"):
+        Measure(MeasureName.BAG, ngram=size)
+
+
+def test_weighted_needs_weights() -> None:
+    with pytest.raises(SettingsError, match="needs the frequencies"):
+        Measure(MeasureName.WEIGHTED)
