@@ -19,8 +19,8 @@ Ints = NDArray[np.int64]
 
 
 def tiles_in_rounds(a: U64, b: U64, least: int, limit: int) -> Ints:
-    """All tiles (int64[n, 3]). Each round takes all lengths from the longest left down to the last at which the runs have
-    ``limit`` words together at most. Where already the longest have more, it takes that one length, by another way.
+    """All tiles: int64[n, 3]. Each round takes the lengths from the longest left down to the last at which the runs
+    have ``limit`` words together at most. Where already the longest have more, it takes that length, by another way.
     """
     ranks = _Ranks(a, b)
     used_a, used_b = np.zeros(len(a), np.bool_), np.zeros(len(b), np.bool_)
