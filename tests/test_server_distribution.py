@@ -157,6 +157,22 @@ def test_changed_and_deleted_documents_are_in_no_pair(filled: str, client: Clien
     assert levels(one)[0.9].pairs == len(true_pairs(left, 0.9))
 
 
+def test_progress_ends_at_the_total(filled: str, client: Client) -> None:
+    told: dict[str, list[tuple[int, int | None]]] = {}
+    pipeline.distribution(
+        client,
+        filled,
+        measure=["resemblance", "jaccard"],
+        progress=lambda stage, done, total: told.setdefault(stage, []).append((done, total)),
+    )
+    names = {f"{part}, {measure} 5" for part in ("sample", "candidates") for measure in ("resemblance", "jaccard")}
+    assert set(told) == names | {"reading keys", "reading the sample"}
+    for stage, steps in told.items():
+        done = [one for one, _ in steps]
+        assert done == sorted(done), stage
+        assert stage == "reading keys" or steps[-1][0] == steps[-1][1] > 0
+
+
 def test_large_buckets_are_counted(filled: str, client: Client, server_cli: Cli) -> None:
     report = pipeline.distribution(client, filled, max_bucket=2)
     assert report.skipped > 0
