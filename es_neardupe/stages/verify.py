@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from es_neardupe import documents
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
-from es_neardupe.graphs import components
+from es_neardupe.graphs import portions
 from es_neardupe.keys.content import contents
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
@@ -60,7 +60,8 @@ class Verifier:
         result = np.full(len(left), np.nan)
         done = 0
         progress("verifying pairs", 0, len(left))
-        for batch in self._batches(left, right):
+        weights = np.array([self.corpus.tokens[rows[0]] for rows in self.classes.members], np.int64)
+        for batch in portions(left, right, weights, _BATCH_TOKENS):
             numbers = np.unique([left[batch], right[batch]])
             found = self._prepared(numbers)
             there = np.array([number in found for number in numbers.tolist()])
@@ -89,19 +90,6 @@ class Verifier:
         unseen = [row for row in copies if row not in self.seen]
         for _ in tracked(self._read(unseen), progress, "checking exact copies", len(unseen)):
             pass
-
-    def _batches(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-        """Pairs whose texts fit into memory together, whole clusters at a time."""
-        if not len(left):
-            return
-        cluster = components(len(self.classes), left, right)
-        tokens = np.bincount(cluster, [self.corpus.tokens[rows[0]] for rows in self.classes.members])
-        in_pairs = np.zeros(len(tokens), np.bool_)
-        in_pairs[cluster[left]] = True
-        batch_of = np.cumsum(np.where(in_pairs, tokens, 0)) // _BATCH_TOKENS
-        batch = batch_of[cluster[left]]
-        order = np.argsort(batch, kind="stable")
-        yield from np.split(order, np.flatnonzero(np.diff(batch[order])) + 1)
 
     def _prepared(self, numbers: NDArray[np.intp]) -> dict[int, Prepared]:
         """What is compared of each class that has an unchanged document, in the order of the numbers."""
