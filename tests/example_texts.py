@@ -11,11 +11,11 @@ _BEFORE = (
 )
 _AFTER = (
     "look only at the few words in which they differ and never read a long letter again and again. Savings of a "
-    "third are usual, and they grow with each answer that quotes the whole of a message. Jane Roe, the author of "
+    "third are usual, and they grow with each answer that quotes the whole of a message. Our host, the author of "
     "this article,"
 )
 
-LEFT_1 = f"{_BEFORE} too {_AFTER} is a partner at Roe LLP and an expert on ediscovery."
+LEFT_1 = f"{_BEFORE} too {_AFTER} is a partner at one LLP and an expert on ediscovery."
 RIGHT_1 = f"{_BEFORE} to {_AFTER} has six years of experience in the review of electronic mail for courts abroad."
 """Example 1: L = 100, S = 97, two common passages with C = 85, one word between them changed."""
 
