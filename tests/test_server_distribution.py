@@ -121,9 +121,9 @@ def test_a_sample(filled: str, client: Client) -> None:
         check_totals(report)
     assert {found.sampled for found in one.distributions} == {20}
     assert {found.sampled for found in drawn(3, 10_000).distributions} == {len(TEXTS)}
-    expected = levels(one.distributions[0])[0.7].expected
-    assert expected.low < len(true_pairs(TEXTS, 0.7)) < expected.high
-    assert expected.low < expected.high
+    expected = [levels(drawn(seed).distributions[0])[0.7].expected for seed in range(8)]
+    assert all(one.low < one.high for one in expected)
+    assert sum(one.low < len(true_pairs(TEXTS, 0.7)) < one.high for one in expected) > 4
 
 
 def test_examples_are_the_nearest_pairs(filled: str, client: Client) -> None:
@@ -299,21 +299,27 @@ def test_wrong_arguments(filled: str, client: Client) -> None:
 
 
 def test_real_press_releases(client: Client, index_name: str) -> None:
-    """Of 2,000 releases: what is found, and what 700 of them say of all. The truth was computed by other code."""
+    """Of 2,000 releases: what is found, and what 700 of them say of all. The truth was computed by other code.
+
+    An interval misses the truth for one sample in twenty, and samples differ with the name of the index: of several
+    samples most must hit.
+    """
     documents: list[dict[str, Any]] = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:2000]
     texts = {one["id"]: one["text"] for one in documents}
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
     pipeline.init(client, index_name, Settings(("text",)))
     pipeline.enrich(client, index_name)
-    whole, part = (pipeline.distribution(client, index_name, sample=size) for size in (2000, 700))
+    whole = pipeline.distribution(client, index_name, sample=2000)
+    parts = [pipeline.distribution(client, index_name, sample=700, seed=seed) for seed in range(5)]
     lines = read_data("senate_press/sample_12_senators.exact_pairs.tsv").read_text("utf-8").splitlines()
     truth = [float(value) for a, b, value in (line.split("\t") for line in lines) if a in texts and b in texts]
     assert len(truth) > 100
+    hits = 0
     for threshold in (0.3, 0.5, 0.8, 0.9):
         similar = sum(value >= threshold for value in truth)
-        exact, estimated = (levels(report.distributions[0])[threshold] for report in (whole, part))
+        exact, *estimated = (levels(report.distributions[0])[threshold] for report in (whole, *parts))
         assert exact.sample_pairs == exact.expected.pairs == similar
-        assert estimated.expected.low <= similar <= estimated.expected.high
+        hits += sum(one.expected.low <= similar <= one.expected.high for one in estimated)
         assert exact.pairs == exact.sample_found <= similar
         assert exact.pairs >= 0.97 * similar or threshold < 0.8

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -370,14 +369,6 @@ def test_a_sample_is_bounded(filled: str, client: Client, monkeypatch: pytest.Mo
     assert documents() == 5
     monkeypatch.setattr(frequencies, "_MOST_TOKENS", 1)
     assert 1 <= documents() <= 4  # three documents have no words at all
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_cache_folder_that_cannot_be_written_by_others(filled: str, client: Client, cache: Path) -> None:
-    cache.mkdir()
-    cache.chmod(0o500)
-    with pytest.raises(SettingsError, match="ES_NEARDUPE_CACHE"):
-        pipeline.similar(client, filled, id="a", measure="weighted")
 
 
 def test_a_cache_folder_that_is_a_file(filled: str, client: Client, cache: Path) -> None:

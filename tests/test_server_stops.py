@@ -26,10 +26,10 @@ NUMBER = 400
 SLOW = ("--batch", "1", "--workers", "1")
 
 
-def filled(client: Client, index: str) -> None:
+def filled(client: Client, index: str, families: int = NUMBER) -> None:
     make_index(client, index)
     documents: dict[str, JSON] = {}
-    for n in range(NUMBER):
+    for n in range(families):
         documents |= {f"f{n:03}-{k}": {"text": text} for k, text in enumerate(family(n, 3, length=60, edits=1))}
     put(client, index, documents)
     pipeline.init(client, index, Settings(("text",), threshold=0.7))
@@ -89,7 +89,7 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
 
 def regrouped(client: Client, index: str) -> None:
     """Groups of some history: members moved, principals changed, families merged."""
-    filled(client, index)
+    filled(client, index, families=63)
     pipeline.enrich(client, index)
     pipeline.group(client, index)
     for n in range(0, 60, 6):
