@@ -39,6 +39,7 @@ def main() -> None:
     gc.set_threshold(50_000)
     arguments = parse_arguments()
     texts = read_texts(arguments.texts, arguments.count) if arguments.texts else make_texts(arguments.count)
+    texts *= arguments.copies
     server = node.start(arguments.server, say=print)
     client = connect(ConnectionSettings(url=server.url))
     print(f"{client.server}, {len(texts):,} texts of {statistics.mean(map(len, texts)):,.0f} characters")
@@ -58,6 +59,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--texts", type=Path, help="JSON lines with a field 'text' (default: made-up texts)")
     parser.add_argument("--count", type=int, default=12_000, help="how many texts (default 12000)")
+    parser.add_argument("--copies", type=int, default=1, help="take them so many times, for a longer run (default 1)")
     parser.add_argument("--server", default="opensearch", help="opensearch or elasticsearch")
     parser.add_argument("--rounds", type=int, default=3, help="how many rounds after the first (default 3)")
     return parser.parse_args()
