@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from es_neardupe.keys import window_hashes
 from es_neardupe.measures import Weights, resemblances
-from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.progress import Progress, silent
 from es_neardupe.scoring import Measure, MeasureName, Prepared
 
 __all__ = ["Block", "all_pairs", "default_sample", "measure_name", "measure_words", "of_pairs", "weights_of"]
@@ -77,27 +77,20 @@ def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Block]
         for left, right, common, _ in _common([_windows(one, measure.shingle) for one in prepared], None):
             similarity = np.zeros(len(left))
             some = np.flatnonzero(common)
-            similarity[some] = _scored(measure, prepared, left[some], right[some])
+            similarity[some] = measure.scores(prepared, left[some], right[some])
             yield Block(left, right, similarity)
     else:
         for left, right in _numbers(len(prepared)):
-            yield Block(left, right, _scored(measure, prepared, left, right))
+            yield Block(left, right, measure.scores(prepared, left, right))
 
 
 def of_pairs(
     measure: Measure, prepared: Sequence[Prepared], left: Ints, right: Ints, progress: Progress = silent
 ) -> Floats:
     """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``: float64 of their number."""
-    if measure.name in (MeasureName.RESEMBLANCE, MeasureName.BAG):
+    if measure.name is MeasureName.BAG:
         return resemblances(_elements(measure, prepared), left, right)
-    return _scored(measure, prepared, left, right, progress)
-
-
-def _scored(
-    measure: Measure, prepared: Sequence[Prepared], left: Ints, right: Ints, progress: Progress = silent
-) -> Floats:
-    pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
-    return np.fromiter((measure.score(prepared[i], prepared[j]) for i, j in pairs), np.float64, len(left))
+    return measure.scores(prepared, left, right, progress)
 
 
 def _elements(measure: Measure, prepared: Sequence[Prepared]) -> list[U64]:

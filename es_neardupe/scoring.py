@@ -17,6 +17,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.feature_sources import FeatureSource, Values, combined, hashed
 from es_neardupe.keys import Scheme, estimate, features, signatures, token_hashes, window_hashes
 from es_neardupe.measures import Weights
+from es_neardupe.progress import Progress, silent, tracked
 
 __all__ = ["ALIGNED", "MEANINGS", "Measure", "MeasureName", "Prepared"]
 
@@ -167,13 +168,17 @@ class Measure:
         return self._by_name[self.name](a, b)
 
     def scores(
-        self, prepared: Sequence[Prepared], left: NDArray[np.intp], right: NDArray[np.intp]
+        self,
+        prepared: Sequence[Prepared],
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        progress: Progress = silent,
     ) -> NDArray[np.float64]:
         """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``, float64 of the pairs' number."""
         if self.by_keys:
             return measures.resemblances([one.features for one in prepared], left, right)
-        pairs = zip(left.tolist(), right.tolist(), strict=True)
-        return np.array([self.score(prepared[a], prepared[b]) for a, b in pairs], np.float64)
+        pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
+        return np.fromiter((self.score(prepared[a], prepared[b]) for a, b in pairs), np.float64, len(left))
 
     @cached_property
     def _by_name(self) -> dict[MeasureName, Callable[[Prepared, Prepared], float]]:
