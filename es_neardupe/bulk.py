@@ -26,6 +26,9 @@ __all__ = ["chunked", "pretend", "write"]
 MAX_BYTES = 8_000_000
 """A bulk request is sent when it has this size, whatever the number of its actions."""
 
+_FIRST_SHARE = 4
+"""The first request has this part of a full one, so that the server has work early; the next ones double."""
+
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _REFUSED = (429, 503)
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
@@ -68,12 +71,12 @@ def _requests(actions: Iterable[Action], batch: int) -> Iterator[tuple[list[byte
     """Cut the actions into requests by number and by size; each action with its encoded lines."""
     lines: list[bytes] = []
     chunk: list[Action] = []
-    size = 0
+    size, most = 0, -(-batch // _FIRST_SHARE)
     for action in actions:
         encoded = _encode(action)
-        if chunk and (len(chunk) == batch or size + len(encoded) > MAX_BYTES):
+        if chunk and (len(chunk) == most or size + len(encoded) > MAX_BYTES):
             yield lines, chunk
-            lines, chunk, size = [], [], 0
+            lines, chunk, size, most = [], [], 0, min(2 * most, batch)
         lines.append(encoded)
         chunk.append(action)
         size += len(encoded)

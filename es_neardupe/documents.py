@@ -9,14 +9,14 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
 import xxhash
 
 from es_neardupe.errors import CorruptFingerprint, InputError
-from es_neardupe.keys import fingerprints
+from es_neardupe.keys import stream_fingerprints
 from es_neardupe.records import Fingerprint, Grouping, State
 from es_neardupe.scoring import Measure, Prepared
 from es_neardupe.settings import Settings
@@ -62,7 +62,7 @@ def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
         "state": fingerprint.state.value,
         "content": fingerprint.content or None,
         "bands": list(fingerprint.bands),
-        "signature": base64.b64encode(fingerprint.signature).decode("ascii") or None,
+        "signature": binascii.b2a_base64(fingerprint.signature, newline=False).decode("ascii") or None,
         "tokens": fingerprint.tokens,
         "features": fingerprint.features,
         "similarity": None,
@@ -73,7 +73,7 @@ def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
 def stored_fields(source: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
     """Our object in a document; empty where there is none, or something else in its place."""
     stored = source.get(prefix)
-    return stored if isinstance(stored, Mapping) else {}
+    return stored if isinstance(stored, dict) else {}
 
 
 def decode(stored: Mapping[str, Any]) -> Fingerprint:
@@ -144,12 +144,15 @@ def _bands(value: object) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def fingerprint_sources(sources: Sequence[Mapping[str, Any]], settings: Settings, max_chars: int) -> list[Fingerprint]:
+def fingerprint_sources(
+    sources: Sequence[Mapping[str, Any]], settings: Settings, max_chars: int
+) -> Iterator[Fingerprint]:
     """The fingerprint of each document's text, in order; state ``failed`` where the fields hold no text."""
     texts = [readable_text(source, settings.fields) for source in sources]
-    found = iter(fingerprints([text for text in texts if text is not None], settings.scheme, max_chars=max_chars))
+    found = stream_fingerprints([text for text in texts if text is not None], settings.scheme, max_chars=max_chars)
     failed = Fingerprint(settings.scheme.id, State.FAILED, "", (), b"", 0, 0)
-    return [failed if text is None else next(found) for text in texts]
+    for text in texts:
+        yield failed if text is None else next(found)
 
 
 def readable_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:

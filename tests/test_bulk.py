@@ -38,15 +38,22 @@ def sent(client: FakeClient) -> list[list[str]]:
     return [[next(iter(head.values()))["_id"] for head, _ in request] for request in client.bulks]
 
 
+def sizes(number: int, batch: int) -> list[int]:
+    """Sizes of the requests: a quarter of a batch, then twice as many each time, then whole ones."""
+    found, most = [], (batch + 3) // 4
+    while number:
+        found.append(min(number, most))
+        number, most = number - found[-1], min(2 * most, batch)
+    return found
+
+
 @given(st.integers(0, 30), st.integers(1, 7), st.integers(1, 4))
 def test_every_action_once_and_in_order(number: int, batch: int, workers: int) -> None:
     client = FakeClient()
     made = actions(number)
     outcomes = list(write(client, iter(made), batch=batch, workers=workers))
     assert outcomes == [Outcome(action, 200) for action in made]
-    assert sorted(len(request) for request in client.bulks) == sorted(
-        [batch] * (number // batch) + [number % batch] * (number % batch > 0)
-    )
+    assert sorted(len(request) for request in client.bulks) == sorted(sizes(number, batch))
     assert sorted(id for request in sent(client) for id in request) == sorted(action.id for action in made)
 
 
@@ -252,7 +259,7 @@ def test_errors_of_the_connection_end_the_run() -> None:
     outcomes: list[Outcome] = []
     with pytest.raises(Unreachable, match="gone"):
         outcomes.extend(write(client, actions(100), batch=5, workers=1))
-    assert [outcome.action.id for outcome in outcomes] == [f"d{k}" for k in range(15)]
+    assert [outcome.action.id for outcome in outcomes] == [f"d{k}" for k in range(2 + 4 + 5)]
 
 
 def test_errors_of_the_source_end_the_run_after_what_was_sent() -> None:
@@ -263,7 +270,8 @@ def test_errors_of_the_source_end_the_run_after_what_was_sent() -> None:
     client = FakeClient()
     with pytest.raises(InputError, match="line 13"):
         list(write(client, broken(), batch=5, workers=1))
-    assert all(len(request) == 5 for request in client.bulks)
+    sent_sizes = [len(request) for request in client.bulks]
+    assert sent_sizes == [2, 4, 5][: len(sent_sizes)]  # what waits is not sent any more
 
 
 def test_what_is_no_json_is_refused_before_it_is_sent() -> None:

@@ -345,7 +345,7 @@ def test_fingerprints_stand_with_their_documents() -> None:
     """Documents without readable text do not shift those behind them."""
     texts = ["one two three four five", {"no": "text"}, "", "x" * 101, "six seven", {"no": "text"}, "漢 字 た ち い"]
     settings = SETTINGS
-    found = fingerprint_sources([{"text": text} for text in texts], settings, 100)
+    found = list(fingerprint_sources([{"text": text} for text in texts], settings, 100))
     states = ["signed", "failed", "empty", "too_large", "short", "failed", "signed"]
     assert [one.state.value for one in found] == states
     for text, one in zip(texts, found, strict=True):

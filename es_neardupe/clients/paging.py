@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +13,9 @@ from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, Reques
 from es_neardupe.records import Hit, Product, Server
 
 __all__ = ["Reading", "pages"]
+
+_FIRST_PAGE = 300
+"""Most documents of the first page: while it is read, nobody else has anything to do."""
 
 _Body = Mapping[str, Any]
 
@@ -56,7 +60,7 @@ def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
     try:
         with closing(hits(client, reading)) as found:
-            for page in found:
+            for page in _read_ahead(found):
                 yield [_hit(raw) for raw in page]
     except NotFound as error:
         if "No search context" not in error.reason:
@@ -65,6 +69,15 @@ def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
             f"The server dropped its snapshot of {reading.index}: more than {reading.keep_alive} went by "
             "between two pages. Read smaller pages, or keep it longer."
         ) from error
+
+
+def _read_ahead(found: Iterator[list[_Body]]) -> Iterator[list[_Body]]:
+    """The same pages; the next one is on its way while the caller works on this one."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, found, None)
+        while (page := coming.result()) is not None:
+            coming = reader.submit(next, found, None)
+            yield page
 
 
 def _pages_points_in_time(server: Server) -> bool:
@@ -88,7 +101,7 @@ def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body]
                 # _doc alone loses documents on several shards, _shard_doc alone starts again for each page
                 sort=["_doc", "_shard_doc"],
                 track_total_hits=False,
-                **({"search_after": after} if after is not None else {}),
+                **({"search_after": after} if after is not None else {"size": min(_FIRST_PAGE, reading.page_size)}),
             )
             answer = client.request("POST", "/_search", params=_WHOLE, body=search)
             pit = answer.get("pit_id", pit)
@@ -162,12 +175,13 @@ def _drop(client: Sender, target: str, body: _Body) -> None:
 
 
 def _hit(raw: _Body) -> Hit:
+    source, fields = raw.get("_source", {}), raw.get("fields")
     return Hit(
         index=raw["_index"],
         id=raw["_id"],
         routing=raw.get("_routing"),
         seq_no=raw.get("_seq_no"),
         primary_term=raw.get("_primary_term"),
-        source={**raw.get("_source", {}), **raw.get("fields", {})},
+        source={**source, **fields} if fields else source,
         score=raw.get("_score"),
     )

@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.estimation import Estimate, estimate
-from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.fingerprint import fingerprints, stream_fingerprints
 from es_neardupe.keys.scheme import Scheme, choose_bands
 from es_neardupe.keys.shingling import features, token_hashes, window_hashes
 from es_neardupe.keys.signature import signatures
@@ -65,6 +65,7 @@ __all__ = [
     "fingerprints",
     "signatures",
     "spans",
+    "stream_fingerprints",
     "token_hashes",
     "tokenize",
     "window_hashes",

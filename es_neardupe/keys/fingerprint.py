@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 
 import xxhash
@@ -14,7 +14,7 @@ from es_neardupe.keys.signature import sign
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.records import Fingerprint, State
 
-__all__ = ["fingerprints"]
+__all__ = ["fingerprints", "stream_fingerprints"]
 
 
 def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> list[Fingerprint]:
@@ -23,12 +23,18 @@ def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_0
     A text of more than ``max_chars`` characters is not read: it gets the state ``too_large`` and no keys.
     The fingerprint of a text does not depend on its neighbours.
     """
+    return list(stream_fingerprints(texts, scheme, max_chars))
+
+
+def stream_fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> Iterator[Fingerprint]:
+    """As `fingerprints`, one after the other: the first are there before the last text is looked at."""
     if isinstance(texts, str):
         raise TypeError("fingerprints takes a sequence of texts, not one text")
     allowed = [text if len(text) <= max_chars else "" for text in texts]
-    made = [fingerprint for chunk in chunks(allowed) for fingerprint in _fingerprint_chunk(chunk, scheme)]
+    made = (fingerprint for chunk in chunks(allowed) for fingerprint in _fingerprint_chunk(chunk, scheme))
     too_large = _without_keys(scheme, State.TOO_LARGE)
-    return [fingerprint if len(text) <= max_chars else too_large for text, fingerprint in zip(texts, made, strict=True)]
+    for text, fingerprint in zip(texts, made, strict=True):
+        yield fingerprint if len(text) <= max_chars else too_large
 
 
 def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint]:

@@ -102,7 +102,8 @@ def _token_hashes(contents: Sequence[bytes]) -> tuple[U64, Ints]:
     joined = b" ".join([content for content in contents if content]) + b" " * _WORD
     buffer = np.frombuffer(joined, np.uint8)
     ends = np.flatnonzero(buffer[: 1 - _WORD] == 0x20) if len(joined) > _WORD else np.empty(0, np.int64)
-    starts = np.concatenate(([0], ends[:-1] + 1))[: len(ends)]
+    starts = np.zeros_like(ends)
+    np.add(ends[:-1], 1, out=starts[1:])
     sizes = np.fromiter(map(len, contents), np.int64, len(contents))
     text_ends = np.cumsum(sizes + (sizes > 0))
     bounds = np.concatenate(([0], np.searchsorted(ends, text_ends)))
