@@ -11,7 +11,16 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["TEXT_TYPES", "Fields", "conflicts", "field_types", "fields_mapping", "missing", "text_mapping"]
+__all__ = [
+    "TEXT_TYPES",
+    "Fields",
+    "companion_mapping",
+    "conflicts",
+    "field_types",
+    "fields_mapping",
+    "missing",
+    "text_mapping",
+]
 
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
 """Field types whose value in ``_source`` is running text."""
@@ -33,7 +42,13 @@ class Fields:
 @cache
 def fields_mapping() -> dict[str, Any]:
     """The mapping of our object field, as ``mappings/fields.json`` has it. Do not change what is returned."""
-    mapping: dict[str, Any] = json.loads(files("es_neardupe.mappings").joinpath("fields.json").read_text("utf-8"))
+    return companion_mapping("fields")
+
+
+@cache
+def companion_mapping(name: str) -> dict[str, Any]:
+    """The mapping in ``mappings/<name>.json``. Do not change what is returned."""
+    mapping: dict[str, Any] = json.loads(files("es_neardupe.mappings").joinpath(f"{name}.json").read_text("utf-8"))
     return mapping
 
 

@@ -111,8 +111,10 @@ def index_name(client: Client) -> Iterator[str]:
     """The name of an index that is not there yet; whatever the test makes of it is deleted."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     yield name
-    with contextlib.suppress(NotFound):
-        client.request("DELETE", path(name))
+    made = {"h": "index", "format": "json", "expand_wildcards": "all"}  # hidden companions too
+    for one in client.request("GET", path("_cat", "indices", f"{name}*"), params=made):
+        with contextlib.suppress(NotFound):
+            client.request("DELETE", path(one["index"]))
 
 
 @dataclass(frozen=True)

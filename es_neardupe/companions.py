@@ -1,0 +1,108 @@
+"""Indices of our own beside the user's: the registry of groups, and the evidence of pairs.
+
+They are hidden, so that a pattern such as ``news-*`` does not search them with the user's own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import NotFound, RequestError
+from es_neardupe.indices import Target
+from es_neardupe.schema import companion_mapping
+
+__all__ = ["Companion", "Stored", "companion_name", "ensure", "exists", "read", "remove", "store"]
+
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
+
+
+class Companion(str, Enum):
+    """What an index of ours holds; its mapping is ``mappings/<value>.json``."""
+
+    GROUPS = "groups"
+    """The registry: one document a group, the settings of the last run, the lease of a running one."""
+    PAIRS = "pairs"
+    """The evidence: one document a verified pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A document of ours with the version it was read at."""
+
+    source: Mapping[str, Any]
+    seq_no: int
+    primary_term: int
+
+
+def companion_name(target: Target, kind: Companion) -> str:
+    """``<index>-<prefix>-groups``: after the one concrete index, else after the alias or pattern that was named.
+
+    What index names may not hold is replaced, and a hash keeps such names apart.
+    """
+    name = target.indices[0] if len(target.indices) == 1 else target.name
+    plain = _NOT_IN_NAMES.sub("_", name)
+    if plain != name:
+        plain += f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return f"{plain}-{target.settings.prefix.lower()}-{kind.value}"
+
+
+def ensure(client: Client, target: Target, kind: Companion) -> str:
+    """The name of the index, made if it is missing. Raises `RequestError` where the user may not make it."""
+    name = companion_name(target, kind)
+    settings = {"index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1"}}
+    try:
+        if not exists(client, name):
+            client.request("PUT", path(name), body={"settings": settings, "mappings": companion_mapping(kind.value)})
+    except RequestError as error:
+        if error.type != "resource_already_exists_exception":  # another run was faster
+            raise
+    return name
+
+
+def exists(client: Client, name: str) -> bool:
+    """Whether there is an index of this name."""
+    try:
+        client.request("GET", path(name, "_settings", "index.uuid"))
+    except NotFound:
+        return False
+    return True
+
+
+def read(client: Client, name: str, id: str) -> Stored | None:
+    """One document as it is this moment, before any refresh; None if it, or the index, is missing."""
+    try:
+        answer = client.request("GET", path(name, "_doc", id))
+    except NotFound:
+        return None
+    return Stored(answer["_source"], answer["_seq_no"], answer["_primary_term"])
+
+
+def store(client: Client, name: str, id: str, source: Mapping[str, Any], before: Stored | None) -> None:
+    """Write one document in the place of what was read before (None: of nothing).
+
+    Raises `RequestError` of status 409 if somebody else wrote it since.
+    """
+    params: dict[str, str | int | bool] = {"refresh": True}
+    if before is None:
+        params["op_type"] = "create"
+    else:
+        params |= {"if_seq_no": before.seq_no, "if_primary_term": before.primary_term}
+    client.request("PUT", path(name, "_doc", id), params=params, body=source)
+
+
+def remove(client: Client, target: Target) -> list[str]:
+    """Delete the companions of an index; returns the names of those that were there."""
+    removed = []
+    for kind in Companion:
+        name = companion_name(target, kind)
+        with suppress(NotFound):
+            client.request("DELETE", path(name))
+            removed.append(name)
+    return removed
