@@ -13,6 +13,7 @@ from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
 from es_neardupe.graphs import portions
 from es_neardupe.keys.content import contents
+from es_neardupe.pair_memory import PairMemory
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
 from es_neardupe.scoring import Measure, Prepared
@@ -43,12 +44,19 @@ class Verifier:
     corpus: Corpus
     classes: Classes
     measure: Measure
+    memory: PairMemory | None = None
+    """Similarities by this measure that are known already; new ones are added. Left alone where the measure looks
+    at more than the tokens, as their hash does not tell what it says then."""
     changed: set[int] = field(default_factory=set)
     """Rows whose text is another than the one that was fingerprinted."""
     gone: set[int] = field(default_factory=set)
     """Rows whose document was deleted."""
     seen: set[int] = field(default_factory=set)
     """Rows whose text was read."""
+    compared: int = 0
+    """Pairs whose texts were compared."""
+    remembered: int = 0
+    """Pairs taken from the memory."""
 
     def similarities(
         self, left: NDArray[np.intp], right: NDArray[np.intp], progress: Progress = silent
@@ -56,10 +64,25 @@ class Verifier:
         """The measure of pairs of classes; float64 of the pairs' number, NaN where a text is no longer there.
 
         Clusters of connected pairs are taken together, so that each text is read once however many pairs it is in.
+        What the memory knows is taken without reading anything: see `confirmed`.
         """
+        result = self._recalled(left, right)
+        unknown = np.flatnonzero(np.isnan(result))
+        recalled = len(left) - len(unknown)
+        self.remembered += recalled
+        progress("verifying pairs", recalled, len(left))
+
+        def told(stage: str, done: int, total: int | None) -> None:
+            progress("verifying pairs", recalled + done, len(left))
+
+        result[unknown] = self._compared(left[unknown], right[unknown], told)
+        self._remember(left[unknown], right[unknown], result[unknown])
+        return result
+
+    def _compared(self, left: NDArray[np.intp], right: NDArray[np.intp], progress: Progress) -> NDArray[np.float64]:
+        """The measure of pairs by their texts, as `similarities` returns it."""
         result = np.full(len(left), np.nan)
         done = 0
-        progress("verifying pairs", 0, len(left))
         weights = np.array([self.corpus.tokens[rows[0]] for rows in self.classes.members], np.int64)
         for batch in portions(left, right, weights, _BATCH_TOKENS):
             numbers = np.unique([left[batch], right[batch]])
@@ -72,8 +95,28 @@ class Verifier:
                 a, b = (place_of[np.searchsorted(numbers, side[part])] for side in (left, right))
                 result[part] = self.measure.scores(known, a, b)
                 done += len(part)
-                progress("verifying pairs", done, len(left))
+                self.compared += len(part)
+                progress("", done, len(left))
         return result
+
+    def _recalled(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
+        """What the memory knows of pairs of classes that are still there; float64 of the pairs' number, else NaN."""
+        if self.memory is None or not self.measure.copies_are_equal:
+            return np.full(len(left), np.nan)
+        content = self._content()
+        known = self.memory.lookup(content[left], content[right])
+        known[~(self._there(left) & self._there(right))] = np.nan
+        return known
+
+    def _remember(self, left: NDArray[np.intp], right: NDArray[np.intp], similarity: NDArray[np.float64]) -> None:
+        if self.memory is not None and self.measure.copies_are_equal:
+            content = self._content()
+            self.memory.add(content[left], content[right], similarity)
+
+    def _content(self) -> NDArray[np.bytes_]:
+        """The content hash of each class."""
+        content: NDArray[np.bytes_] = self.corpus.content[[rows[0] for rows in self.classes.members]]
+        return content
 
     def _parts(self, pairs: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """The pairs at once where the measure compares them so, else in steps."""
@@ -86,10 +129,38 @@ class Verifier:
         A copy is grouped without being compared, on the word of its stored content hash; an application that
         changes only the text leaves that hash standing.
         """
-        copies = (row for rows in self.classes.members if len(rows) > 1 for row in rows.tolist())
-        unseen = [row for row in copies if row not in self.seen]
-        for _ in tracked(self._read(unseen), progress, "checking exact copies", len(unseen)):
+        self.check_unread(np.empty(0, np.intp), progress)
+
+    def check_unread(self, numbers: NDArray[np.intp], progress: Progress = silent) -> None:
+        """The same for all documents of these classes too: those of pairs that the memory knew were not read."""
+        asked = set(numbers.tolist())
+        classes = (rows for number, rows in enumerate(self.classes.members) if len(rows) > 1 or number in asked)
+        unseen = [row for rows in classes for row in rows.tolist() if row not in self.seen]
+        for _ in tracked(self._read(unseen), progress, "checking unread texts", len(unseen)):
             pass
+
+    def confirmed(
+        self,
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        matches: NDArray[np.bool_],
+        progress: Progress = silent,
+    ) -> NDArray[np.bool_]:
+        """Those of the matches (bool of the pairs' number) whose texts are still there, after reading every text that
+        is in a match or a copy and was not read for it.
+
+        To be called before matches are linked: a group must not be built around a text that is no longer there.
+        """
+        self.check_unread(np.unique([left[matches], right[matches]]), progress)
+        return matches & self._there(left) & self._there(right)
+
+    def _there(self, numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the classes have a document that is not known to be away; bool of their number."""
+        if not self.away:
+            return np.ones(len(numbers), np.bool_)
+        different, inverse = np.unique(numbers, return_inverse=True)
+        there = np.array([self.first_row(number) is not None for number in different.tolist()], np.bool_)
+        return there[inverse.reshape(-1)]
 
     def _prepared(self, numbers: NDArray[np.intp]) -> dict[int, Prepared]:
         """What is compared of each class that has an unchanged document, in the order of the numbers."""
