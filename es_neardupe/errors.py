@@ -21,6 +21,8 @@
     │   ├── MappingConflict       a field of ours is there with another type
     │   ├── NotInitialised        the index has no scheme yet
     │   └── SchemeMismatch        the index has another scheme than the one asked for
+    ├── LeaseHeld                 another run writes the groups of the index
+    ├── LeaseLost                 another run took over from this one
     ├── CorruptFingerprint        a stored fingerprint that our code cannot have written
     └── NodeError                 the local server could not be installed, started or stopped
 
@@ -39,6 +41,8 @@ __all__ = [
     "IncompleteAnswer",
     "IndexUnusable",
     "InputError",
+    "LeaseHeld",
+    "LeaseLost",
     "LoginRefused",
     "MappingConflict",
     "NeardupeError",
@@ -138,6 +142,14 @@ class NotInitialised(IndexUnusable):
 
 class SchemeMismatch(IndexUnusable):
     """The index has another scheme than the one asked for."""
+
+
+class LeaseHeld(NeardupeError):
+    """Another run writes the groups of the index at this moment."""
+
+
+class LeaseLost(NeardupeError):
+    """Another run took over from this one, which was out of touch for longer than its lease."""
 
 
 class CorruptFingerprint(NeardupeError):
