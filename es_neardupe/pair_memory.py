@@ -14,7 +14,7 @@ _EMPTY = (np.empty(0, "S32"), np.empty(0))
 
 
 class PairMemory:
-    """Unordered pairs of content hashes, each with one number. 40 bytes a pair, and as much again while it grows.
+    """Unordered pairs of content hashes, each with one number: 40 bytes a pair, three times that while it grows.
 
     A content hash is 32 hexadecimal digits of ASCII, as `Corpus.content` holds it; pairs with an empty one are not
     kept. The numbers must be of one measure that looks at nothing but the tokens (`Measure.copies_are_equal`).
