@@ -13,7 +13,8 @@ from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_range_field, check_writable, count, open_target, refresh, search
+from es_neardupe.indices import Target, check_range_field, check_writable, count, open_target, refresh
+from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
@@ -24,15 +25,6 @@ __all__ = ["EnrichReport", "enrich"]
 
 _ROUNDS = 10
 """How often a document that somebody keeps changing is read and written again."""
-
-_PAGE_CHARS = 8_000_000
-"""Characters aimed at in one page of reading."""
-
-_SAMPLE = 20
-"""Documents that tell how large the others are."""
-
-_MOST = 0.6
-"""Share of a document from which on it is read whole."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +90,8 @@ def enrich(
     expected = count(client, target.path, selection)
 
     renewal = _Renewal(target.settings, rewrite=all)
-    read = plan(_pages(client, target, selection), target.settings, max_chars)
+    pages = text_pages(client, target, selection, source_of(target.settings))
+    read = plan(pages, target.settings, max_chars)
     updates = renewal.updates(tracked(read, progress, "fingerprinting", expected))
     send = pretend if dry_run else partial(write, client, batch=batch, workers=workers)
     lost = renewal.settle(send(updates))
@@ -133,23 +126,6 @@ def _selection(
         recent = queries.all_of(query, queries.since(*since))
         return {"bool": {"should": [stale, recent], "minimum_should_match": 1}}
     return queries.matching(query) if check or all else stale
-
-
-def _pages(client: Client, target: Target, selection: Mapping[str, Any]) -> Iterator[list[Hit]]:
-    """Read the selection in pages of about `_PAGE_CHARS` characters, judged by its first documents.
-
-    Where the texts are most of a document, it is read whole: to pick out parts costs the server more than to send all.
-    """
-    settings = target.settings
-    sample = search(client, target.path, {"size": _SAMPLE, "query": dict(selection)})["hits"]["hits"]
-    sources = [hit.get("_source", {}) for hit in sample]
-    whole = sum(len(str(source)) for source in sources)
-    needed = sum(len(documents.readable_text(source, settings.fields) or "") for source in sources)
-    read_whole = needed >= _MOST * whole
-    chars = (whole if read_whole else needed) / max(len(sources), 1)
-    page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
-    body = {"query": dict(selection), "_source": True if read_whole else source_of(settings)}
-    return client.pages(target.path, body, page_size=page_size)
 
 
 def _present(client: Client, target: Target, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:

@@ -1,0 +1,105 @@
+"""What verification says of the candidates, held against comparing everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from es_neardupe import documents
+from es_neardupe.audits import Denied
+from es_neardupe.clients import Client
+from es_neardupe.fetch import fetch
+from es_neardupe.indices import Target
+from es_neardupe.keys import features
+from es_neardupe.keys.content import contents
+from es_neardupe.progress import Progress
+from es_neardupe.records import Classes, Corpus
+from es_neardupe.scoring import Measure
+from es_neardupe.stages.candidates import Candidates
+from es_neardupe.stages.exact import Inverted, Similarities
+from es_neardupe.stages.verdicts import FOUND, Candidacy, Described
+from es_neardupe.stages.verify import Verifier
+
+__all__ = ["Claims"]
+
+_TOLERANCE = 1e-9
+"""Two ways to divide the same numbers."""
+
+
+class Claims:
+    """The candidate pairs with a document of the sample that verification calls ``least`` similar.
+
+    Comparing everything has to confirm each of them, with the same similarity.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        target: Target,
+        *,
+        corpus: Corpus,
+        classes: Classes,
+        candidates: Candidates,
+        candidacy: Candidacy,
+        sample: Described,
+        least: float,
+        progress: Progress,
+    ) -> None:
+        measure = Measure(shingle=target.settings.shingle)
+        self._client, self._target, self._corpus = client, target, corpus
+        self._candidacy = candidacy
+        self._verifier = Verifier(client, target.settings, corpus, classes, measure)
+        sampled = np.zeros(len(classes), np.bool_)
+        sampled[sample.classes[sample.condition == FOUND]] = True
+        touched = sampled[candidates.left] | sampled[candidates.right]
+        left, right = candidates.left[touched], candidates.right[touched]
+        similarity = self._verifier.similarities(left, right, progress)
+        similar = similarity >= least
+        self._left, self._right, self._similarity = left[similar], right[similar], similarity[similar]
+        self._codes = candidacy.coded(self._left, self._right)
+        self._confirmed = np.zeros(len(self._codes), np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def confirm(self, pairs: Similarities, sample: Described, others: Described) -> None:
+        """Take note of true pairs."""
+        inside, given, similarity = pairs
+        fine = np.flatnonzero((sample.condition[inside] == FOUND) & (others.condition[given] == FOUND))
+        codes = self._candidacy.coded(sample.classes[inside[fine]], others.classes[given[fine]])
+        place = np.searchsorted(self._codes, codes)
+        there = np.flatnonzero(place < len(self._codes))
+        there = there[self._codes[place[there]] == codes[there]]
+        same = np.abs(self._similarity[place[there]] - similarity[fine[there]]) <= _TOLERANCE
+        self._confirmed[place[there[same]]] = True
+
+    def denied(self) -> Iterator[Denied]:
+        """The claims that nothing confirmed, compared once more; one whose texts changed meanwhile is no claim."""
+        for k in np.flatnonzero(~self._confirmed).tolist():
+            rows = [self._verifier.first_row(int(side[k])) for side in (self._left, self._right)]
+            texts = self._texts([row for row in rows if row is not None])
+            if texts is None or len(texts) < 2:
+                self._confirmed[k] = True
+                continue
+            actual = _resemblance(texts, self._target.settings.shingle)
+            claimed = float(self._similarity[k])
+            a, b = sorted(self._corpus.references[row][:2] for row in rows if row is not None)
+            if abs(claimed - actual) > _TOLERANCE:
+                yield Denied(a, b, claimed, actual)
+
+    def _texts(self, rows: list[int]) -> list[str] | None:
+        """The present texts, None if one is no longer what was fingerprinted."""
+        fields = self._target.settings.fields
+        hits = list(fetch(self._client, [self._corpus.references[row] for row in rows], fields))
+        texts = ["" if hit is None else documents.readable_text(hit.source, fields) or "" for hit in hits]
+        stored = [self._corpus.content[row].decode() for row in rows]
+        return texts if contents(texts) == stored else None
+
+
+def _resemblance(texts: list[str], shingle: int) -> float:
+    one, other = features(texts, shingle)
+    found: list[float] = [
+        value for block in Inverted([one]).similar([other], least=np.finfo(float).tiny) for value in block.similarity
+    ]
+    return float(found[0]) if found else 0.0

@@ -1,0 +1,39 @@
+"""Reading the texts of many documents, in pages of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from es_neardupe import documents
+from es_neardupe.clients import Client
+from es_neardupe.indices import Target, search
+from es_neardupe.records import Hit
+
+__all__ = ["text_pages"]
+
+_PAGE_CHARS = 8_000_000
+"""Characters aimed at in one page."""
+
+_SAMPLE = 20
+"""Documents that tell how large the others are."""
+
+_MOST = 0.6
+"""Share of a document from which on it is read whole."""
+
+
+def text_pages(client: Client, target: Target, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
+    """The matching documents with the named parts, in pages of about `_PAGE_CHARS` characters, judged by the first.
+
+    Where the texts are most of a document, it is read whole: to pick out parts costs the server more than to send all.
+    """
+    fields = target.settings.fields
+    sample = search(client, target.path, {"size": _SAMPLE, "query": dict(query)})["hits"]["hits"]
+    sources = [hit.get("_source", {}) for hit in sample]
+    whole = sum(len(str(one)) for one in sources)
+    needed = sum(len(documents.readable_text(one, fields) or "") for one in sources)
+    read_whole = needed >= _MOST * whole
+    chars = (whole if read_whole else needed) / max(len(sources), 1)
+    page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
+    body = {"query": dict(query), "_source": True if read_whole else list(source)}
+    return client.pages(target.path, body, page_size=page_size)
