@@ -1,4 +1,4 @@
-"""Commands in a process of their own that dies at a chosen request; what a run leaves behind, and its beginning again.
+"""Commands in a process of their own that dies at a chosen write; what a run leaves behind, and its beginning again.
 
 The process is forked from a server of processes that has imported our package already, so it starts at once.
 """
@@ -29,14 +29,15 @@ _LEASE = "lease"
 """The document by which a run says that it is at work; nobody's end state."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+_WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
 _IMPORTED = ["es_neardupe.pipeline", "es_neardupe.clients.opensearch"]
 
 
 @dataclass(frozen=True)
 class Moment:
-    """When a process dies: at which of its requests, and whether that one has been answered."""
+    """When a process dies: at which of its requests that write, and whether that one has been answered."""
 
-    request: int
+    write: int
     when: str
     """``before`` it is sent, ``during`` it, or ``after`` its answer."""
 
@@ -48,19 +49,21 @@ class _Fatal:
         self._driver = driver
         self._moment = moment
         self._numbers = itertools.count(1)
-        self.sent = 0
+        self.writes = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._driver, name)
 
-    def send(self, *request: Any) -> Any:
-        self.sent = next(self._numbers)
-        when = self._moment.when if self._moment and self._moment.request == self.sent else ""
+    def send(self, method: str, target: str, *rest: Any) -> Any:
+        if not _WRITES.search(f"{method} {target}"):
+            return self._driver.send(method, target, *rest)
+        self.writes = next(self._numbers)
+        when = self._moment.when if self._moment and self._moment.write == self.writes else ""
         if when == "before":
             _die()
         if when == "during":
             threading.Timer(0.001, _die).start()
-        answer = self._driver.send(*request)
+        answer = self._driver.send(method, target, *rest)
         if when:
             _die()
         return answer
@@ -82,8 +85,8 @@ def _child(told: Connection, url: str, index: str, commands: Sequence[Command], 
     fatal = _Fatal(client._driver, moment)  # type: ignore[attr-defined]
     client._driver = fatal  # type: ignore[attr-defined]
     run_commands(client, index, commands, batch=10)
-    told.send(fatal.sent)
-    if moment is not None:  # fewer requests than those of the run that was counted
+    told.send(fatal.writes)
+    if moment is not None:  # fewer writes than those of the run that was counted
         _die()
 
 
@@ -93,8 +96,8 @@ def _process(told: Connection, *arguments: Any) -> multiprocessing.process.BaseP
     return context.Process(target=_child, args=(told, *arguments), daemon=True)
 
 
-def requests_of(client: Client, index: str, commands: Sequence[Command]) -> int:
-    """The number of requests of an undisturbed run."""
+def writes_of(client: Client, index: str, commands: Sequence[Command]) -> int:
+    """The number of requests that write of an undisturbed run."""
     told, tells = multiprocessing.Pipe(duplex=False)
     process = _process(tells, client.url, index, commands, None)
     process.start()

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 import pytest
-from kill_tools import Command, Moment, State, copies_of, put_back, requests_of, run_commands, run_to_death
+from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
 from server_tools import JSON, family, make_index, put, send, versions, words
 
 from es_neardupe import Settings, pipeline
@@ -16,20 +16,28 @@ SEED = 5
 MOMENTS = 10
 """For each of the two beginnings: twenty on each server."""
 
+FAMILIES = 120
+
 NEW: list[Command] = [("enrich", {}), ("group", {})]
 CHANGED: list[Command] = [("enrich", {"check": True}), ("group", {})]
 
 Prepare = Callable[[Client, str], None]
 
 
+def size(n: int) -> int:
+    """Documents of a family."""
+    return 5 if n % 6 == 5 else 3
+
+
 def filled(client: Client, index: str) -> None:
-    """Families of three, two copies of one text, and texts that are alone; no document has keys yet."""
+    """Families, two copies of one text, and texts that are alone; no document has keys yet."""
     make_index(client, index, {"text": {"type": "text"}, "odd": {"type": "object", "enabled": False}})
     odd = {"e": 1e300, "one": 1.0, "none": None, "list": [[], {}, 2**53 + 1], "ünï": "\u2028"}
     documents: dict[str, JSON] = {"copy": {"text": " ".join(words("copies", 40))}}
     documents["copy2"] = documents["copy"]
-    for n in range(120):
-        documents |= {f"f{n:03}-{k}": {"text": text, "odd": odd} for k, text in enumerate(family(n, 3, length=60))}
+    for n in range(FAMILIES):
+        texts = family(n, size(n), length=60)
+        documents |= {f"f{n:03}-{k}": {"text": text, "odd": odd} for k, text in enumerate(texts)}
         documents[f"alone{n}"] = {"text": " ".join(words(f"alone{n}", 20))}
     put(client, index, documents)
     pipeline.init(client, index, Settings(("text",), threshold=0.7))
@@ -41,19 +49,23 @@ def changed(client: Client, index: str) -> None:
     run_commands(client, index, NEW)
     actions: list[tuple[JSON, JSON | None]] = []
 
-    def text(id: str, text: str, op: str = "update") -> None:
-        source = {"text": text}
+    def text(id: str, *parts: str, op: str = "update") -> None:
+        source = {"text": " ".join(parts)}
         actions.append(({op: {"_index": index, "_id": id}}, {"doc": source} if op == "update" else source))
 
-    for n in range(0, 120, 6):
-        base = family(n, 3, length=60)
-        text(f"f{n:03}-0", " ".join(words(f"away{n}", 30)))  # the principal leaves
-        text(f"f{n + 1:03}-0", base[0])  # one comes from elsewhere
-        text(f"f{n + 2:03}-1", family(n + 2, 2, length=60)[1] + " and more words")  # a longer one: new principal
-        actions.append(({"delete": {"_index": index, "_id": f"f{n + 3:03}-0"}}, None))
-        text(f"f{n + 4:03}-2", family(n + 4, 3, length=60)[2], "index")  # our fields are gone
-        text(f"new{n}", family(n + 5, 4, length=60)[3], "index")
-    text("copy2", " ".join(words("no copy", 40)))
+    for n in range(0, FAMILIES, 6):
+        texts = {f"f{m:03}-{k}": one for m in range(n, n + 6) for k, one in enumerate(family(m, size(m), length=60))}
+        leaves, comes, grows, dies, again, splits = (f"f{m:03}" for m in range(n, n + 6))
+        text(f"{leaves}-0", *words(f"away{n}", 30))  # the principal
+        text(f"{comes}-0", texts[f"{leaves}-0"])
+        text(f"{grows}-1", texts[f"{grows}-1"], "and more words")  # the longest now, so the principal
+        actions.append(({"delete": {"_index": index, "_id": f"{dies}-0"}}, None))
+        text(f"{again}-2", texts[f"{again}-2"], op="index")  # our fields are gone
+        for k in (1, 2, 3):  # most bear the id; it stays with the principal, who steps down
+            text(f"{splits}-{k}", *words(f"part{n}", 40))
+        text(f"{splits}-4", texts[f"{splits}-4"], "and more words")
+        text(f"new{n}", texts[f"{grows}-2"], op="index")
+    text("copy2", *words("no copy", 40))
     send(client, actions)
 
 
@@ -80,14 +92,14 @@ def check_moments(client: Client, index: str, commands: list[Command], number: i
     beginning = copies_of(client, index)
     put_back(client, beginning)
     before = versions(client, index)
-    requests = requests_of(client, index, commands)
+    writes = writes_of(client, index, commands)
     wanted = State.of(client, index)
     untouched = {address for address, version in versions(client, index).items() if before.get(address) == version}
     print(f"seed {seed}")  # pytest shows it of a test that fails
     rng = random.Random(seed)
-    for _ in range(number):
-        moment = Moment(rng.randint(1, requests), rng.choice(["before", "during", "after"]))
-        print(f"{moment} of {requests} requests")
+    for part in range(number):  # one moment in each part of the run, so that no phase goes without
+        moment = Moment(1 + int((part + rng.random()) / number * writes), rng.choice(["before", "during", "after"]))
+        print(f"{moment} of {writes}")
         put_back(client, beginning)
         before = versions(client, index)
         run_to_death(client, index, commands, moment)
