@@ -174,6 +174,12 @@ class Corpus:
     states: dict[str, int]
     corrupt: list[Address]
     """Documents whose stored fingerprint cannot be read; they are in no row."""
+    places: NDArray[np.int64]
+    """Who comes first as principal, by the policy; equal where length and id decide. Shape (n,)."""
+    scopes: NDArray[np.int64]
+    """Rows of different numbers never meet. Shape (n,)."""
+    days: NDArray[np.float64]
+    """Date in days since 1970 where a window of time matters: NaN meets nobody; all 0 without a window. Shape (n,)."""
 
     def __len__(self) -> int:
         return len(self.references)
@@ -181,13 +187,13 @@ class Corpus:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Rows with equal content, k classes, numbered in the order of principals: longest first, then oldest id.
+    """Rows with equal content (and scope and date), k classes, numbered in the order of principals.
 
     Exact copies go through candidate search and verification as one.
     """
 
     members: list[NDArray[np.intp]]
-    """Rows of each class, in the order of ids."""
+    """Rows of each class, in the order of principals."""
 
     def __len__(self) -> int:
         return len(self.members)

@@ -230,6 +230,9 @@ def corpus(addresses: Sequence[tuple[str, str]], keyed: Sequence[bool]) -> Corpu
         groupings=[None] * size,
         states={},
         corrupt=[],
+        places=np.zeros(size, np.int64),
+        scopes=np.zeros(size, np.int64),
+        days=np.zeros(size),
     )
 
 

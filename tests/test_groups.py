@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.documents import own_group
 from es_neardupe.graphs import components
-from es_neardupe.pipeline.group import _groupings
+from es_neardupe.pipeline.regroup import Linked, groupings
 from es_neardupe.records import Classes, Corpus, Grouping
 from es_neardupe.stages.groups import assign_ids, chain, star
 from es_neardupe.stages.writeback import changes
@@ -202,13 +202,23 @@ class World:
             groupings=[one if isinstance(one, Grouping) else None for one in self.stored],
             states={},
             corrupt=[],
+            places=np.zeros(size, np.int64),
+            scopes=np.zeros(size, np.int64),
+            days=np.zeros(size),
         )
 
     def wanted(self) -> dict[int, Grouping]:
         classes = Classes([np.array(rows, np.intp) for rows in self.classes])
         verifier: Any = SimpleNamespace(classes=classes, away=self.changed | self.gone)
-        return _groupings(
-            self.corpus(), verifier, np.array(self.principal, np.intp), np.array(self.similarity, np.float64)
+        found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier)
+        return groupings(
+            Linked(
+                found,
+                np.ones(len(self.stored), np.bool_),
+                np.zeros(0, np.bool_),
+                np.array(self.principal, np.intp),
+                np.array(self.similarity, np.float64),
+            )
         )
 
 

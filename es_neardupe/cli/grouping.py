@@ -33,9 +33,9 @@ from es_neardupe.pipeline import group as group_
 from es_neardupe.pipeline.criteria import WeightsUsed
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.group import GroupReport
+from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
-from es_neardupe.stages.groups import Linkage
 
 __all__ = ["register", "tell_of_weights", "wanted", "warn_of_detection"]
 
@@ -53,8 +53,21 @@ def group(
     whitespace: Whitespace = False,
     renew: Renew = False,
     linkage: Annotated[
-        Linkage, typer.Option(help="star: each member is similar to the principal; chain: to some member.")
+        Linkage,
+        typer.Option(help="star: each member is similar to the principal; chain: to some member; complete: to all."),
     ] = Linkage.STAR,
+    principal: Annotated[
+        str, typer.Option(help="Who is principal: longest, oldest, newest, FIELD:asc or FIELD:desc.")
+    ] = "longest",
+    within: Annotated[
+        str | None, typer.Option(help="Only documents with the same value of this field meet.", show_default=False)
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(help="Only documents at most so many days apart meet, as FIELD:DAYS.", show_default=False),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare all groups with the registry too.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Look at all documents, not at what changed.")] = False,
     max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
     workers: Workers = 2,
     batch: Batch = 500,
@@ -64,7 +77,8 @@ def group(
 ) -> None:
     """Find the groups of near-duplicates and write group, principal and similarity into every document.
 
-    Every pair is verified on the present texts. A second run without changes writes nothing.
+    Every pair is verified on the present texts. A run with the same settings as the one before looks only at what new
+    and changed documents can have moved; a second run without changes writes nothing.
 
     Examples:
 
@@ -73,6 +87,8 @@ def group(
       es-neardupe group news --min 0.9 --dry-run
 
       es-neardupe group news --measure containment --min 0.9
+
+      es-neardupe group news --principal oldest --within language --window published:30
     """
     with resumable(), progress_bars() as progress:
         report = group_(
@@ -87,6 +103,11 @@ def group(
             whitespace=whitespace,
             renew=renew,
             linkage=linkage,
+            principal=principal,
+            within=within,
+            window=window,
+            check=check,
+            rebuild=rebuild,
             max_bucket=max_bucket,
             workers=workers,
             batch=batch,
@@ -108,6 +129,7 @@ def _show_groups(report: GroupReport) -> None:
         [f"{report.index}, scheme {report.scheme}", ""],
         [
             ("documents", report.documents),
+            ("  looked at", report.affected),
             (f"  in {report.groups:,} groups", report.grouped),
             ("  alone", report.alone),
             ("  left as they are: text changed since enrich", report.stale),
@@ -118,12 +140,16 @@ def _show_groups(report: GroupReport) -> None:
             ("comparisons skipped in large buckets", report.skipped),
             ("largest group", report.largest),
             ("least similarity to a principal", report.min_similarity),
+            ("mean similarity to a principal", report.mean_similarity),
+            ("pairs of members below that among themselves", report.pairs_below),
+            ("  not compared in very large groups", report.pairs_not_compared),
             (f"documents {done}", report.written),
             ("  unchanged", report.unchanged),
             ("  changed or deleted meanwhile", report.changed + report.deleted),
         ],
     )
-    say(f"{report.seconds:.1f} s")
+    looked = "Looked at all documents" if report.whole else "Looked at what changed"
+    say(f"{looked}: {report.reason}. {report.seconds:.1f} s")
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import time
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,17 +16,25 @@ from numpy.typing import NDArray
 
 from es_neardupe import documents, queries
 from es_neardupe.alignment import Matching
+from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import check_writable, count, open_target, refresh
-from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
+from es_neardupe.indices import Target, check_writable, count, open_target, refresh
+from es_neardupe.lease import Lease, held
+from es_neardupe.lineage import Turn
+from es_neardupe.pair_memory import PairMemory
+from es_neardupe.pipeline.affected import affected
+from es_neardupe.pipeline.criteria import Choice, Criterion, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.pairing import Verified, verified_pairs
+from es_neardupe.pipeline.regroup import Linked, bearers, entries, groupings, link
+from es_neardupe.pipeline.ruling import rules_of
+from es_neardupe.pipeline.seeds import Start, start_of
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Corpus, Grouping
+from es_neardupe.records import Grouping
+from es_neardupe.registry import Entry, Registry, Totals
+from es_neardupe.rules import Linkage, Rules
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
-from es_neardupe.stages.groups import Linkage, assign_ids, chain, star
-from es_neardupe.stages.verify import Verifier
 from es_neardupe.stages.writeback import changes, write_groups
 from es_neardupe.tally import Tally
 
@@ -34,8 +45,11 @@ __all__ = ["GroupReport", "group"]
 class GroupReport:
     """What a run found and wrote.
 
-    ``documents = grouped + alone + stale + corrupt``; ``unprocessed`` documents have no fingerprint of the index's
-    scheme and are not among them.
+    ``documents = grouped + alone + stale + corrupt = written + unchanged + changed + deleted + refused + stale +
+    corrupt``, over the whole index; ``unprocessed`` documents have no fingerprint of the index's scheme and are not
+    among them. An incremental run looks at the ``affected`` documents only, and ``states``, ``copies``, ``candidates``,
+    ``matches``, ``skipped``, ``stale``, ``corrupt``, ``mean_similarity``, ``pairs_below`` and ``pairs_not_compared``
+    count among them.
     """
 
     index: str
@@ -45,21 +59,32 @@ class GroupReport:
     min: float
     max: float
     linkage: str
+    principal: str
+    """The policy that chose the principals."""
+    within: str | None
+    window: str | None
     detection: float | None
     """Probability that a pair exactly ``min`` similar became a candidate; None where the measure does not decide it."""
     detection_cases: tuple[DetectionCase, ...]
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
+    whole: bool
+    """Whether all documents were looked at, or only those that a change can have moved."""
+    reason: str
+    """Why."""
     documents: int
+    affected: int
     unprocessed: int
     states: Mapping[str, int]
     copies: int
     """Documents that are exact copies of another one and were taken as that one."""
     candidates: int
     """Pairs of distinct texts that share a band key: all of them were verified."""
+    compared: int
+    """Of these and of pairs within groups, those whose texts were compared; the others were known."""
     matches: int
-    """Of these, pairs from ``min`` to ``max`` similar."""
+    """Candidates from ``min`` to ``max`` similar."""
     skipped: int
     """Comparisons left out in buckets over ``max_bucket``; a pair counts once for each of them."""
     large_buckets: tuple[Bucket, ...]
@@ -71,6 +96,12 @@ class GroupReport:
     largest: int
     min_similarity: float | None
     """The true minimum of the similarities to the principals."""
+    mean_similarity: float | None
+    """Of the members that were looked at, to their principals."""
+    pairs_below: int
+    """Pairs of members that are below ``min`` among themselves."""
+    pairs_not_compared: int
+    """Pairs of members of very large groups that nobody compared."""
     stale: int
     """Documents whose text is not the one that was fingerprinted, or that were deleted: left as they are."""
     corrupt: int
@@ -100,7 +131,12 @@ def group(
     whitespace: bool = False,
     renew: bool = False,
     linkage: Linkage | str = Linkage.STAR,
+    principal: str = "longest",
+    within: str | None = None,
+    window: str | None = None,
     max_bucket: int = DEFAULT_MAX_BUCKET,
+    check: bool = False,
+    rebuild: bool = False,
     workers: int = 2,
     batch: int = 500,
     dry_run: bool = False,
@@ -109,117 +145,220 @@ def group(
     """Find the groups of an enriched index and write group, principal and similarity into every document.
 
     Two documents match if their exact similarity by ``measure`` lies between ``min`` (default: the threshold of the
-    index) and ``max``, both included. A second run without changes writes nothing. Raises `SettingsError` for options
-    that are unknown, contradict each other or mean nothing to the measure.
+    index) and ``max``, both included, and the rules (``within``, ``window``) let them meet.
+
+    A run with the settings of the one before looks only at what new, changed and (as far as it meets them, or with
+    ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
+    run without changes writes nothing. Raises `SettingsError` for options that are unknown, contradict each other or
+    mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
     target = open_target(client, index, prefix)
-    linkage = Linkage(linkage)
     wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
+    rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
     if not dry_run:
         check_writable(client, index)
-
-    found = verified_pairs(
-        client, target, wanted.measure, copies=wanted.copies_fit, max_bucket=max_bucket, progress=progress
-    )
-    matches = wanted.fits(found.similarity)
-    principals = _link(linkage, found, matches, progress)
-    found.verifier.check_copies(progress)
-    groupings = _groupings(found.corpus, found.verifier, *principals)
-    new = changes(found.corpus, groupings)
-    tally = Tally()
-    if dry_run:
-        tally.counts["written"] = len(new)
-    elif new:
-        tally = write_groups(client, found.corpus, new, prefix, batch=batch, workers=workers)
+    run = _Run(client, target, wanted, rules, max_bucket, progress)
+    with nullcontext() if dry_run else held(client, target) as lease:
         refresh(client, target.path)
+        start = start_of(client, target, run.registry, run.settings, check=check, rebuild=rebuild)
+        found = run.find(start)
+        tally = Tally()
+        if lease is None:
+            tally.counts["written"] = len(found.writes)
+        elif found.writes or found.told or not start.settled:
+            tally = run.write(found, lease, batch=batch, workers=workers)
     return GroupReport(
         index=index,
         scheme=target.scheme_id,
         measure=wanted.measure.label,
         min=wanted.min,
         max=wanted.max,
-        linkage=linkage.value,
+        linkage=rules.linkage.value,
+        principal=rules.policy.name,
+        within=within,
+        window=window,
         detection=wanted.detection,
         detection_cases=wanted.detection_cases,
         weights=wanted.weights,
-        documents=len(found.corpus) + len(found.corpus.corrupt),
+        whole=start.whole,
+        reason=start.reason,
         unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id)),
-        states=found.corpus.states,
-        copies=sum(len(rows) - 1 for rows in found.classes.members),
-        candidates=len(found.candidates),
-        matches=int(matches.sum()),
-        skipped=found.candidates.skipped,
-        large_buckets=found.candidates.large,
-        **_sizes(groupings.values()),
-        stale=len(found.corpus) - len(groupings),
-        corrupt=len(found.corpus.corrupt),
-        **{name: tally.counts[name] for name in ("written", "changed", "deleted", "refused")},
-        unchanged=len(groupings) - len(new),
+        **_figures(start, found),
+        written=tally.counts["written"],
+        changed=tally.counts["changed"],
+        deleted=tally.counts["deleted"],
+        refused=tally.counts["refused"],
         refusals=tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
 
 
-def _sizes(groupings: Collection[Grouping]) -> dict[str, Any]:
-    """How many groups there are, and how good they are, for the report."""
-    sizes = Counter(one.group for one in groupings)
-    several = [size for size in sizes.values() if size > 1]
+@dataclass(frozen=True)
+class _Found:
+    """What a run wants to be so."""
+
+    linked: Linked
+    groupings: dict[int, Grouping]
+    """Of every row that is looked at."""
+    writes: dict[int, Grouping]
+    """Of those that bear another one."""
+    entries: dict[str, Entry]
+    """The groups of two or more documents that were looked at."""
+    told: list[Entry]
+    """What the registry does not say yet."""
+    rest: Totals
+    """All other groups."""
+    at: str
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The steps of a run, with what all of them need."""
+
+    client: Client
+    target: Target
+    wanted: Criterion
+    rules: Rules
+    max_bucket: int
+    progress: Progress
+
+    @cached_property
+    def registry(self) -> Registry:
+        """The registry of the target."""
+        return Registry(self.client, self.target)
+
+    @cached_property
+    def settings(self) -> dict[str, Any]:
+        """Everything that decides the groups: a run with other settings has to look at all documents."""
+        return {
+            "scheme": self.target.scheme_id,
+            "measure": self.wanted.measure.label,
+            "min": self.wanted.min,
+            "max": self.wanted.max,
+            "max_bucket": self.max_bucket,
+            **self.rules.to_meta(),
+        }
+
+    def find(self, start: Start) -> _Found:
+        """From where the run begins to what is to be written."""
+        linked = link(self.rules.linkage, *self._verified(start), self.wanted, self.progress)
+        before = self._known(start, linked)
+        living = {id: entry.created for id, entry in before.items() if entry.ended is None}
+        wanted = groupings(
+            linked,
+            created=lambda id: living.get(id, ""),
+            taken=lambda ids: () if start.whole else self._borne_elsewhere(ids, linked),
+        )
+        found = entries(
+            linked,
+            wanted,
+            least=self.wanted.min,
+            linkage=self.rules.linkage,
+            settings=self.settings,
+            progress=self.progress,
+        )
+        before |= self.registry.entries(found.keys() - before.keys())
+        at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        return _Found(
+            linked=linked,
+            groupings=wanted,
+            writes=changes(linked.found.corpus, wanted),
+            entries=found,
+            told=Turn(before, found, bearers(linked, wanted), at).entries(),
+            rest=Totals() if start.whole else self.registry.totals(without=before),
+            at=at,
+        )
+
+    def _verified(self, start: Start) -> tuple[Verified, NDArray[np.bool_]]:
+        """The verified pairs of the whole index or of the affected part, and which rows get a grouping."""
+        if not start.whole:
+            return affected(
+                self.client,
+                self.target,
+                self.wanted,
+                self.rules,
+                start.seeds,
+                max_bucket=self.max_bucket,
+                memory=PairMemory(),
+                progress=self.progress,
+            )
+        found = verified_pairs(
+            self.client,
+            self.target,
+            self.wanted.measure,
+            copies=self.wanted.copies_fit,
+            max_bucket=self.max_bucket,
+            progress=self.progress,
+            rules=self.rules,
+        )
+        return found, np.ones(len(found.corpus), np.bool_)
+
+    def _known(self, start: Start, linked: Linked) -> dict[str, Entry]:
+        """The registry's entries of all groups that the run can change."""
+        if start.whole:
+            return {entry.group: entry for entry in self.registry.living()}
+        ids = {linked.found.corpus.group_ids[row] for row in np.flatnonzero(linked.inside).tolist()}
+        return self.registry.entries({id for id in ids if id is not None} | start.broken)
+
+    def _borne_elsewhere(self, ids: Sequence[str], linked: Linked) -> Iterator[str]:
+        """Those of new ids that a document outside of the run bears."""
+        references = linked.found.corpus.references
+        inside = {references[row][:2] for row in np.flatnonzero(linked.inside).tolist()}
+        name = self.target.fields.group
+        for chunk in chunked(ids, 1000):
+            body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
+            for page in self.client.pages(self.target.path, body):
+                for hit in page:
+                    if hit.address not in inside:
+                        yield documents.stored_fields(hit.source, self.target.settings.prefix)["group"]
+
+    def write(self, found: _Found, lease: Lease, *, batch: int, workers: int) -> Tally:
+        """The registry first, then the documents: what a killed run wanted stands where the next one looks."""
+        lease.check()
+        self.registry.note_run(self.settings, found.at, finished=False)
+        self.registry.write(found.told)
+        lease.check()
+        corpus, prefix = found.linked.found.corpus, self.target.settings.prefix
+        tally = write_groups(self.client, corpus, found.writes, prefix, batch=batch, workers=workers)
+        refresh(self.client, self.target.path)
+        if not (tally.counts["refused"] or tally.counts["unsettled"]):
+            self.registry.note_run(self.settings, found.at, finished=True)
+        return tally
+
+
+def _figures(start: Start, found: _Found) -> dict[str, Any]:
+    """The counts of documents, pairs and groups, for the report."""
+    corpus, classes, candidates, verifier, _ = found.linked.found
+    inside = found.linked.inside
+    groups = found.entries.values()
+    members = sum(one.size - 1 for one in groups)
+    grouped = found.rest.documents + sum(one.size for one in groups)
+    stale = int(inside.sum()) - len(found.groupings)
+    corrupt = len(corpus.corrupt)
     return {
-        "groups": len(several),
-        "grouped": sum(several),
-        "alone": len(sizes) - len(several),
-        "largest": max(several, default=0),
-        "min_similarity": min((one.similarity for one in groupings if not one.principal), default=None),
-    }
-
-
-def _link(
-    linkage: Linkage, found: Verified, matches: NDArray[np.bool_], progress: Progress
-) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The principal of each class and the similarity to it."""
-    size = len(found.classes)
-    left, right = found.candidates.left[matches], found.candidates.right[matches]
-    principal = (star if linkage is Linkage.STAR else chain)(size, left, right)
-    to_principal = np.ones(size)
-    direct = principal[right] == left
-    to_principal[right[direct]] = found.similarity[matches][direct]
-    if linkage is Linkage.CHAIN:
-        verified = np.zeros(size, np.bool_)
-        verified[right[direct]] = True
-        apart = np.flatnonzero((principal != np.arange(size)) & ~verified)
-        to_principal[apart] = found.verifier.similarities(principal[apart], apart, progress)
-    return principal, to_principal
-
-
-def _groupings(
-    corpus: Corpus, verifier: Verifier, principal: NDArray[np.intp], similarity: NDArray[np.float64]
-) -> dict[int, Grouping]:
-    """The wanted grouping of every row that is as it was fingerprinted, rows without keys included."""
-    rows_of: dict[int, list[int]] = {}
-    similarity_of: dict[int, float] = {}
-    keyed = np.zeros(len(corpus), np.bool_)
-    away = verifier.away
-    for number, rows in enumerate(verifier.classes.members):
-        keyed[rows] = True
-        if np.isnan(similarity[number]):  # its principal vanished while we looked
-            continue
-        present = [row for row in rows.tolist() if row not in away]
-        rows_of.setdefault(int(principal[number]), []).extend(present)
-        similarity_of.update(dict.fromkeys(present, float(similarity[number])))
-    members = {rows[0]: rows for rows in rows_of.values() if rows}
-    alone = np.flatnonzero(~keyed).tolist()
-    members |= {row: [row] for row in alone}
-    ids = assign_ids(
-        members,
-        corpus.group_ids,
-        lambda row: (before := corpus.groupings[row]) is not None and before.principal,
-        lambda row, attempt: documents.own_group(*corpus.references[row][:2], attempt),
-        reserved=(id for row in away if (id := corpus.group_ids[row]) is not None),
-    )
-    return {
-        row: Grouping(ids[first], row == first, 1.0 if row == first else similarity_of[row])
-        for first, rows in members.items()
-        for row in rows
+        "documents": start.documents,
+        "affected": int(inside.sum()) + corrupt,
+        "states": corpus.states,
+        "copies": sum(len(rows) - 1 for rows in classes.members if inside[rows[0]]),
+        "candidates": len(candidates),
+        "compared": verifier.compared,
+        "matches": int(found.linked.matches.sum()),
+        "skipped": candidates.skipped,
+        "large_buckets": candidates.large,
+        "groups": found.rest.groups + len(groups),
+        "grouped": grouped,
+        "alone": start.documents - grouped - stale - corrupt,
+        "largest": builtins.max([found.rest.largest, *(one.size for one in groups)]),
+        "min_similarity": builtins.min(
+            (one for one in (found.rest.min_similarity, *(one.min_similarity for one in groups)) if one is not None),
+            default=None,
+        ),
+        "mean_similarity": sum(one.mean_similarity * (one.size - 1) for one in groups) / members if members else None,
+        "pairs_below": sum(one.pairs_below for one in groups),
+        "pairs_not_compared": sum(one.pairs_not_compared for one in groups),
+        "stale": stale,
+        "corrupt": corrupt,
+        "unchanged": start.documents - len(found.writes) - stale - corrupt,
     }

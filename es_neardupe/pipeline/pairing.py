@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +11,16 @@ from numpy.typing import NDArray
 from es_neardupe import queries
 from es_neardupe.clients import Client
 from es_neardupe.indices import Target, count, refresh
+from es_neardupe.pair_memory import PairMemory
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus
+from es_neardupe.rules import DEFAULT_RULES, Rules
 from es_neardupe.scoring import Measure
 from es_neardupe.stages.candidates import Candidates, find_candidates
 from es_neardupe.stages.corpus import classes_of, read_corpus, source_of
 from es_neardupe.stages.verify import Verifier
 
-__all__ = ["Verified", "class_keys", "read_fingerprints", "verified_pairs"]
+__all__ = ["Verified", "class_keys", "compared", "parts", "read_fingerprints", "verified_pairs"]
 
 _PAGE = 2000
 
@@ -34,29 +37,92 @@ class Verified(NamedTuple):
 
 
 def verified_pairs(
-    client: Client, target: Target, measure: Measure, *, copies: bool, max_bucket: int, progress: Progress
+    client: Client,
+    target: Target,
+    measure: Measure,
+    *,
+    copies: bool,
+    max_bucket: int,
+    progress: Progress,
+    rules: Rules = DEFAULT_RULES,
+    memory: PairMemory | None = None,
 ) -> Verified:
     """Read the keys, join them, and compare each candidate pair by its present texts.
 
-    ``copies``: whether exact copies go through all of it as one text.
+    ``copies``: whether exact copies go through all of it as one text. The rules say which documents may meet, the
+    memory which pairs need no reading.
     """
-    corpus = read_fingerprints(client, target, progress)
+    corpus = read_fingerprints(client, target, progress, rules)
+    return compared(
+        client,
+        target,
+        measure,
+        corpus,
+        copies=copies,
+        max_bucket=max_bucket,
+        rules=rules,
+        memory=memory,
+        progress=progress,
+    )
+
+
+def compared(
+    client: Client,
+    target: Target,
+    measure: Measure,
+    corpus: Corpus,
+    *,
+    copies: bool,
+    max_bucket: int,
+    rules: Rules,
+    memory: PairMemory | None,
+    progress: Progress,
+    inside: NDArray[np.bool_] | None = None,
+) -> Verified:
+    """The candidate pairs of a corpus, compared; with ``inside`` (bool[rows]) only pairs that touch such a row."""
     classes = classes_of(corpus, copies)
-    candidates = find_candidates(class_keys(corpus, classes), max_bucket)
-    verifier = Verifier(client, target.settings, corpus, classes, measure)
+    candidates = _meeting(corpus, classes, find_candidates(class_keys(corpus, classes), max_bucket), rules)
+    if inside is not None:
+        touched = np.array([bool(inside[rows].any()) for rows in classes.members], np.bool_)
+        candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
+    verifier = Verifier(client, target.settings, corpus, classes, measure, memory)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)
     return Verified(corpus, classes, candidates, verifier, similarity)
 
 
-def read_fingerprints(client: Client, target: Target, progress: Progress = silent) -> Corpus:
-    """Read the fingerprints of the index's scheme as columns."""
+def _meeting(corpus: Corpus, classes: Classes, candidates: Candidates, rules: Rules) -> Candidates:
+    """The candidates that may meet by the rules."""
+    if rules.within is None and rules.window is None:
+        return candidates
+    first = np.array([rows[0] for rows in classes.members], np.intp)
+    a, b = first[candidates.left], first[candidates.right]
+    may = corpus.scopes[a] == corpus.scopes[b]
+    if rules.window is not None:
+        may &= np.abs(corpus.days[a] - corpus.days[b]) <= rules.window.days
+    return _only(candidates, may)
+
+
+def _only(candidates: Candidates, kept: NDArray[np.bool_]) -> Candidates:
+    return replace(candidates, left=candidates.left[kept], right=candidates.right[kept])
+
+
+def read_fingerprints(
+    client: Client, target: Target, progress: Progress = silent, rules: Rules = DEFAULT_RULES
+) -> Corpus:
+    """Read the fingerprints of the index's scheme, and what the rules need of each document, as columns."""
     refresh(client, target.path)
     query = queries.fingerprinted(target.fields, target.scheme_id)
     total = count(client, target.path, query)
-    body = {"query": query, "_source": source_of(target.fields)}
+    body = {"query": query, **parts(target, rules)}
     pages = client.pages(target.path, body, page_size=_PAGE)
     told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
-    return read_corpus(told, target.settings.prefix, target.settings.scheme.bands)
+    return read_corpus(told, target.settings.prefix, target.settings.scheme.bands, rules)
+
+
+def parts(target: Target, rules: Rules) -> dict[str, Any]:
+    """The parts of documents that a corpus is made of, for the body of a search."""
+    columns = rules.columns
+    return {"_source": source_of(target.fields)} | ({"docvalue_fields": columns} if columns else {})
 
 
 def class_keys(corpus: Corpus, classes: Classes) -> NDArray[np.uint64]:

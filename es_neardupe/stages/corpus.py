@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from sys import intern
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe import documents
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.records import Address, Classes, Corpus, Grouping, Hit, Reference, State
+from es_neardupe.rules import DEFAULT_RULES, Rules
 from es_neardupe.schema import Fields
 
 __all__ = ["classes_of", "read_corpus", "source_of"]
@@ -24,8 +25,8 @@ def source_of(fields: Fields) -> list[str]:
     return [f"{fields.prefix}.{name}" for name in _READ]
 
 
-def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int) -> Corpus:
-    """Take the pages apart into columns."""
+def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: Rules = DEFAULT_RULES) -> Corpus:
+    """Take the pages apart into columns; hits with the ``docvalue_fields`` of the rules."""
     references: list[Reference] = []
     versions: list[tuple[int, int]] = []
     content: list[str] = []
@@ -35,6 +36,8 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int) -> Corp
     groupings: list[Grouping | None] = []
     states = dict.fromkeys((state.value for state in State), 0)
     corrupt: list[Address] = []
+    described: list[Mapping[str, Any]] = []
+    columns = rules.columns
     for page in pages:
         page_keys: list[str] = []
         for hit in page:
@@ -52,6 +55,8 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int) -> Corp
             group_ids.append(_group_id(stored))
             groupings.append(documents.decode_grouping(stored))
             states[fingerprint.state.value] += 1
+            if columns:
+                described.append({name: value for name, value in hit.source.items() if name != prefix})
         keys.append(np.frombuffer("".join(page_keys).encode("latin-1"), np.uint64).reshape(-1, bands))
     return Corpus(
         references=references,
@@ -63,7 +68,25 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int) -> Corp
         groupings=groupings,
         states=states,
         corrupt=corrupt,
+        **_columns(described, rules, len(references)),
     )
+
+
+def _columns(described: Sequence[Mapping[str, Any]], rules: Rules, size: int) -> dict[str, Any]:
+    """What the rules make of the values of each row."""
+    return {
+        "places": np.array(rules.policy.places(described), np.int64)
+        if rules.policy.column
+        else np.zeros(size, np.int64),
+        "scopes": _numbered([rules.scope(one) for one in described]) if rules.within else np.zeros(size, np.int64),
+        "days": np.array([rules.window.day(one) for one in described]) if rules.window else np.zeros(size),
+    }
+
+
+def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Equal numbers for equal values."""
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return np.array([numbers[value] for value in values], np.int64)
 
 
 def _joined(keys: Sequence[str], bands: int, state: State) -> str:
@@ -81,18 +104,30 @@ def _group_id(stored: Mapping[str, Any]) -> str | None:
 
 
 def classes_of(corpus: Corpus, copies: bool = True) -> Classes:
-    """Gather the rows that have keys by their content hash; without ``copies`` each is a class of its own."""
+    """Gather the rows that have keys by content, scope and date; without ``copies`` each is a class of its own."""
     rows = np.flatnonzero(corpus.keys.any(axis=1))
     if not len(rows):
         return Classes([])
-    by_id = np.array(sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0])))
-    # Stable sorts, the least important key first: within a class by id, classes by length and then first id.
-    same = corpus.content[by_id] if copies else np.arange(len(by_id))
+    by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
+    ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
+    ordered = np.array(by_id)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
+    if not copies:
+        return Classes(list(ordered.reshape(-1, 1)))
+    same = _identities(corpus, ordered)
     _, first, inverse = np.unique(same, return_index=True, return_inverse=True)
-    order = np.lexsort((first, -corpus.tokens[by_id][first]))
-    number = np.empty(len(order), np.intp)
-    number[order] = np.arange(len(order))
+    number = np.empty(len(first), np.intp)
+    number[np.argsort(first)] = np.arange(len(first))
     class_of = number[inverse.reshape(-1)]
-    sorted_rows = by_id[np.argsort(class_of, kind="stable")]
-    sizes = np.bincount(class_of)
-    return Classes(np.split(sorted_rows, np.cumsum(sizes)[:-1]))
+    sorted_rows = ordered[np.argsort(class_of, kind="stable")]
+    return Classes(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
+
+
+def _identities(corpus: Corpus, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Equal for rows that are the same to every comparison; a NaN is like nothing."""
+    content, scopes, days = corpus.content[rows], corpus.scopes[rows], corpus.days[rows]
+    if not scopes.any() and not days.any():
+        return content
+    _, texts = np.unique(content, return_inverse=True)
+    _, dates = np.unique(days, return_inverse=True, equal_nan=False)
+    _, same = np.unique(np.stack([texts.reshape(-1), scopes, dates.reshape(-1)]), axis=1, return_inverse=True)
+    return same.reshape(-1)

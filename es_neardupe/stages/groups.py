@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from enum import Enum
 from typing import TypeVar
 
 import numpy as np
@@ -12,19 +11,10 @@ from numpy.typing import NDArray
 
 from es_neardupe.graphs import components
 
-__all__ = ["Linkage", "assign_ids", "chain", "star"]
+__all__ = ["assign_ids", "chain", "complete", "star"]
 
 Ints = NDArray[np.intp]
 G = TypeVar("G", bound=Hashable)
-
-
-class Linkage(str, Enum):
-    """How verified pairs become groups."""
-
-    STAR = "star"
-    """Every member is at least the threshold similar to the principal."""
-    CHAIN = "chain"
-    """Connected components: each member is at least the threshold similar to some other member."""
 
 
 def star(size: int, left: Ints, right: Ints) -> Ints:
@@ -35,15 +25,34 @@ def star(size: int, left: Ints, right: Ints) -> Ints:
     pairs only.
     """
     principal = np.full(size, -1, np.intp)
-    order = np.lexsort((right, left))
-    left, right = left[order], right[order]
-    bounds = np.searchsorted(left, np.arange(size + 1))
+    right, bounds = _partners(size, left, right)
     for number in range(size):
         if principal[number] < 0:
             principal[number] = number
             partners = right[bounds[number] : bounds[number + 1]]
             principal[partners[principal[partners] < 0]] = number
     return principal
+
+
+def complete(size: int, left: Ints, right: Ints) -> Ints:
+    """As `star`, but a partner is taken only if it matches every member taken before it."""
+    principal = np.full(size, -1, np.intp)
+    later, bounds = _partners(size, left, right)
+    matching = [set(later[bounds[number] : bounds[number + 1]].tolist()) for number in range(size)]
+    for number in range(size):
+        if principal[number] < 0:
+            members = [number]
+            for partner in later[bounds[number] : bounds[number + 1]].tolist():
+                if principal[partner] < 0 and all(partner in matching[member] for member in members):
+                    members.append(partner)  # partners ascend, so each member knows the pair as its left one
+            principal[members] = number
+    return principal
+
+
+def _partners(size: int, left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """The later partners of each class, ascending: those of ``k`` are ``later[bounds[k]:bounds[k + 1]]``."""
+    order = np.lexsort((right, left))
+    return right[order], np.searchsorted(left[order], np.arange(size + 1))
 
 
 def chain(size: int, left: Ints, right: Ints) -> Ints:
@@ -57,14 +66,17 @@ def assign_ids(
     stored_ids: Sequence[str | None],
     was_principal: Callable[[int], bool],
     new_id: Callable[[G, int], str],
+    *,
     reserved: Iterable[str] = (),
+    created: Callable[[str], str] = lambda stored: "",
 ) -> dict[G, str]:
     """An id for each group, the one its members bear already where that is possible.
 
     ``members`` are the rows of each group, the principal first; ``stored_ids`` the id that each row bears.
     Of the groups that could keep an id, the one gets it that holds its former principal (``was_principal``), else the
-    one with the most bearers; a group that could keep several takes the one with the most bearers, then that of its
-    principal. Others get ``new_id(group, attempt)``, with the first attempt that gives an id nobody has.
+    one with the most bearers; a group that could keep several takes the one with the most bearers (the larger group's),
+    then the older one (``created``: when the id became a group's, as text that sorts; "" was never one), then that
+    of its principal. Others get ``new_id(group, attempt)``, with the first attempt that gives an id nobody has.
     Writing any part of the result and asking again gives the same result, whatever was stored before, as long as
     the new principals are written first: what a group was given only gains rank by that, and all else loses some.
     """
@@ -73,8 +85,9 @@ def assign_ids(
         bearers = Counter(stored for row in rows if (stored := stored_ids[row]) is not None)
         kept = {stored_ids[row] for row in rows if was_principal(row)}
         for stored, votes in bearers.items():
-            claims.append((stored not in kept, -votes, stored != stored_ids[rows[0]], place, stored, group))
-    claims.sort(key=lambda claim: claim[:5])
+            age = created(stored) or "~"
+            claims.append((stored not in kept, -votes, age, stored != stored_ids[rows[0]], place, stored, group))
+    claims.sort(key=lambda claim: claim[:6])
     ids: dict[G, str] = {}
     taken: set[str] = set()
     for *_, stored, group in claims:

@@ -131,10 +131,20 @@ class Verifier:
         """
         self.check_unread(np.empty(0, np.intp), progress)
 
-    def check_unread(self, numbers: NDArray[np.intp], progress: Progress = silent) -> None:
-        """The same for all documents of these classes too: those of pairs that the memory knew were not read."""
+    def check_unread(
+        self, numbers: NDArray[np.intp], progress: Progress = silent, *, among: NDArray[np.bool_] | None = None
+    ) -> None:
+        """The same for all documents of these classes too: those of pairs that the memory knew were not read.
+
+        Copies are checked in all classes, or in those that are ``among`` (bool of their number).
+        """
         asked = set(numbers.tolist())
-        classes = (rows for number, rows in enumerate(self.classes.members) if len(rows) > 1 or number in asked)
+        several = (
+            number
+            for number, rows in enumerate(self.classes.members)
+            if len(rows) > 1 and (among is None or among[number])
+        )
+        classes = (self.classes.members[number] for number in sorted(asked.union(several)))
         unseen = [row for rows in classes for row in rows.tolist() if row not in self.seen]
         for _ in tracked(self._read(unseen), progress, "checking unread texts", len(unseen)):
             pass
@@ -145,13 +155,15 @@ class Verifier:
         right: NDArray[np.intp],
         matches: NDArray[np.bool_],
         progress: Progress = silent,
+        *,
+        among: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.bool_]:
         """Those of the matches (bool of the pairs' number) whose texts are still there, after reading every text that
         is in a match or a copy and was not read for it.
 
         To be called before matches are linked: a group must not be built around a text that is no longer there.
         """
-        self.check_unread(np.unique([left[matches], right[matches]]), progress)
+        self.check_unread(np.unique([left[matches], right[matches]]), progress, among=among)
         return matches & self._there(left) & self._there(right)
 
     def _there(self, numbers: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -36,7 +36,8 @@ def _same(stored: Grouping | None, wanted: Grouping) -> bool:
 def write_groups(
     client: Client, corpus: Corpus, wanted: Mapping[int, Grouping], prefix: str, *, batch: int, workers: int
 ) -> Tally:
-    """Store groupings; counts written, deleted, refused and ``changed`` documents.
+    """Store groupings; counts written, deleted, refused and ``changed`` documents, and of the latter those that are
+    ``unsettled``: still to be written, but somebody was faster each time.
 
     A document that somebody changed since it was read gets its grouping all the same if its fingerprint is still
     the one that was grouped; otherwise it is left for the next run.
@@ -76,6 +77,7 @@ def _write_part(
                 tally.add(outcome)
         versions = dict(_again(client, corpus, conflicts, prefix, tally.counts))
     tally.counts["changed"] += len(versions)
+    tally.counts["unsettled"] += len(versions)
 
 
 def _again(

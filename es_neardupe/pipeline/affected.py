@@ -1,0 +1,139 @@
+"""The documents that a change can move between groups, with all their candidates: what an incremental run looks at.
+
+Documents are reached over matches and over common groups, from those that wait for ``group`` (or that ``--check``
+found). Nothing else can get another group: the result on them is that of a run over the whole index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe import documents, queries
+from es_neardupe.bulk import chunked
+from es_neardupe.clients import Client
+from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.indices import Target
+from es_neardupe.pair_memory import PairMemory
+from es_neardupe.pipeline.criteria import Criterion
+from es_neardupe.pipeline.pairing import Verified, compared, parts
+from es_neardupe.progress import Progress
+from es_neardupe.records import Address, Hit
+from es_neardupe.rules import Rules
+from es_neardupe.stages.corpus import read_corpus
+
+__all__ = ["affected"]
+
+_MOST_TERMS = 8192
+"""Terms of one query: servers allow 65,536 by default, and some are set to fewer."""
+
+
+def affected(
+    client: Client,
+    target: Target,
+    wanted: Criterion,
+    rules: Rules,
+    seeds: Iterable[dict[str, Any]],
+    *,
+    max_bucket: int,
+    memory: PairMemory,
+    progress: Progress,
+) -> tuple[Verified, NDArray[np.bool_]]:
+    """The verified pairs around the documents that the queries ``seeds`` match, and which rows are affected.
+
+    The other rows only share a key with an affected one: no pair between two of them counts.
+    """
+    area = _Area(client, target, rules)
+    for query in seeds:
+        area.inside.update(hit.address for hit in area.read(query))
+    while True:
+        area.widen(progress)
+        corpus = read_corpus([list(area.hits.values())], target.settings.prefix, target.settings.scheme.bands, rules)
+        inside = np.array([reference[:2] in area.inside for reference in corpus.references], np.bool_)
+        found = compared(
+            client,
+            target,
+            wanted.measure,
+            corpus,
+            copies=wanted.copies_fit,
+            max_bucket=max_bucket,
+            rules=rules,
+            memory=memory,
+            progress=progress,
+            inside=inside,
+        )
+        new = _reached(found, inside, wanted)
+        if not new.any():
+            corrupt = [address for address in corpus.corrupt if address in area.inside]
+            return found._replace(corpus=replace(corpus, corrupt=corrupt)), inside
+        area.inside.update(corpus.references[row][:2] for row in np.flatnonzero(new).tolist())
+
+
+def _reached(found: Verified, inside: NDArray[np.bool_], wanted: Criterion) -> NDArray[np.bool_]:
+    """The rows that are not inside yet, but match a row that is, or are copies of one."""
+    matches = wanted.fits(found.similarity)
+    left, right = found.candidates.left[matches], found.candidates.right[matches]
+    touched = np.array([bool(inside[rows].any()) for rows in found.classes.members], np.bool_)
+    of_classes = touched.copy()
+    of_classes[right[touched[left]]] = True
+    of_classes[left[touched[right]]] = True
+    reached = np.zeros(len(inside), np.bool_)
+    for number in np.flatnonzero(of_classes).tolist():
+        reached[found.classes.members[number]] = True
+    return reached & ~inside
+
+
+class _Area:
+    """What was read so far, and which of it is affected."""
+
+    def __init__(self, client: Client, target: Target, rules: Rules) -> None:
+        self._client = client
+        self._target = target
+        self._body = parts(target, rules)
+        self._asked: dict[str, set[str]] = {"bands": set(), "group": set()}
+        self._widened: set[Address] = set()
+        self.hits: dict[Address, Hit] = {}
+        self.inside: set[Address] = set()
+
+    def read(self, query: dict[str, Any]) -> Iterator[Hit]:
+        """The documents with a fingerprint of the scheme that a query matches; noted as they come."""
+        fields = self._target.fields
+        whole = queries.all_of(queries.fingerprinted(fields, self._target.scheme_id), query)
+        for page in self._client.pages(self._target.path, {"query": whole, **self._body}, page_size=2000):
+            for hit in page:
+                self.hits[hit.address] = hit
+                yield hit
+
+    def widen(self, progress: Progress) -> None:
+        """Read whatever shares a group with an affected document, which makes it one, or a key."""
+        while new := self.inside - self._widened:
+            self._widened |= new
+            progress("reading the neighbourhood", len(self._widened), None)
+            self.inside.update(hit.address for hit in self._asking("group", new, _group_ids))
+            for _ in self._asking("bands", new, _keys):
+                pass
+
+    def _asking(self, name: str, new: set[Address], values: Callable[[dict[str, Any]], list[str]]) -> Iterator[Hit]:
+        """Documents with any value that the new ones have in a field of ours, each value asked for once."""
+        prefix = self._target.settings.prefix
+        stored = (dict(documents.stored_fields(self.hits[address].source, prefix)) for address in new)
+        terms = {value for one in stored for value in values(one)} - self._asked[name]
+        self._asked[name] |= terms
+        for chunk in chunked(sorted(terms), _MOST_TERMS):
+            yield from self.read({"terms": {f"{prefix}.{name}": chunk}})
+
+
+def _group_ids(stored: dict[str, Any]) -> list[str]:
+    group = stored.get("group")
+    return [group] if isinstance(group, str) else []
+
+
+def _keys(stored: dict[str, Any]) -> list[str]:
+    try:
+        return list(documents.decode(stored).bands)
+    except CorruptFingerprint:
+        return []

@@ -1,0 +1,146 @@
+"""By which rules verified pairs become groups: the linkage, who is principal, and which documents may meet at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from es_neardupe.errors import SettingsError
+
+__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "Linkage", "Policy", "Rules", "Window", "parse_policy", "parse_window"]
+
+_DAY = 86_400_000
+
+
+class Linkage(str, Enum):
+    """How verified pairs become groups."""
+
+    STAR = "star"
+    """Every member is at least the threshold similar to the principal."""
+    CHAIN = "chain"
+    """Connected components: each member is at least the threshold similar to some other member."""
+    COMPLETE = "complete"
+    """Every two members are at least the threshold similar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field whose values the server gives as they are sorted there; dates in milliseconds since 1970."""
+
+    field: str
+    date: bool = False
+
+    @property
+    def request(self) -> dict[str, str]:
+        """The entry of ``docvalue_fields``."""
+        return {"field": self.field, "format": "epoch_millis"} if self.date else {"field": self.field}
+
+    def values(self, source: Mapping[str, Any]) -> list[Any]:
+        """The values of a document that was read with `request`, sorted; empty without any."""
+        found = source.get(self.field) or ()
+        return sorted(float(value) if self.date else value for value in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which document of a group is its principal: the one that comes first.
+
+    Documents without the field's value come last. Ties, and ``longest``, go by length (longest first), then by id.
+    """
+
+    name: str = "longest"
+    column: Column | None = None
+    descending: bool = False
+
+    def places(self, sources: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The place of each document among these, equal for equal values."""
+        if self.column is None:
+            return [0] * len(sources)
+        values = [self.column.values(source) for source in sources]
+        deciding = [None if not one else one[-1] if self.descending else one[0] for one in values]
+        ordered = sorted({value for value in deciding if value is not None}, reverse=self.descending)
+        place_of = {value: place for place, value in enumerate(ordered)}
+        return [len(ordered) if value is None else place_of[value] for value in deciding]
+
+
+LONGEST = Policy()
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Documents more than so many days apart do not match, nor do those without a date."""
+
+    column: Column
+    days: float
+
+    def day(self, source: Mapping[str, Any]) -> float:
+        """The (first) date of a document in days since 1970; NaN without one."""
+        found = self.column.values(source)
+        return found[0] / _DAY if found else float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All of it. Two documents meet only if they have the same values of ``within`` and lie within the window."""
+
+    linkage: Linkage = Linkage.STAR
+    policy: Policy = LONGEST
+    within: Column | None = None
+    window: Window | None = None
+
+    @property
+    def columns(self) -> list[dict[str, str]]:
+        """The ``docvalue_fields`` that have to be read of each document."""
+        wanted = {
+            column
+            for column in (self.policy.column, self.within, self.window.column if self.window else None)
+            if column is not None
+        }
+        return [column.request for column in sorted(wanted, key=lambda column: column.field)]
+
+    def scope(self, source: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What a document must share with another to meet it; documents without a value meet each other."""
+        return tuple(self.within.values(source)) if self.within else ()
+
+    def to_meta(self) -> dict[str, Any]:
+        """As the registry keeps them, to see whether the next run has the same."""
+        column = self.policy.column
+        return {
+            "linkage": self.linkage.value,
+            "principal": self.policy.name,
+            "principal_field": column.field if column else None,
+            "within": self.within.field if self.within else None,
+            "window": f"{self.window.column.field}:{self.window.days:g}" if self.window else None,
+        }
+
+
+DEFAULT_RULES = Rules()
+
+
+def parse_policy(text: str) -> tuple[str | None, bool]:
+    """(field, descending) of ``longest`` (no field), ``FIELD:asc`` or ``FIELD:desc``.
+
+    ``oldest`` and ``newest`` are asc and desc of a field that is still to be found: "". Raises `SettingsError`.
+    """
+    if text == "longest":
+        return None, False
+    if text in ("oldest", "newest"):
+        return "", text == "newest"
+    field, _, direction = text.rpartition(":")
+    if not field or direction not in ("asc", "desc"):
+        raise SettingsError(f"--principal must be longest, oldest, newest, FIELD:asc or FIELD:desc, not {text!r}.")
+    return field, direction == "desc"
+
+
+def parse_window(text: str) -> tuple[str, float]:
+    """(field, days) of ``FIELD:DAYS``. Raises `SettingsError`."""
+    field, _, number = text.rpartition(":")
+    try:
+        days = float(number)
+    except ValueError:
+        days = -1.0
+    if not field or not 0 <= days < float("inf"):
+        raise SettingsError(f"--window must be FIELD:DAYS, as in published:30, not {text!r}.")
+    return field, days
