@@ -1,9 +1,15 @@
-"""Documents by their address: the present state of each, read in real time."""
+"""Documents by their address: the present state of each, read in real time.
+
+While a shard is nowhere to be had, as in the seconds after a restart, the answer as a whole is a success and each of
+its documents an error: the client cannot know that the request must be sent again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+import tenacity
 
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
@@ -12,15 +18,34 @@ from es_neardupe.records import Hit, Reference
 
 __all__ = ["fetch"]
 
+_NO_SHARD = "no_shard_available_action_exception"
+_WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
+_ATTEMPTS = 8
+
 
 def fetch(
     client: Client, references: Iterable[Reference], source: Sequence[str], *, batch: int = 500
 ) -> Iterator[Hit | None]:
-    """The named parts of each document, in the order of the references; None where it does not exist (any more)."""
+    """The named parts of each document, in the order of the references; None where it does not exist (any more).
+
+    Raises `RequestError` for a document that cannot be read; of status 503 if its shard does not come back.
+    """
     for chunk in chunked(references, batch):
         docs = [_request(reference, source) for reference in chunk]
-        for found in client.request("POST", "/_mget", body={"docs": docs})["docs"]:
-            yield _hit(found)
+        yield from _attempts()(_read, client, docs)
+
+
+def _attempts() -> tenacity.Retrying:
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, RequestError) and error.type == _NO_SHARD),
+        wait=_WAIT,
+        stop=tenacity.stop_after_attempt(_ATTEMPTS),
+        reraise=True,
+    )
+
+
+def _read(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | None]:
+    return [_hit(found) for found in client.request("POST", "/_mget", body={"docs": docs})["docs"]]
 
 
 def _request(reference: Reference, source: Sequence[str]) -> dict[str, Any]:
@@ -36,7 +61,7 @@ def _hit(found: dict[str, Any]) -> Hit | None:
             return None
         raise RequestError(
             f"Document {found['_id']!r} of index {found['_index']} cannot be read: {error.get('reason', error)}.",
-            status=500,
+            status=503 if error.get("type") == _NO_SHARD else 500,
             type=error.get("type", ""),
             reason=error.get("reason", ""),
         )
