@@ -307,6 +307,17 @@ def test_tries_again(client: Client, fake: Fake, status: int) -> None:
     assert client.bulk(b"{}\n") == {"errors": False}
 
 
+def test_a_cluster_without_a_master_is_waited_for(client: Client, fake: Fake) -> None:
+    """What says so is a block, but not one that anybody has to lift."""
+    starting = error(503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered];")
+    fake.on("POST /i/_refresh", starting, starting, reply({}))
+    assert client.request("POST", "/i/_refresh") == {}
+    fake.on("POST /i/_refresh", starting)
+    with pytest.raises(Blocked, match="state not recovered"):
+        client.request("POST", "/i/_refresh")
+    assert fake.count("POST /i/_refresh") == 3 + AT_ONCE.attempts
+
+
 def test_gives_up(client: Client, fake: Fake) -> None:
     fake.on("POST /i/_search", error(503, "search_phase_execution_exception", "all shards failed"))
     with pytest.raises(RequestError, match="all shards failed"):

@@ -66,8 +66,8 @@ def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
         if "No search context" not in error.reason:
             raise
         raise IncompleteAnswer(
-            f"The server dropped its snapshot of {reading.index}: more than {reading.keep_alive} went by "
-            "between two pages. Read smaller pages, or keep it longer."
+            f"The server dropped its snapshot of {reading.index}: it was restarted, or more than "
+            f"{reading.keep_alive} went by between two pages. Try again."
         ) from error
 
 

@@ -118,8 +118,10 @@ def retrying(retries: Retries) -> Retrying:
 
 
 def _may_pass(error: BaseException) -> bool:
+    if isinstance(error, Blocked):
+        return error.status == 503  # no master, or a cluster that starts: somebody has to lift any other block
     if isinstance(error, RequestError):
-        return error.status in _WORTH_ANOTHER_TRY and not isinstance(error, Blocked)
+        return error.status in _WORTH_ANOTHER_TRY
     return isinstance(error, Unreachable)
 
 
