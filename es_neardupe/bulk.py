@@ -85,7 +85,7 @@ def _requests(actions: Iterable[Action], batch: int) -> Iterator[tuple[list[byte
 
 
 def _encode(action: Action) -> bytes:
-    """The two lines of an action."""
+    """The two lines of an action, one of a deletion."""
     meta = {
         "_index": action.index,
         "_id": action.id,
@@ -95,6 +95,8 @@ def _encode(action: Action) -> bytes:
         "pipeline": action.pipeline,
     }
     head = {action.op: {name: value for name, value in meta.items() if value is not None}}
+    if action.op == "delete":
+        return to_json(head) + b"\n"
     if action.op == "update":  # our own fields: no NaN, which orjson would write as null
         with suppress(orjson.JSONEncodeError):  # a lone surrogate in an id, say
             return b"%b\n%b\n" % (orjson.dumps(head), orjson.dumps(action.body))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PairMemory"]
+__all__ = ["PairMemory", "packed"]
 
 Bytes = NDArray[np.bytes_]
 Floats = NDArray[np.float64]
@@ -58,14 +58,18 @@ class PairMemory:
         self._keys, self._values = keys[last], values[order[last]]
 
 
-def _keys(left: Bytes, right: Bytes) -> Bytes:
-    """The two hashes of each pair as 16 bytes each, the lesser first; S32[n].
+def packed(hashes: Bytes) -> Bytes:
+    """Hashes of 32 hexadecimal digits as the 16 bytes they stand for; S16[n], in the same order as the digits.
 
     (Such strings are compared in their whole width: bytes that are zero at the end do no harm.)
     """
-    turned = left > right
-    both = np.stack([np.where(turned, right, left), np.where(turned, left, right)], axis=1).astype("S32")
-    digits = both.view(np.uint8).reshape(len(left), 64)
+    digits = np.ascontiguousarray(hashes.astype("S32")).view(np.uint8).reshape(-1, 32)
     values = (digits & 15) + 9 * (digits >> 6)
-    packed = (values[:, ::2] << 4 | values[:, 1::2]).astype(np.uint8)
-    return packed.view("S32").reshape(-1)
+    return (values[:, ::2] << 4 | values[:, 1::2]).astype(np.uint8).view("S16").reshape(-1)
+
+
+def _keys(left: Bytes, right: Bytes) -> Bytes:
+    """The two hashes of each pair as 16 bytes each, the lesser first; S32[n]."""
+    one, other = packed(left), packed(right)
+    turned = one > other
+    return np.stack([np.where(turned, other, one), np.where(turned, one, other)], axis=1).view("S32").reshape(-1)
