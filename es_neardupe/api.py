@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from es_neardupe import pipeline
+from es_neardupe.audits import AuditReport
 from es_neardupe.clients import Client, connect, resolve_settings, wrap
 from es_neardupe.comparison import Comparison
 from es_neardupe.distributions import DistributionReport
@@ -17,10 +18,13 @@ from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.pipeline.groups import Group
 from es_neardupe.pipeline.init import InitReport
+from es_neardupe.pipeline.keeping import Advice
 from es_neardupe.pipeline.load import LoadReport
 from es_neardupe.pipeline.pairs import Pairs
 from es_neardupe.pipeline.similar import Similar
 from es_neardupe.pipeline.stats import Stats
+from es_neardupe.pipeline.watch import WatchReport
+from es_neardupe.registry import Entry
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
 from es_neardupe.stages.ingest import fingerprinted_actions
 
@@ -85,6 +89,14 @@ class NearDupe:
         """See `es_neardupe.pipeline.groups`."""
         return pipeline.groups(self.client, self.index, prefix=self.prefix, **options)
 
+    def group_history(self, group: str) -> Entry:
+        """See `es_neardupe.pipeline.group_history`."""
+        return pipeline.group_history(self.client, self.index, group, prefix=self.prefix)
+
+    def suggest_keep(self, **options: Any) -> list[Advice]:
+        """See `es_neardupe.pipeline.suggest_keep`."""
+        return pipeline.suggest_keep(self.client, self.index, prefix=self.prefix, **options)
+
     def pairs(self, **options: Any) -> Pairs:
         """See `es_neardupe.pipeline.pairs`."""
         return pipeline.pairs(self.client, self.index, prefix=self.prefix, **options)
@@ -93,6 +105,10 @@ class NearDupe:
         """See `es_neardupe.pipeline.distribution`."""
         return pipeline.distribution(self.client, self.index, prefix=self.prefix, **options)
 
+    def audit(self, **options: Any) -> AuditReport:
+        """See `es_neardupe.pipeline.audit`."""
+        return pipeline.audit(self.client, self.index, prefix=self.prefix, **options)
+
     def compare(self, a: str, b: str | None = None, **options: Any) -> Comparison:
         """See `es_neardupe.pipeline.compare`."""
         return pipeline.compare(self.client, self.index, a, b, prefix=self.prefix, **options)
@@ -100,6 +116,10 @@ class NearDupe:
     def stats(self, **options: Any) -> Stats:
         """See `es_neardupe.pipeline.stats`."""
         return pipeline.stats(self.client, self.index, prefix=self.prefix, **options)
+
+    def watch(self, **options: Any) -> WatchReport:
+        """See `es_neardupe.pipeline.watch`."""
+        return pipeline.watch(self.client, self.index, prefix=self.prefix, **options)
 
     def clean(self, **options: Any) -> CleanReport:
         """See `es_neardupe.pipeline.clean`."""

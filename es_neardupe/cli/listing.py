@@ -8,10 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected
-from es_neardupe.cli.output import named, print_lines, print_table, show
+from es_neardupe.cli.output import named, plain, print_json, print_lines, print_table, say, show
 from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
+from es_neardupe.pipeline import group_history
 from es_neardupe.pipeline import groups as groups_
+from es_neardupe.pipeline import suggest_keep as suggest_keep_
 from es_neardupe.pipeline.groups import Group
+from es_neardupe.pipeline.keeping import Advice
+from es_neardupe.records import Address
+from es_neardupe.registry import Entry
 from es_neardupe.settings import DEFAULT_PREFIX
 
 __all__ = ["register", "show_groups"]
@@ -24,6 +30,17 @@ def groups(
     min_size: Annotated[int, typer.Option(min=2, help="Least number of documents.")] = 2,
     top: Annotated[int | None, typer.Option(min=1, help="Groups shown, largest first.", show_default="all")] = None,
     group: Annotated[str | None, typer.Option("--group", help="One group by its id.", show_default=False)] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="What became of one group: merges, splits, its figures.", show_default=False),
+    ] = None,
+    suggest_keep: Annotated[
+        bool, typer.Option("--suggest-keep", help="Which document of each group to keep. Deletes nothing.")
+    ] = False,
+    keep_policy: Annotated[
+        str | None,
+        typer.Option(help="By which policy: those of `group --principal`.", show_default="that of the last run"),
+    ] = None,
     prefix: Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -34,8 +51,19 @@ def groups(
       es-neardupe groups news --top 10
 
       es-neardupe groups news --json | jq -r '.members[].id'
+
+      es-neardupe groups news --suggest-keep --keep-policy published:asc
     """
-    found = groups_(client, index, min_size=min_size, top=top, group=group, prefix=prefix)
+    if keep_policy is not None and not suggest_keep:
+        raise SettingsError("--keep-policy is for --suggest-keep.")
+    if history is not None:
+        if suggest_keep or group is not None or top is not None:
+            raise SettingsError("--history tells of one group: --suggest-keep, --group and --top mean nothing to it.")
+        return _tell_history(group_history(client, index, history, prefix=prefix), as_json)
+    scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group, "prefix": prefix}
+    if suggest_keep:
+        return _tell_advice(suggest_keep_(client, index, policy=keep_policy, **scope), as_json)
+    found = groups_(client, index, **scope)
     if as_json:
         print_lines(_group_lines(found))
     elif found:
@@ -44,6 +72,47 @@ def groups(
         show(f"There is no group {group!r} of {min_size} or more documents.")
     else:
         show(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` makes them.")
+    return None
+
+
+def _tell_history(entry: Entry, as_json: bool) -> None:
+    if as_json:
+        print_json({**plain(entry), "principal": _addressed(entry.principal)})
+        return
+    figures = [
+        ("documents", entry.size),
+        ("  distinct texts", entry.texts),
+        ("principal", "/".join(entry.principal)),
+        ("least similarity to it", entry.min_similarity),
+        ("mean similarity to it", entry.mean_similarity),
+        ("pairs of members below the threshold", entry.pairs_below),
+        ("  not compared", entry.pairs_not_compared),
+        ("grouped by", ", ".join(f"{name} {value}" for name, value in entry.settings.items() if value is not None)),
+    ]
+    if entry.weakest is not None:
+        figures[-1:-1] = [("most steps between two members", entry.diameter), ("weakest bridge", entry.weakest)]
+    print_table([f"group {entry.group}", "ended" if entry.ended else ""], figures)
+    print_table(["when", "what", "group"], [(one.at, one.event, one.group or "") for one in entry.history])
+
+
+def _tell_advice(found: list[Advice], as_json: bool) -> None:
+    several = len({address[0] for one in found for address in (one.keep, *one.redundant)}) > 1
+    if as_json:
+        for one in found:
+            redundant_too = [_addressed(two) for two in one.redundant]
+            print_json({**plain(one), "keep": _addressed(one.keep), "redundant": redundant_too})
+        return
+    rows = [
+        (one.group, named(one.keep, several), one.is_principal, "; ".join(named(two, several) for two in one.redundant))
+        for one in found
+    ]
+    print_table(["group", "keep", "is principal", "redundant"], rows)
+    redundant = sum(len(one.redundant) for one in found)
+    say(f"{len(found):,} groups: {len(found):,} documents to keep, {redundant:,} redundant. Nothing was deleted.")
+
+
+def _addressed(address: Address) -> dict[str, str]:
+    return {"index": address[0], "id": address[1]}
 
 
 def show_groups(found: list[Group], members: int | None = 5) -> None:

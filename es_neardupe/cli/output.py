@@ -22,6 +22,7 @@ from es_neardupe.records import Address
 
 __all__ = [
     "named",
+    "plain",
     "print_json",
     "print_lines",
     "print_table",
@@ -68,22 +69,22 @@ def show(text: str) -> None:
     results.print(Text(printable(text)), soft_wrap=True)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Records as the types that JSON knows; names that begin with _ are left out."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     return value
 
 
 def print_json(value: Any) -> None:
     """One result as one line of JSON. Escaped to ASCII, so that any terminal and any text survive it."""
-    sys.stdout.write(json.dumps(_plain(value)) + "\n")
+    sys.stdout.write(json.dumps(plain(value)) + "\n")
 
 
 def print_lines(values: Iterable[Any]) -> None:

@@ -1,5 +1,6 @@
 """The main flows, one function for each command; its lines are the stages."""
 
+from es_neardupe.pipeline.audit import audit
 from es_neardupe.pipeline.bands import bands
 from es_neardupe.pipeline.clean import clean
 from es_neardupe.pipeline.compare import compare
@@ -7,14 +8,17 @@ from es_neardupe.pipeline.distribution import distribution
 from es_neardupe.pipeline.doctor import doctor
 from es_neardupe.pipeline.enrich import enrich
 from es_neardupe.pipeline.group import group
-from es_neardupe.pipeline.groups import groups
+from es_neardupe.pipeline.groups import group_history, groups
 from es_neardupe.pipeline.init import init
+from es_neardupe.pipeline.keeping import suggest_keep
 from es_neardupe.pipeline.load import load
 from es_neardupe.pipeline.pairs import pairs
 from es_neardupe.pipeline.similar import similar
 from es_neardupe.pipeline.stats import stats
+from es_neardupe.pipeline.watch import watch
 
 __all__ = [
+    "audit",
     "bands",
     "clean",
     "compare",
@@ -22,10 +26,13 @@ __all__ = [
     "doctor",
     "enrich",
     "group",
+    "group_history",
     "groups",
     "init",
     "load",
     "pairs",
     "similar",
     "stats",
+    "suggest_keep",
+    "watch",
 ]

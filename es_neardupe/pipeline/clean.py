@@ -10,6 +10,7 @@ from typing import Any
 from es_neardupe import schema
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
+from es_neardupe.companions import Companion, companion_name, exists, remove
 from es_neardupe.errors import RequestError
 from es_neardupe.indices import (
     check_writable,
@@ -41,6 +42,8 @@ class CleanReport:
     deleted: int
     left: int
     """Changed again and again while the run went on, or refused: run it again."""
+    removed: tuple[str, ...]
+    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -56,14 +59,14 @@ def clean(
     dry_run: bool = False,
     progress: Progress = silent,
 ) -> CleanReport:
-    """Remove our object field from every document, and our settings from the mapping's ``_meta``.
+    """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
 
     A server with scripts removes the field itself. One without gets each document back without the field, refused if
     it changed meanwhile, and past any ingest pipeline. Afterwards ``init`` may choose other settings.
     """
     started = time.monotonic()
     if _is_clean(client, index, prefix):
-        return CleanReport(index, 0, 0, 0, 0, (), dry_run, time.monotonic() - started)
+        return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
     target = open_target(client, index, prefix)
     if not dry_run:
         check_writable(client, index)
@@ -71,19 +74,21 @@ def clean(
     query = {"exists": {"field": prefix}}
     total = left = count(client, target.path, query)
     tally = Tally()
-    remove = _by_script if _has_scripts(client) else _by_index
+    cleaned = _by_script if _has_scripts(client) else _by_index
     for _ in range(0 if dry_run else _ROUNDS):
         if not left:
             break
-        body = {"query": query, "_source": remove is _by_index}
+        body = {"query": query, "_source": cleaned is _by_index}
         hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
-        actions = remove(tracked(hits, progress, "cleaning", left), prefix)
+        actions = cleaned(tracked(hits, progress, "cleaning", left), prefix)
         for outcome in write(client, actions, batch=batch, workers=workers):
             if not outcome.conflict:
                 tally.add(outcome)
         refresh(client, target.path)
         left = count(client, target.path, query)
+    removed = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
     if not dry_run and not left:
+        remove(client, target)
         for name, mapping in mappings_of(client, index).items():
             remove_settings(client, name, mapping, prefix)
     return CleanReport(
@@ -92,6 +97,7 @@ def clean(
         cleaned=total if dry_run else tally.counts["written"],
         deleted=tally.counts["deleted"],
         left=0 if dry_run else left,
+        removed=() if left and not dry_run else tuple(removed),
         refusals=tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,

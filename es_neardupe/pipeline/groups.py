@@ -9,12 +9,13 @@ from typing import Any
 from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.indices import Target, open_target, refresh
 from es_neardupe.records import Address, Hit
+from es_neardupe.registry import Entry, Registry
 from es_neardupe.settings import DEFAULT_PREFIX
 
-__all__ = ["Group", "Member", "groups"]
+__all__ = ["Group", "Member", "group_history", "groups"]
 
 _TERMS = 1000
 
@@ -70,6 +71,19 @@ def groups(
     large = [one for one in every if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
     return large[:top]
+
+
+def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:
+    """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
+    target = open_target(client, index, prefix)
+    found = Registry(client, target).entries({group}).get(group)
+    if found is None:
+        raise NotFound(
+            f"The registry of index {index} knows no group {group!r}: `es-neardupe groups {index}` lists its groups.",
+            status=404,
+            type="group_not_found",
+        )
+    return found
 
 
 def _read(client: Client, target: Target, query: dict[str, Any]) -> Iterator[Hit]:
