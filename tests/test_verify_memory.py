@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -84,6 +85,21 @@ def test_matches_are_confirmed_by_their_present_texts() -> None:
     assert (verifier.changed, verifier.gone) == ({rows["b"]}, {rows["y"]})
     again = verifier.similarities(left, right)  # what is known to be away is in no pair any more
     assert [np.isnan(value) for value in again] == ["b" in pair for pair in pairs]
+
+
+def test_answers_are_told_once() -> None:
+    """Whatever is asked for, in whatever order and how often; nothing of texts that are away."""
+    texts = {"a": words(0, 20), "b": words(1, 20), "c": words(2, 20), "d": words(3, 20)}
+    verifier, _ = verifier_of(texts, {"d": None})
+    assert [len(column) for column in verifier.answered()] == [0, 0, 0]
+    left, right = all_pairs(4)
+    verifier.similarities(left[:2], right[:2])
+    verifier.similarities(right, left)
+    one, other, similarity = verifier.answered()
+    shown = texts_by_class(verifier, texts)
+    expected = [(a, b) for a, b in combinations(range(4), 2) if texts["d"] not in (shown[a], shown[b])]
+    assert list(zip(one.tolist(), other.tolist(), strict=True)) == expected
+    assert similarity.tolist() == [set_resemblance(shingle_set(shown[a]), shingle_set(shown[b])) for a, b in expected]
 
 
 def test_documents_that_match_nothing_need_not_be_read() -> None:

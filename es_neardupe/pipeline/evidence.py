@@ -49,7 +49,8 @@ class EvidenceReport:
     index: str
     """The hidden index that holds the evidence."""
     pairs: int
-    """Pairs of this run: candidates of different texts, and each exact copy with the first of its kind."""
+    """Pairs that this run asked for: candidates of different texts, pairs within groups, and each exact copy with the
+    first of its kind."""
     accepted: int
     rejected: int
     compared: int
@@ -119,9 +120,10 @@ def write_evidence(
 ) -> EvidenceReport:
     """Keep what was verified, and take out what no longer holds. A second run without changes writes nothing.
 
-    ``evidence`` is what `load_evidence` gave before, whose memory `verified_pairs` used; to be called after
-    `Verifier.confirmed`, when it is known which texts are no longer there. ``whole``: whether the corpus holds all
-    documents of the index; if not, entries about documents that are not in it stay. Makes the index if it is missing.
+    ``evidence`` is what `load_evidence` gave before, whose memory `verified_pairs` used. To be called when all pairs
+    were asked for, and after `Verifier.confirmed`, when it is known which texts are no longer there. ``whole``:
+    whether the corpus holds all documents of the index; if not, entries about documents that are not in it stay.
+    Makes the index if it is missing.
     """
     name = ensure(client, target, Companion.PAIRS)
     corpus, verifier, basis = found.corpus, found.verifier, evidence.basis
@@ -188,10 +190,11 @@ def _judged(found: Verified, wanted: Criterion) -> Judged:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
     present = [[row for row in rows.tolist() if row not in found.verifier.away] for rows in found.classes.members]
     first = np.array([rows[0] if rows else -1 for rows in present], np.intp)
-    left, right = first[found.candidates.left], first[found.candidates.right]
-    there = (left >= 0) & (right >= 0) & ~np.isnan(found.similarity)
+    *pairs, similarity = found.verifier.answered()
+    left, right = (first[side] for side in pairs)
+    there = (left >= 0) & (right >= 0)
     copies = np.array([(rows[0], row) for rows in present for row in rows[1:]], np.intp).reshape(-1, 2)
-    value = np.concatenate([found.similarity[there], np.ones(len(copies))])
+    value = np.concatenate([similarity[there], np.ones(len(copies))])
     return Judged(
         np.concatenate([left[there], copies[:, 0]]),
         np.concatenate([right[there], copies[:, 1]]),

@@ -20,7 +20,7 @@ from es_neardupe.stages.candidates import Candidates, find_candidates
 from es_neardupe.stages.corpus import classes_of, read_corpus, source_of
 from es_neardupe.stages.verify import Verifier
 
-__all__ = ["Verified", "class_keys", "compared", "parts", "read_fingerprints", "verified_pairs"]
+__all__ = ["Verified", "candidate_pairs", "class_keys", "compared", "parts", "read_fingerprints", "verified_pairs"]
 
 _PAGE = 2000
 
@@ -81,13 +81,18 @@ def compared(
 ) -> Verified:
     """The candidate pairs of a corpus, compared; with ``inside`` (bool[rows]) only pairs that touch such a row."""
     classes = classes_of(corpus, copies)
-    candidates = _meeting(corpus, classes, find_candidates(class_keys(corpus, classes), max_bucket), rules)
+    candidates = candidate_pairs(corpus, classes, max_bucket, rules)
     if inside is not None:
         touched = np.array([bool(inside[rows].any()) for rows in classes.members], np.bool_)
         candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
     verifier = Verifier(client, target.settings, corpus, classes, measure, memory)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)
     return Verified(corpus, classes, candidates, verifier, similarity)
+
+
+def candidate_pairs(corpus: Corpus, classes: Classes, max_bucket: int, rules: Rules) -> Candidates:
+    """The pairs of classes that share a key and may meet by the rules."""
+    return _meeting(corpus, classes, find_candidates(class_keys(corpus, classes), max_bucket), rules)
 
 
 def _meeting(corpus: Corpus, classes: Classes, candidates: Candidates, rules: Rules) -> Candidates:

@@ -20,10 +20,10 @@ from es_neardupe.rules import Linkage
 from es_neardupe.stages.groups import assign_ids, chain, complete, star
 from es_neardupe.stages.quality import bridges, inner_pairs, judge
 
-__all__ = ["Linked", "bearers", "entries", "groupings", "link"]
+__all__ = ["LINK", "Linked", "bearers", "entries", "groupings", "link"]
 
 Ints = NDArray[np.intp]
-_LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
+LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def link(
     matches = verifier.confirmed(candidates.left, candidates.right, matches, progress, among=among)
     size = len(classes)
     left, right = candidates.left[matches], candidates.right[matches]
-    principal = _LINK[linkage](size, left, right)
+    principal = LINK[linkage](size, left, right)
     to_principal = np.ones(size)
     direct = principal[right] == left
     to_principal[right[direct]] = similarity[matches][direct]

@@ -57,6 +57,7 @@ class Verifier:
     """Pairs whose texts were compared."""
     remembered: int = 0
     """Pairs taken from the memory."""
+    _answers: list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]] = field(default_factory=list)
 
     def similarities(
         self, left: NDArray[np.intp], right: NDArray[np.intp], progress: Progress = silent
@@ -77,7 +78,18 @@ class Verifier:
 
         result[unknown] = self._compared(left[unknown], right[unknown], told)
         self._remember(left[unknown], right[unknown], result[unknown])
+        self._answers.append((left, right, result))
         return result
+
+    def answered(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+        """Every pair of classes that has got a number so far, once, ``left < right``, with its number."""
+        if not self._answers:
+            return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
+        left, right, similarity = (np.concatenate(column) for column in zip(*self._answers, strict=True))
+        left, right = np.minimum(left, right), np.maximum(left, right)
+        there = np.flatnonzero(~np.isnan(similarity))
+        _, first = np.unique(left[there] * len(self.classes) + right[there], return_index=True)
+        return left[there[first]], right[there[first]], similarity[there[first]]
 
     def _compared(self, left: NDArray[np.intp], right: NDArray[np.intp], progress: Progress) -> NDArray[np.float64]:
         """The measure of pairs by their texts, as `similarities` returns it."""
