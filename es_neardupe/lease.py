@@ -156,10 +156,10 @@ def _machine() -> str | None:
 
 def _who(value: Mapping[str, Any], index: str) -> str:
     holder = value["holder"]
+    since, end = (f"{datetime.fromisoformat(value[name]):%Y-%m-%d %H:%M:%S} UTC" for name in ("taken", "expires"))
     return (
-        f"Another run ({value['command']} by pid {holder['pid']} on host {holder['host']}, since {value['taken']}, "
-        f"its lease ends at {value['expires']}) works on index {index}. Wait for it, or, if it is dead, for the end of "
-        f"its lease."
+        f"Another run ({value['command']} by pid {holder['pid']} on host {holder['host']}, since {since}, its lease "
+        f"ends at {end}) works on index {index}. Wait for it, or, if it is dead, for the end of its lease."
     )
 
 

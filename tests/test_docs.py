@@ -32,6 +32,7 @@ from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.pipeline.init import InitReport
 from es_neardupe.pipeline.load import LoadReport
+from es_neardupe.pipeline.rounds import Round
 from es_neardupe.pipeline.similar import Detection, Similar, SimilarHit
 from es_neardupe.pipeline.stats import Stats
 from es_neardupe.records import State
@@ -275,6 +276,7 @@ SHAPES: dict[str, Any] = {
     "load": LoadReport,
     "enrich": EnrichReport,
     "group": GroupReport,
+    "watch": Round,
     "similar": Similar,
     "compare": Comparison,
     "distribution": DistributionReport,

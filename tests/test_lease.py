@@ -61,7 +61,7 @@ def test_the_second_run_is_told_who_works(client: Client, target: Target) -> Non
         assert value["holder"]["pid"] == os.getpid()
         assert datetime.fromisoformat(value["expires"]) - first.taken >= timedelta(seconds=60)
         with pytest.raises(
-            LeaseHeld, match=rf"\(watch by pid {os.getpid()} on host .*, since 20.*, its lease ends at 20"
+            LeaseHeld, match=rf"\(watch by pid {os.getpid()} on host .*, since 20.* UTC, its lease ends at 20.* UTC"
         ):
             held(client, target).__enter__()
         assert stored(client, target) == value

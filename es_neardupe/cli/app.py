@@ -12,7 +12,19 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from es_neardupe.cli import compare, demo, distribution, grouping, listing, looking, node, preparing, working
+from es_neardupe.cli import (
+    audit,
+    compare,
+    demo,
+    distribution,
+    grouping,
+    listing,
+    looking,
+    node,
+    preparing,
+    watch,
+    working,
+)
 from es_neardupe.cli.output import messages, printable, say
 from es_neardupe.errors import NeardupeError
 
@@ -32,18 +44,20 @@ app = typer.Typer(
         "Exit codes: 0 done, 1 an error (said in one line), 2 wrong usage, 130 interrupted."
     ),
 )
-for module in (preparing, working, grouping, listing, looking, compare, distribution, demo):
+for module in (preparing, working, grouping, watch, listing, looking, compare, distribution, audit, demo):
     module.register(app)
 _AS_USED = [
     "init",
     "load",
     "enrich",
     "group",
+    "watch",
     "similar",
     "groups",
     "pairs",
     "compare",
     "distribution",
+    "audit",
     "stats",
     "bands",
     "clean",

@@ -28,7 +28,7 @@ from es_neardupe.pipeline import enrich as enrich_
 from es_neardupe.pipeline import load as load_
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
-__all__ = ["fail_on", "register", "say_next"]
+__all__ = ["fail_on", "parse_since", "register", "say_next"]
 
 _MOST_PROBLEMS = 20
 
@@ -148,7 +148,7 @@ def enrich(
             client,
             index,
             check=check,
-            since=_since(since),
+            since=parse_since(since),
             all=all,
             query=parse_query(query),
             workers=workers,
@@ -182,7 +182,8 @@ def enrich(
     fail_on(report.refused, report.refusals)
 
 
-def _since(text: str | None) -> tuple[str, str] | None:
+def parse_since(text: str | None) -> tuple[str, str] | None:
+    """Field and date of ``--since``. Raises `SettingsError`."""
     if text is None:
         return None
     name, separator, date = text.partition("=")

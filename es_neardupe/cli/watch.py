@@ -1,0 +1,211 @@
+"""The command watch: a service for an index that grows."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.grouping import tell_of_weights, warn_of_detection
+from es_neardupe.cli.metrics import metrics, serving
+from es_neardupe.cli.options import (
+    AsJson,
+    Batch,
+    Features,
+    IndexName,
+    MatchingName,
+    Max,
+    MaxBucket,
+    MaxChars,
+    MeasureName,
+    Min,
+    Ngram,
+    Prefix,
+    Whitespace,
+    Workers,
+    connected,
+    resumable,
+)
+from es_neardupe.cli.output import print_json, say, warn
+from es_neardupe.cli.working import parse_since
+from es_neardupe.clients import Client
+from es_neardupe.pipeline import watch as watch_
+from es_neardupe.pipeline.rounds import Lag, Round
+from es_neardupe.rules import Linkage
+from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
+
+__all__ = ["register", "seconds"]
+
+_DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_METRICS = "Metrics"
+
+
+def seconds(text: str) -> int:
+    """The seconds of a duration such as ``30s``, ``5m`` or ``1h``, from one second to a day."""
+    found = _DURATION.fullmatch(text)
+    number = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 1 <= number <= 86_400:
+        raise typer.BadParameter(f"{text!r} is no duration from 1s to 24h, such as 30s, 5m or 1h.")
+    return number
+
+
+def _checked(text: str) -> str:
+    seconds(text)
+    return text
+
+
+def watch(
+    client: Client,
+    index: IndexName,
+    *,
+    every: Annotated[
+        str, typer.Option(callback=_checked, metavar="DURATION", help="Pause between rounds: 30s, 5m, 1h.")
+    ] = "30s",
+    once: Annotated[bool, typer.Option("--once", help="One round; errors end it with exit code 1.")] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD=DATE", help="Also renew documents of that date or later whose text has changed."),
+    ] = None,
+    check_every: Annotated[
+        int, typer.Option(min=0, metavar="N", help="In each N-th round read all texts again; 0: never.")
+    ] = 0,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve Prometheus metrics; 0: any free port.", rich_help_panel=_METRICS),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(help="Address to serve them at.", rich_help_panel=_METRICS)
+    ] = "127.0.0.1",
+    measure: MeasureName = "resemblance",
+    matching: MatchingName = None,
+    min: Min = None,
+    max: Max = 1.0,
+    features: Features,
+    ngram: Ngram = None,
+    whitespace: Whitespace = False,
+    linkage: Annotated[Linkage, typer.Option(help="As for group.")] = Linkage.STAR,
+    principal: Annotated[str, typer.Option(metavar="POLICY", help="As for group.")] = "longest",
+    within: Annotated[str | None, typer.Option(metavar="FIELD", help="As for group.")] = None,
+    window: Annotated[str | None, typer.Option(metavar="FIELD:DAYS", help="As for group.")] = None,
+    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
+    workers: Workers = 2,
+    batch: Batch = 500,
+    max_chars: MaxChars = DEFAULT_MAX_CHARS,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a growing index enriched and grouped, until SIGTERM or Ctrl-C.
+
+    Each round does what enrich and group do, for what came or changed. Failures that may pass are waited out.
+
+    Examples:
+
+      es-neardupe watch news
+
+      es-neardupe watch news --every 5m --since updated=now-1h --metrics-port 9464
+    """
+    stop, lag = Event(), Lag()
+    with ExitStack() as stack:
+        count = stack.enter_context(_metrics(index, lag, metrics_host, metrics_port))
+        stack.enter_context(_stopping(stop))
+        stack.enter_context(resumable())
+
+        def tell(done: Round) -> None:
+            count(done)
+            _tell(done, as_json)
+
+        report = watch_(
+            client,
+            index,
+            every=seconds(every),
+            once=once,
+            since=parse_since(since),
+            check_every=check_every,
+            stop=stop,
+            lag=lag,
+            on_round=tell,
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features,
+            ngram=ngram,
+            whitespace=whitespace,
+            linkage=linkage,
+            principal=principal,
+            within=within,
+            window=window,
+            max_bucket=max_bucket,
+            workers=workers,
+            batch=batch,
+            max_chars=max_chars,
+            prefix=prefix,
+        )
+    if not once:
+        say(f"Stopped. Rounds: {report.rounds:,}, failed: {report.failed:,}.")
+
+
+@contextmanager
+def _metrics(index: str, lag: Lag, host: str, port: int | None) -> Iterator[Callable[[Round], None]]:
+    """What counts a round; metrics are served if a port is named."""
+    if port is None:
+        yield lambda done: None
+        return
+    registry, count = metrics(index, lag)
+    with serving(host, port, registry) as address:
+        say(f"Metrics: {address}")
+        yield count
+
+
+@contextmanager
+def _stopping(stop: Event) -> Iterator[None]:
+    """SIGTERM and SIGINT set ``stop``; a second one does what it usually does."""
+
+    def ask() -> None:
+        say("Stopping: the step under way is finished first.")
+        stop.set()
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        for one, usual in before.items():
+            signal.signal(one, usual)
+        # Elsewhere than here, where the main thread stands still, perhaps inside the very lock that is needed.
+        Thread(target=ask, daemon=True).start()
+
+    before = {one: signal.signal(one, asked) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for one, usual in before.items():
+            signal.signal(one, usual)
+
+
+def _tell(done: Round, as_json: bool) -> None:
+    """One line for each round."""
+    if as_json:
+        print_json(done)
+        sys.stdout.flush()  # a pipe would keep it back till it is full
+    else:
+        say(
+            f"{done.at} round {done.round}: {done.new:,} new, {done.enriched:,} enriched, {done.grouped:,} grouped, "
+            f"{done.pairs:,} pairs, {done.skipped:,} skipped, {done.left:,} left, lag {done.lag:.1f} s, "
+            f"{done.seconds:.1f} s"
+        )
+    if done.message is not None:
+        warn(f"{done.message} The next round tries again.")
+    if done.round == 1 and done.grouping is not None:
+        tell_of_weights(done.grouping.weights)
+        warn_of_detection(done.grouping.min, done.grouping.detection, done.grouping.detection_cases)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(watch))
