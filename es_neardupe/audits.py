@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from math import sqrt
@@ -11,7 +12,19 @@ from numpy.typing import NDArray
 
 from es_neardupe.records import Address
 
-__all__ = ["AuditReport", "BandsAdvice", "Denied", "Loss", "Lost", "Missed", "Part", "Recall", "effective", "recalled"]
+__all__ = [
+    "AuditReport",
+    "BandsAdvice",
+    "Denied",
+    "Loss",
+    "Lost",
+    "Missed",
+    "Part",
+    "Recall",
+    "addressed",
+    "effective",
+    "recalled",
+]
 
 _Z = 1.959963984540054
 """97.5 % of a normal distribution lie below it."""
@@ -59,8 +72,9 @@ class Part:
 class Missed:
     """A pair that the index does not find."""
 
-    a: Address
-    b: Address
+    a: Mapping[str, str]
+    """``index`` and ``id``."""
+    b: Mapping[str, str]
     similarity: float
 
 
@@ -77,8 +91,9 @@ class Lost:
 class Denied:
     """A pair that verification calls similar and comparing everything does not: an error of the program."""
 
-    a: Address
-    b: Address
+    a: Mapping[str, str]
+    """``index`` and ``id``."""
+    b: Mapping[str, str]
     claimed: float
     actual: float
 
@@ -136,6 +151,12 @@ class AuditReport:
     advice: BandsAdvice | None
     """Given where pairs were lost by the bands and fewer are found than was promised."""
     seconds: float = field(compare=False)
+
+
+def addressed(one: Address, other: Address) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Two documents as a report names them, in the order of their addresses."""
+    a, b = ({"index": index, "id": id} for index, id in sorted((one, other)))
+    return a, b
 
 
 def effective(degrees: NDArray[np.int64]) -> float:

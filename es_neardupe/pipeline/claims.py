@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from es_neardupe import documents
-from es_neardupe.audits import Denied
+from es_neardupe.audits import Denied, addressed
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target
@@ -84,9 +84,9 @@ class Claims:
                 continue
             actual = _resemblance(texts, self._target.settings.shingle)
             claimed = float(self._similarity[k])
-            a, b = sorted(self._corpus.references[row][:2] for row in rows if row is not None)
+            one, other = (self._corpus.references[row][:2] for row in rows if row is not None)
             if abs(claimed - actual) > _TOLERANCE:
-                yield Denied(a, b, claimed, actual)
+                yield Denied(*addressed(one, other), claimed, actual)
 
     def _texts(self, rows: list[int]) -> list[str] | None:
         """The present texts, None if one is no longer what was fingerprinted."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.audits import Loss, Lost, Missed, Part, Recall, effective, recalled
+from es_neardupe.audits import Loss, Lost, Missed, Part, Recall, addressed, effective, recalled
 from es_neardupe.keys import Scheme
 from es_neardupe.kinds import LENGTHS
 from es_neardupe.stages.exact import Similarities
@@ -73,8 +73,8 @@ class Tally:
         for loss, numbers in lost(verdict):
             self.lost[loss] += len(numbers)
             for k in numbers[np.argsort(-similarity[numbers], kind="stable")][:_EXAMPLES].tolist():
-                a, b = sorted((sample.addresses[inside[k]], others.addresses[given[k]]))
-                self._examples[loss].append(Missed(a, b, float(similarity[k])))
+                both = addressed(sample.addresses[inside[k]], others.addresses[given[k]])
+                self._examples[loss].append(Missed(*both, float(similarity[k])))
 
     @staticmethod
     def _part(
@@ -85,7 +85,8 @@ class Tally:
     def reasons(self) -> tuple[Lost, ...]:
         """Every reason with its number of pairs and the most similar ones of them."""
         nearest = {
-            loss: sorted(some, key=lambda one: (-one.similarity, one.a, one.b)) for loss, some in self._examples.items()
+            loss: sorted(some, key=lambda one: (-one.similarity, *one.a.values(), *one.b.values()))
+            for loss, some in self._examples.items()
         }
         return tuple(Lost(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in Loss)
 
