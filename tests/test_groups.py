@@ -18,7 +18,7 @@ from es_neardupe.documents import own_group
 from es_neardupe.graphs import components
 from es_neardupe.pipeline.regroup import Linked, groupings
 from es_neardupe.records import Classes, Corpus, Grouping
-from es_neardupe.stages.groups import assign_ids, chain, star
+from es_neardupe.stages.groups import assign_ids, chain, complete, star
 from es_neardupe.stages.writeback import changes
 
 Pairs = list[tuple[int, int]]
@@ -49,12 +49,28 @@ def test_star_is_the_first_fit(graph: tuple[int, Pairs]) -> None:
         assert (row in principals) == (not earlier)
 
 
+@given(graphs())
+def test_complete_takes_who_fits_all_before(graph: tuple[int, Pairs]) -> None:
+    """All members of a group are pairs; whoever stayed out did not fit when its turn came."""
+    size, pairs = graph
+    principal = complete(size, *sides(pairs)).tolist()
+    linked = set(pairs)
+    groups = {one: [row for row in range(size) if principal[row] == one] for one in set(principal)}
+    for one, rows in groups.items():
+        assert rows[0] == one
+        assert all(pair in linked for pair in combinations(rows, 2))
+    for row in range(size):
+        for one in groups:
+            if one < principal[row]:
+                assert any((earlier, row) not in linked for earlier in groups[one] if earlier < row)
+
+
 @given(graphs(), st.randoms(use_true_random=False))
-def test_star_and_chain_depend_on_the_set_of_pairs(graph: tuple[int, Pairs], shuffle: random.Random) -> None:
+def test_linkages_depend_on_the_set_of_pairs(graph: tuple[int, Pairs], shuffle: random.Random) -> None:
     size, pairs = graph
     shuffled = [*pairs, *pairs[:2]]
     shuffle.shuffle(shuffled)
-    for link in (star, chain):
+    for link in (star, chain, complete):
         assert link(size, *sides(shuffled)).tolist() == link(size, *sides(pairs)).tolist()
 
 
@@ -64,7 +80,7 @@ def test_others_in_between_change_nothing(graph: tuple[int, Pairs], more: int, s
     size, pairs = graph
     place = sorted(shuffle.sample(range(size + more), size))
     moved = [(place[a], place[b]) for a, b in pairs]
-    for link in (star, chain):
+    for link in (star, chain, complete):
         straight, wide = link(size, *sides(pairs)).tolist(), link(size + more, *sides(moved)).tolist()
         assert [wide[at] for at in place] == [place[one] for one in straight]
         assert all(wide[at] == at for at in range(size + more) if at not in place)

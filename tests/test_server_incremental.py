@@ -279,3 +279,22 @@ def test_rules_that_mean_nothing(
     pipeline.init(client, index_name, Settings(("text",)))
     run = server_cli("group", index_name, *options)
     assert (run.code, message in run.err) == (1, True), run.err
+
+
+def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> None:
+    """Kept by a whole run even where nothing is to be grouped anew; then nothing is compared twice."""
+    application = Application(client, index_name, 21)
+    start(client, index_name, {f"d{number}": application.document() for number in range(40)})
+    first = server_cli("group", index_name, "--evidence", "--json").json
+    assert first["reason"] == "the last run had other settings: evidence False"
+    assert (first["written"], first["evidence"]["remembered"]) == (0, 0)
+    assert first["evidence"]["written"] == first["evidence"]["pairs"] > first["matches"] > 0
+    put(client, index_name, {"d0": application.document(), "new": application.document()})
+    changed = regroup(client, index_name, evidence=True)
+    assert changed.evidence.written > 0
+    again = pipeline.group(client, index_name, evidence=True, rebuild=True)
+    assert (again.written, again.compared, again.evidence.written, again.evidence.removed) == (0, 0, 0, 0)
+    assert_settled(client, index_name)
+    dry = pipeline.group(client, index_name, evidence=True, rebuild=True, dry_run=True)
+    assert (dry.evidence, dry.compared) == (None, 0)
+    assert len(pipeline.clean(client, index_name).removed) == 2

@@ -68,6 +68,7 @@ def group(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Compare all groups with the registry too.")] = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Look at all documents, not at what changed.")] = False,
+    evidence: Annotated[bool, typer.Option("--evidence", help="Keep every verified pair in a hidden index.")] = False,
     max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
     workers: Workers = 2,
     batch: Batch = 500,
@@ -108,6 +109,7 @@ def group(
             window=window,
             check=check,
             rebuild=rebuild,
+            evidence=evidence,
             max_bucket=max_bucket,
             workers=workers,
             batch=batch,
@@ -150,6 +152,12 @@ def _show_groups(report: GroupReport) -> None:
     )
     looked = "Looked at all documents" if report.whole else "Looked at what changed"
     say(f"{looked}: {report.reason}. {report.seconds:.1f} s")
+    if report.evidence is not None:
+        kept = report.evidence
+        say(
+            f"Evidence in {kept.index}: {kept.pairs:,} pairs, {kept.remembered:,} known before; {kept.written:,} "
+            f"written, {kept.judged_anew:,} judged anew, {kept.removed:,} removed, {kept.left_out:,} left out."
+        )
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 

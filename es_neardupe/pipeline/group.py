@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from es_neardupe import documents, queries
+from es_neardupe import queries
 from es_neardupe.alignment import Matching
-from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, check_writable, count, open_target, refresh
-from es_neardupe.lease import Lease, held
-from es_neardupe.lineage import Turn
-from es_neardupe.pair_memory import PairMemory
-from es_neardupe.pipeline.affected import affected
-from es_neardupe.pipeline.criteria import Choice, Criterion, WeightsUsed, criterion
+from es_neardupe.indices import check_writable, count, open_target, refresh
+from es_neardupe.lease import held
+from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
-from es_neardupe.pipeline.pairing import Verified, verified_pairs
-from es_neardupe.pipeline.regroup import Linked, bearers, entries, groupings, link
+from es_neardupe.pipeline.evidence import EvidenceReport
+from es_neardupe.pipeline.regrouping import Found, Run
 from es_neardupe.pipeline.ruling import rules_of
 from es_neardupe.pipeline.seeds import Start, start_of
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Grouping
-from es_neardupe.registry import Entry, Registry, Totals
-from es_neardupe.rules import Linkage, Rules
+from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
-from es_neardupe.stages.writeback import changes, write_groups
 from es_neardupe.tally import Tally
 
 __all__ = ["GroupReport", "group"]
@@ -113,6 +101,8 @@ class GroupReport:
     deleted: int
     refused: int
     refusals: tuple[str, ...]
+    evidence: EvidenceReport | None
+    """What was kept as evidence; None where that was not asked for, or in a dry run."""
     dry_run: bool
     seconds: float = field(compare=False)
 
@@ -137,6 +127,7 @@ def group(
     max_bucket: int = DEFAULT_MAX_BUCKET,
     check: bool = False,
     rebuild: bool = False,
+    evidence: bool = False,
     workers: int = 2,
     batch: int = 500,
     dry_run: bool = False,
@@ -149,8 +140,9 @@ def group(
 
     A run with the settings of the one before looks only at what new, changed and (as far as it meets them, or with
     ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
-    run without changes writes nothing. Raises `SettingsError` for options that are unknown, contradict each other or
-    mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
+    run without changes writes nothing. ``evidence`` keeps every verified pair in a hidden index, and compares none
+    that is there. Raises `SettingsError` for options that are unknown, contradict each other or mean nothing to the
+    measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
     target = open_target(client, index, prefix)
@@ -158,15 +150,17 @@ def group(
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
     if not dry_run:
         check_writable(client, index)
-    run = _Run(client, target, wanted, rules, max_bucket, progress)
+    run = Run(client, target, wanted, rules, max_bucket, evidence, progress)
     with nullcontext() if dry_run else held(client, target) as lease:
         refresh(client, target.path)
         start = start_of(client, target, run.registry, run.settings, check=check, rebuild=rebuild)
         found = run.find(start)
-        tally = Tally()
+        tally, kept = Tally(), None
         if lease is None:
             tally.counts["written"] = len(found.writes)
-        elif found.writes or found.told or not start.settled:
+        else:
+            kept = run.keep(found, start, batch=batch, workers=workers)
+        if lease is not None and (found.writes or found.told or not start.settled):
             tally = run.write(found, lease, batch=batch, workers=workers)
     return GroupReport(
         index=index,
@@ -190,145 +184,13 @@ def group(
         deleted=tally.counts["deleted"],
         refused=tally.counts["refused"],
         refusals=tally.refusals,
+        evidence=kept,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What a run wants to be so."""
-
-    linked: Linked
-    groupings: dict[int, Grouping]
-    """Of every row that is looked at."""
-    writes: dict[int, Grouping]
-    """Of those that bear another one."""
-    entries: dict[str, Entry]
-    """The groups of two or more documents that were looked at."""
-    told: list[Entry]
-    """What the registry does not say yet."""
-    rest: Totals
-    """All other groups."""
-    at: str
-
-
-@dataclass(frozen=True)
-class _Run:
-    """The steps of a run, with what all of them need."""
-
-    client: Client
-    target: Target
-    wanted: Criterion
-    rules: Rules
-    max_bucket: int
-    progress: Progress
-
-    @cached_property
-    def registry(self) -> Registry:
-        """The registry of the target."""
-        return Registry(self.client, self.target)
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Everything that decides the groups: a run with other settings has to look at all documents."""
-        return {
-            "scheme": self.target.scheme_id,
-            "measure": self.wanted.measure.label,
-            "min": self.wanted.min,
-            "max": self.wanted.max,
-            "max_bucket": self.max_bucket,
-            **self.rules.to_meta(),
-        }
-
-    def find(self, start: Start) -> _Found:
-        """From where the run begins to what is to be written."""
-        linked = link(self.rules.linkage, *self._verified(start), self.wanted, self.progress)
-        before = self._known(start, linked)
-        living = {id: entry.created for id, entry in before.items() if entry.ended is None}
-        wanted = groupings(
-            linked,
-            created=lambda id: living.get(id, ""),
-            taken=lambda ids: () if start.whole else self._borne_elsewhere(ids, linked),
-        )
-        found = entries(
-            linked,
-            wanted,
-            least=self.wanted.min,
-            linkage=self.rules.linkage,
-            settings=self.settings,
-            progress=self.progress,
-        )
-        before |= self.registry.entries(found.keys() - before.keys())
-        at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        return _Found(
-            linked=linked,
-            groupings=wanted,
-            writes=changes(linked.found.corpus, wanted),
-            entries=found,
-            told=Turn(before, found, bearers(linked, wanted), at).entries(),
-            rest=Totals() if start.whole else self.registry.totals(without=before),
-            at=at,
-        )
-
-    def _verified(self, start: Start) -> tuple[Verified, NDArray[np.bool_]]:
-        """The verified pairs of the whole index or of the affected part, and which rows get a grouping."""
-        if not start.whole:
-            return affected(
-                self.client,
-                self.target,
-                self.wanted,
-                self.rules,
-                start.seeds,
-                max_bucket=self.max_bucket,
-                memory=PairMemory(),
-                progress=self.progress,
-            )
-        found = verified_pairs(
-            self.client,
-            self.target,
-            self.wanted.measure,
-            copies=self.wanted.copies_fit,
-            max_bucket=self.max_bucket,
-            progress=self.progress,
-            rules=self.rules,
-        )
-        return found, np.ones(len(found.corpus), np.bool_)
-
-    def _known(self, start: Start, linked: Linked) -> dict[str, Entry]:
-        """The registry's entries of all groups that the run can change."""
-        if start.whole:
-            return {entry.group: entry for entry in self.registry.living()}
-        ids = {linked.found.corpus.group_ids[row] for row in np.flatnonzero(linked.inside).tolist()}
-        return self.registry.entries({id for id in ids if id is not None} | start.broken)
-
-    def _borne_elsewhere(self, ids: Sequence[str], linked: Linked) -> Iterator[str]:
-        """Those of new ids that a document outside of the run bears."""
-        references = linked.found.corpus.references
-        inside = {references[row][:2] for row in np.flatnonzero(linked.inside).tolist()}
-        name = self.target.fields.group
-        for chunk in chunked(ids, 1000):
-            body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
-            for page in self.client.pages(self.target.path, body):
-                for hit in page:
-                    if hit.address not in inside:
-                        yield documents.stored_fields(hit.source, self.target.settings.prefix)["group"]
-
-    def write(self, found: _Found, lease: Lease, *, batch: int, workers: int) -> Tally:
-        """The registry first, then the documents: what a killed run wanted stands where the next one looks."""
-        lease.check()
-        self.registry.note_run(self.settings, found.at, finished=False)
-        self.registry.write(found.told)
-        lease.check()
-        corpus, prefix = found.linked.found.corpus, self.target.settings.prefix
-        tally = write_groups(self.client, corpus, found.writes, prefix, batch=batch, workers=workers)
-        refresh(self.client, self.target.path)
-        if not (tally.counts["refused"] or tally.counts["unsettled"]):
-            self.registry.note_run(self.settings, found.at, finished=True)
-        return tally
-
-
-def _figures(start: Start, found: _Found) -> dict[str, Any]:
+def _figures(start: Start, found: Found) -> dict[str, Any]:
     """The counts of documents, pairs and groups, for the report."""
     corpus, classes, candidates, verifier, _ = found.linked.found
     inside = found.linked.inside

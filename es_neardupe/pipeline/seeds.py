@@ -45,7 +45,7 @@ def start_of(
     documents = count(client, target.path, queries.fingerprinted(fields, scheme))
     waiting = count(client, target.path, queries.ungrouped(fields, scheme))
     last = registry.last_run()
-    settled = last is not None and last.finished and last.settings == settings
+    settled = last is not None and last.finished and not _differences(last, settings)
     if reason := _why_whole(last, settings, waiting, documents, rebuild):
         return Start(True, reason, documents, settled)
     broken = _broken(client, target, registry) if check else frozenset()
@@ -65,15 +65,24 @@ def _why_whole(
         return "asked for"
     if last is None:
         return "the first run"
-    if last.settings != settings:
-        names = sorted(name for name in {*last.settings, *settings} if last.settings.get(name) != settings.get(name))
-        before = ", ".join(f"{name} {last.settings.get(name)}" for name in names)
+    if different := _differences(last, settings):
+        before = ", ".join(f"{name} {last.settings.get(name)}" for name in different)
         return f"the last run had other settings: {before}"
     if not last.finished:
         return "the last run did not come to its end"
     if waiting > _MOST_WAITING * documents:
         return f"{waiting:,} of {documents:,} documents are new or changed"
     return None
+
+
+def _differences(last: LastRun, settings: Mapping[str, Any]) -> list[str]:
+    """The settings that were others; to keep evidence no longer makes no difference to the groups."""
+    names = last.settings.keys() | settings.keys()
+    return sorted(
+        name
+        for name in names
+        if last.settings.get(name) != settings.get(name) and (name != "evidence" or settings.get(name))
+    )
 
 
 def _broken(client: Client, target: Target, registry: Registry) -> frozenset[str]:
