@@ -18,7 +18,7 @@ from dataclasses import replace
 import pytest
 from conftest import Cli
 from prometheus_client.parser import text_string_to_metric_families
-from server_tools import JSON, change, family, make_index, one_line, ours, put, wait_until, words
+from server_tools import JSON, TEXT, change, family, make_index, one_line, ours, put, wait_until, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.cli.metrics import metrics, serving
@@ -26,12 +26,13 @@ from es_neardupe.cli.watch import seconds
 from es_neardupe.clients import Client, Retries, path
 from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.server_client import ServerClient
-from es_neardupe.companions import Companion, companion_name, read
+from es_neardupe.companions import Companion, companion_name, exists, read
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.indices import open_target
 from es_neardupe.lease import LEASE_ID, held
 from es_neardupe.pipeline.rounds import Lag, Round
 from es_neardupe.pipeline.watch import WatchReport, _pause
+from es_neardupe.registry import Registry
 
 
 def prepared(client: Client, index: str, documents: Mapping[str, JSON]) -> None:
@@ -252,9 +253,24 @@ def test_the_service(client: Client, index_name: str) -> None:
 
 
 def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
-    prepared(client, index_name, texts("a", 2))
-    run = server_cli("watch", index_name, "--once", "--json")
-    assert (run.code, run.json["grouped"], run.json["error"]) == (0, 2, None)
+    """One round, with every rule of ``group``: another site keeps a document apart."""
+    make_index(client, index_name, {**TEXT, "site": {"type": "keyword"}, "at": {"type": "date"}})
+    documents = texts("a", 3)
+    for day, (id, source) in enumerate(documents.items(), 1):
+        source |= {"site": "there" if id == "a2" else "here", "at": f"2024-05-0{day}"}
+    put(client, index_name, documents)
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.7))
+    rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30", "--evidence"]
+    run = server_cli("watch", index_name, "--once", "--json", *rules)
+    assert (run.code, run.json["grouped"], run.json["error"]) == (0, 3, None)
+    assert together(client, index_name, "a0", "a1")
+    assert not together(client, index_name, "a1", "a2")
+    assert {id for id, one in ours(client, index_name).items() if one["principal"]} == {"a1", "a2"}
+    target = open_target(client, index_name)
+    last = Registry(client, target).last_run()
+    assert last is not None
+    assert (last.settings["linkage"], last.settings["window"]) == ("complete", "at:30")
+    assert exists(client, companion_name(target, Companion.PAIRS))
     before = signal.getsignal(signal.SIGTERM)
     with held(client, open_target(client, index_name)):
         run = server_cli("watch", index_name, "--once")
