@@ -85,15 +85,13 @@ def read(client: Client, name: str, id: str) -> Stored | None:
 
 
 def store(client: Client, name: str, id: str, source: Mapping[str, Any], before: Stored | None) -> None:
-    """Write one document in the place of what was read before (None: of nothing).
+    """Write one document in the place of what was read before (None: of nothing). `read` sees it at once.
 
     Raises `RequestError` of status 409 if somebody else wrote it since.
     """
-    params: dict[str, str | int | bool] = {"refresh": True}
-    if before is None:
-        params["op_type"] = "create"
-    else:
-        params |= {"if_seq_no": before.seq_no, "if_primary_term": before.primary_term}
+    params: dict[str, str | int | bool] = {"op_type": "create"}
+    if before is not None:
+        params = {"if_seq_no": before.seq_no, "if_primary_term": before.primary_term}
     client.request("PUT", path(name, "_doc", id), params=params, body=source)
 
 
