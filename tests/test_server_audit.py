@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 import xxhash
 from conftest import Cli, read_data, read_jsonl
-from server_tools import JSON, change, family, hits, make_index, one_line, put, shingles, true_pairs, versions, words
+from server_tools import (
+    JSON,
+    change,
+    family,
+    hits,
+    make_index,
+    one_line,
+    ours,
+    put,
+    shingles,
+    true_pairs,
+    versions,
+    words,
+)
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.audits import AuditReport, Loss
@@ -56,9 +68,6 @@ REASONS = {
     "stale-1": Loss.STALE,
 }
 
-READABLE = (Loss.STALE, Loss.CORRUPT)
-"""The index may still compare such documents."""
-
 TEXTS = {
     **{
         id: text
@@ -95,44 +104,22 @@ def damaged(client: Client, index_name: str) -> str:
 
 
 def expected(client: Client, index: str, least: float) -> dict[Pair, Loss | None]:
-    """The true pairs and why each is lost, from the stored documents alone: no code of an audit."""
+    """The true pairs and why each is lost: from the stored documents, and from what `pairs` lists."""
     stored = {hit["_id"]: hit["_source"] for hit in hits(client, index)}
     texts = {id: one["text"] for id, one in stored.items()}
     ours = {id: one.get("neardupe", {}) for id, one in stored.items()}
-    together = compared_pairs({id: one for id, one in ours.items() if REASONS.get(id, Loss.STALE) in READABLE})
+    listed = {(one.a[1], one.b[1]) for one in pipeline.pairs(client, index, min=least, max_bucket=MAX_BUCKET)}
     order = list(Loss)
     found: dict[Pair, Loss | None] = {}
     for a, b in true_pairs(texts, least):
         reasons = [REASONS[id] for id in (a, b) if id in REASONS]
-        if (a, b) in together and not set(reasons) - {Loss.CORRUPT}:
+        if (a, b) in listed:
             found[a, b] = None
         elif reasons:
             found[a, b] = min(reasons, key=order.index)
         else:
             found[a, b] = Loss.BUCKET if set(ours[a]["bands"]) & set(ours[b]["bands"]) else Loss.BANDS
-    return found
-
-
-def compared_pairs(ours: Mapping[str, JSON]) -> set[Pair]:
-    """Pairs that share a key, in large buckets only those with one of the longest texts; equal texts as one."""
-    texts: dict[str, list[str]] = defaultdict(list)
-    for id, one in sorted(ours.items()):
-        if one.get("bands"):
-            texts[one["content"]].append(id)
-    first = {content: ids[0] for content, ids in texts.items()}
-    ranked = sorted(first, key=lambda content: (-ours[first[content]]["tokens"], first[content]))
-    buckets: dict[str, list[str]] = defaultdict(list)
-    for content in ranked:
-        for key in ours[first[content]]["bands"]:
-            buckets[key].append(content)
-    joined = {frozenset([content]) for content in ranked}
-    for bucket in buckets.values():
-        sides = bucket if len(bucket) <= MAX_BUCKET else bucket[:MAX_BUCKET]
-        joined |= {frozenset([one, other]) for one in sides for other in bucket if one != other}
-    found = set()
-    for both in joined:
-        ids = [id for content in both for id in texts[content]]
-        found |= {(min(pair), max(pair)) for pair in combinations(ids, 2)}
+    assert listed <= found.keys()
     return found
 
 
@@ -251,6 +238,30 @@ def test_a_wrong_verification_is_denied(
     assert server_cli("audit", index_name, "--json").code == 1
     change(client, index_name, denied.a["id"], {"text": "something else"})  # no claim any more, but stale
     assert pipeline.audit(client, index_name).recall.pairs == 3
+
+
+def test_stored_groups_are_held_against_the_texts(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in named("d", family("stored", 5, edits=2)).items()})
+    pipeline.init(client, index_name, Settings(("text",)))
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name, measure="containment")
+    assert pipeline.audit(client, index_name).members is None  # similarities of another measure
+    pipeline.group(client, index_name)
+    report = pipeline.audit(client, index_name)
+    assert (report.members, report.denied, report.precision) == (4, 0, 1.0)
+    assert pipeline.audit(client, index_name, min=1.0).members == 0
+    forged = next(id for id, one in ours(client, index_name).items() if not one["principal"])
+    change(client, index_name, forged, {"neardupe": {"similarity": 0.999}})
+    shown = server_cli("audit", index_name, "--json")
+    assert shown.code == 1
+    assert (shown.json["members"], shown.json["denied"], shown.json["precision"]) == (4, 1, 1 - 1 / 14)
+    (denied,) = shown.json["wrong"]
+    assert denied["claimed"] == 0.999
+    assert forged in (denied["a"]["id"], denied["b"]["id"])
+    change(client, index_name, forged, {"text": "something else"})  # whose similarity was another text's
+    report = pipeline.audit(client, index_name)
+    assert (report.members, report.denied) == (3, 0)
 
 
 def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli) -> None:

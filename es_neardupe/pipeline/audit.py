@@ -20,13 +20,14 @@ from es_neardupe.indices import Target, count, open_target
 from es_neardupe.keys import choose_bands, features
 from es_neardupe.pipeline.claims import Claims
 from es_neardupe.pipeline.criteria import check_min
-from es_neardupe.pipeline.pairing import class_keys, read_fingerprints
+from es_neardupe.pipeline.memberships import by_resemblance, memberships
+from es_neardupe.pipeline.pairing import joined, read_fingerprints
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.pipeline.tallies import Tally
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Hit, Reference
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, find_candidates
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 from es_neardupe.stages.corpus import classes_of
 from es_neardupe.stages.exact import Inverted, Similarities
 from es_neardupe.stages.verdicts import Candidacy, Described, described, source_of, verdicts
@@ -65,7 +66,7 @@ def audit(
     _check(sample, seed)
     corpus = read_fingerprints(client, target, progress)
     classes = classes_of(corpus)
-    candidates = find_candidates(class_keys(corpus, classes), max_bucket)
+    candidates = joined(client, target, corpus, classes, max_bucket)
     candidacy = Candidacy(corpus, classes, candidates.left, candidates.right)
     total, chosen = _drawn(client, target, sample, seed, progress)
     mine, inverted = _sample(client, target, chosen, candidacy)
@@ -88,7 +89,9 @@ def audit(
         claims.confirm(pairs, mine, others)
         verdict = verdicts(candidacy, mine, others, pairs.inside, pairs.given)
         tally.add(pairs, verdict, mine, others, within=others is mine)
-    wrong = tuple(claims.denied())
+    members = list(memberships(client, target, chosen, candidacy, least)) if by_resemblance(client, target) else None
+    wrong = [*claims.denied(), *(one for one in members or () if not one.holds)]
+    claimed = len(claims) + len(members or ())
     whole = len(mine.addresses) >= total
     return AuditReport(
         index=index,
@@ -107,9 +110,10 @@ def audit(
         scripts=tally.scripts(whole),
         lost=tally.reasons(),
         claims=len(claims),
+        members=None if members is None else len(members),
         denied=len(wrong),
-        precision=1 - len(wrong) / len(claims) if len(claims) else None,
-        wrong=wrong[:_EXAMPLES],
+        precision=1 - len(wrong) / claimed if claimed else None,
+        wrong=tuple(wrong[:_EXAMPLES]),
         advice=_advice(target, least, tally, whole),
         seconds=time.monotonic() - started,
     )

@@ -26,13 +26,13 @@ from es_neardupe.indices import open_target
 from es_neardupe.keys import Scheme
 from es_neardupe.measures import Weights
 from es_neardupe.pipeline.examples import examples
-from es_neardupe.pipeline.pairing import class_keys, read_fingerprints
+from es_neardupe.pipeline.pairing import joined, read_fingerprints
 from es_neardupe.plots import check_plot, draw
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Corpus
 from es_neardupe.scoring import Measure, MeasureName
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, find_candidates
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 from es_neardupe.stages.compared import Compared, Texts, compare
 from es_neardupe.stages.corpus import classes_of
 from es_neardupe.stages.groups import star
@@ -88,7 +88,7 @@ def distribution(
     sizes = [sample or default_sample(one.name) for one in unweighted]
     rows, drawn = _drawn(index, texts, random_rows(corpus, seed)[: max(sizes)], progress)
     measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
-    candidates = find_candidates(class_keys(corpus, classes), max_bucket)
+    candidates = joined(client, target, corpus, classes, max_bucket)
     compared = compare(texts, classes, candidates.left, candidates.right, measures=measures, progress=progress)
     distributions = []
     for one, size, its in zip(measures, sizes, compared, strict=True):

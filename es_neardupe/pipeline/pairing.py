@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,13 +17,26 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus
 from es_neardupe.rules import DEFAULT_RULES, Rules
 from es_neardupe.scoring import Measure
-from es_neardupe.stages.candidates import Candidates, find_candidates
+from es_neardupe.stages.buckets import passages, read_signatures
+from es_neardupe.stages.candidates import Bucket, Candidates, find_candidates
 from es_neardupe.stages.corpus import classes_of, read_corpus, source_of
 from es_neardupe.stages.verify import Verifier
 
-__all__ = ["Verified", "candidate_pairs", "class_keys", "compared", "parts", "read_fingerprints", "verified_pairs"]
+__all__ = [
+    "Verified",
+    "candidate_pairs",
+    "class_keys",
+    "compared",
+    "joined",
+    "parts",
+    "read_fingerprints",
+    "verified_pairs",
+]
 
 _PAGE = 2000
+
+_EXPLAINED = 20
+"""Large buckets whose texts are looked at for what they have in common: the largest ones."""
 
 
 class Verified(NamedTuple):
@@ -81,7 +95,8 @@ def compared(
 ) -> Verified:
     """The candidate pairs of a corpus, compared; with ``inside`` (bool[rows]) only pairs that touch such a row."""
     classes = classes_of(corpus, copies)
-    candidates = candidate_pairs(corpus, classes, max_bucket, rules)
+    candidates = candidate_pairs(client, target, corpus, classes, max_bucket=max_bucket, rules=rules)
+    candidates = replace(candidates, large=_explained(client, target, corpus, classes, candidates.large))
     if inside is not None:
         touched = np.array([bool(inside[rows].any()) for rows in classes.members], np.bool_)
         candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
@@ -90,9 +105,27 @@ def compared(
     return Verified(corpus, classes, candidates, verifier, similarity)
 
 
-def candidate_pairs(corpus: Corpus, classes: Classes, max_bucket: int, rules: Rules) -> Candidates:
-    """The pairs of classes that share a key and may meet by the rules."""
-    return _meeting(corpus, classes, find_candidates(class_keys(corpus, classes), max_bucket), rules)
+def candidate_pairs(
+    client: Client, target: Target, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: Rules
+) -> Candidates:
+    """What `joined` finds, as far as it may meet by the rules; no text is read."""
+    return _meeting(corpus, classes, joined(client, target, corpus, classes, max_bucket), rules)
+
+
+def joined(client: Client, target: Target, corpus: Corpus, classes: Classes, max_bucket: int) -> Candidates:
+    """The pairs of classes that share a key; in buckets over ``max_bucket`` those that the stored signatures choose."""
+    documents = np.array([len(rows) for rows in classes.members], np.int64)
+    signatures = partial(read_signatures, client, target, corpus, classes)
+    return find_candidates(class_keys(corpus, classes), max_bucket, signatures, documents)
+
+
+def _explained(
+    client: Client, target: Target, corpus: Corpus, classes: Classes, large: tuple[Bucket, ...]
+) -> tuple[Bucket, ...]:
+    """The largest of the buckets with what their texts have in common, and the others as they are."""
+    some = large[:_EXPLAINED]
+    found = passages(client, target, corpus, classes, [one.sample for one in some])
+    return (*(replace(one, passage=passage) for one, passage in zip(some, found, strict=True)), *large[_EXPLAINED:])
 
 
 def _meeting(corpus: Corpus, classes: Classes, candidates: Candidates, rules: Rules) -> Candidates:

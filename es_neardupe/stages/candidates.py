@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DEFAULT_MAX_BUCKET", "Bucket", "Candidates", "bucket_sizes", "find_candidates"]
+from es_neardupe.forest import near_pairs
+
+__all__ = ["DEFAULT_MAX_BUCKET", "SAMPLE", "Bucket", "Candidates", "Signatures", "bucket_sizes", "find_candidates"]
 
 DEFAULT_MAX_BUCKET = 200
-"""Classes of equal texts that may share a band key before only representatives are compared with all."""
+"""Classes of equal texts that may share a band key before each of them is compared with some others only."""
+
+SAMPLE = 6
+"""Members of a large bucket that are named, to tell by their texts what they have in common."""
+
+Signatures = Callable[[NDArray[np.intp]], NDArray[np.uint8]]
+"""Class numbers -> their signatures, uint8[classes, slots]."""
 
 _BLOCK = 4_000_000
 """Pairs made at a time, and the multiple of it that is kept before repeated pairs are thrown out."""
@@ -27,6 +35,16 @@ class Bucket:
     """Pairs that became candidates through this key."""
     skipped: int
     """Pairs of this bucket that did not; some may be candidates through another key."""
+    documents: int = 0
+    """Documents of these classes, exact copies included."""
+    passage: str = ""
+    """What the texts have in common, or its beginning; empty where nobody looked or there is no such passage."""
+    _sample: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """Some of the classes, spread over all of them."""
+        return self._sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +64,33 @@ class Candidates:
         return sum(bucket.skipped for bucket in self.large)
 
 
-def find_candidates(keys: NDArray[np.uint64], max_bucket: int = DEFAULT_MAX_BUCKET) -> Candidates:
+def find_candidates(
+    keys: NDArray[np.uint64],
+    max_bucket: int = DEFAULT_MAX_BUCKET,
+    signatures: Signatures | None = None,
+    documents: NDArray[np.int64] | None = None,
+) -> Candidates:
     """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share a key.
 
-    In a bucket with more than ``max_bucket`` rows, each row is compared with the ``max_bucket`` first ones only
-    (the longest texts, by the numbering of classes): work linear in its size, and what was left out is counted.
+    In a bucket of n > ``max_bucket`` rows about ``max_bucket`` * n pairs at most are compared: a quarter is for the
+    first rows (the longest texts, by the numbering of classes), which are compared with all; the rest for rows whose
+    ``signatures`` are near (see `near_pairs`). Without signatures all of it is for the first rows. The pairs depend
+    on the bucket's rows in their order, and on nothing else in ``keys``. What was left out is counted.
+    ``documents``: how many each row stands for, 1 by default.
     """
     sorted_rows, starts, sizes, names = _sorted_buckets(keys)
     codes = _Distinct()
     for block in _small_buckets(sorted_rows, starts, sizes, max_bucket):
         codes.add(block, len(keys))
+    members = [sorted_rows[starts[one] : starts[one] + sizes[one]] for one in np.flatnonzero(sizes > max_bucket)]
+    read = _Signatures(signatures, members)
     large = []
-    for number in np.flatnonzero(sizes > max_bucket):
-        rows = sorted_rows[starts[number] : starts[number] + sizes[number]]
-        compared = 0
-        for pairs in _with_representatives(rows, max_bucket):
-            codes.add(pairs, len(keys))
-            compared += len(pairs)
-        large.append(Bucket(_text(names[number]), len(rows), compared, len(rows) * (len(rows) - 1) // 2 - compared))
+    for name, rows in zip(names[sizes > max_bucket], members, strict=True):
+        pairs = _refined(rows, max_bucket, read)
+        codes.add(pairs, len(keys))
+        every = len(rows) * (len(rows) - 1) // 2
+        count = len(rows) if documents is None else int(documents[rows].sum())
+        large.append(Bucket(_text(name), len(rows), len(pairs), every - len(pairs), count, _sample=_spread(rows)))
     left, right = np.divmod(codes.all(), max(len(keys), 1))
     large.sort(key=lambda bucket: (-bucket.size, bucket.key))
     return Candidates(left.astype(np.intp), right.astype(np.intp), tuple(large))
@@ -107,12 +134,42 @@ def _small_buckets(
             yield np.stack([members[:, first].reshape(-1), members[:, second].reshape(-1)], axis=1)
 
 
-def _with_representatives(rows: NDArray[np.intp], representatives: int) -> Iterator[NDArray[np.intp]]:
-    """Pairs of each of the first rows with every later row, in blocks."""
-    step = max(1, _BLOCK // len(rows))
+class _Signatures:
+    """The signatures of all members of large buckets, read at once: a row is often in several of them."""
+
+    def __init__(self, read: Signatures | None, members: list[NDArray[np.intp]]) -> None:
+        self._rows = np.unique(np.concatenate(members)) if members and read else np.zeros(0, np.intp)
+        self._found = read(self._rows) if read and len(self._rows) else None
+
+    def of(self, rows: NDArray[np.intp]) -> NDArray[np.uint8] | None:
+        """Those of some rows; None if there are no signatures."""
+        return None if self._found is None else self._found[np.searchsorted(self._rows, rows)]
+
+
+def _refined(rows: NDArray[np.intp], most: int, signatures: _Signatures) -> NDArray[np.intp]:
+    """The pairs of a large bucket that are compared, each once; shape (pairs, 2). ``rows`` ascend."""
+    codes = _Distinct()
+    own = signatures.of(rows)
+    first = most if own is None else max(1, most // 4)
+    for block in _with_representatives(len(rows), first):
+        codes.add(block, len(rows))
+    for block in near_pairs(own, most - first) if own is not None else ():
+        codes.add(block, len(rows))
+    pairs: NDArray[np.intp] = rows[np.stack(np.divmod(codes.all(), len(rows)), axis=1)]
+    return pairs
+
+
+def _spread(rows: NDArray[np.intp]) -> tuple[int, ...]:
+    return tuple(rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(np.intp)].tolist())
+
+
+def _with_representatives(size: int, representatives: int) -> Iterator[NDArray[np.intp]]:
+    """Pairs of each of the first of ``size`` members with every later one, in blocks."""
+    members = np.arange(size)
+    step = max(1, _BLOCK // size)
     for begin in range(0, representatives, step):
-        some = rows[begin : min(begin + step, representatives)]
-        left, right = np.repeat(some, len(rows)), np.tile(rows, len(some))
+        some = members[begin : min(begin + step, representatives)]
+        left, right = np.repeat(some, size), np.tile(members, len(some))
         yield np.stack([left, right], axis=1)[left < right]
 
 
