@@ -89,7 +89,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Denied:
-    """A pair that verification calls similar and comparing everything does not: an error of the program."""
+    """A pair and the similarity that verification, or a stored group, claims, where the texts have another one."""
 
     a: Mapping[str, str]
     """``index`` and ``id``."""
@@ -142,10 +142,13 @@ class AuditReport:
     """Every reason, in the order in which they are looked for."""
     claims: int
     """Pairs of texts from ``min`` on that verification finds among the candidates of the sample."""
+    members: int | None
+    """Documents of the sample stored as at least ``min`` similar to their principal; None unless the last run of
+    ``group`` went by the resemblance."""
     denied: int
-    """Of these, pairs that comparing everything denies."""
+    """Of both, those that comparing the texts denies."""
     precision: float | None
-    """``1 - denied / claims``: anything but 1 is an error of the program. None without claims."""
+    """``1 - denied / (claims + members)``: anything but 1 is an error of the program. None where both are 0."""
     wrong: tuple[Denied, ...]
     """Some of the denied pairs."""
     advice: BandsAdvice | None

@@ -82,7 +82,7 @@ def _show(report: AuditReport) -> None:
         print_table(["lost", "similarity", "a", "b"], list(_examples(report, lost)))
     for one in report.wrong:
         both = " and ".join(_named(report, document) for document in (one.a, one.b))
-        show(f"denied: {both}, verified as {one.claimed:.4f} similar, are {one.actual:.4f} similar")
+        show(f"denied: {both}, said to be {one.claimed:.4f} similar, are {one.actual:.4f} similar")
     say(f"{report.seconds:.1f} s")
 
 
@@ -105,9 +105,10 @@ def _row(name: str, one: Recall) -> tuple[object, ...]:
 def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
     yield f"probability for a pair exactly {report.min:g} similar", report.promised
     yield "share of these pairs that the bands find on average", report.expected
-    yield "precision of verified pairs", report.precision
+    yield "precision", report.precision
     yield "  verified pairs of texts", report.claims
-    yield "  denied by comparing everything", report.denied
+    yield "  members of stored groups", report.members
+    yield "  denied by the texts", report.denied
 
 
 def _lost(report: AuditReport, one: Lost) -> tuple[object, ...]:
@@ -130,8 +131,8 @@ def _warn(report: AuditReport) -> None:
         warn("The sample is in no true pair: there is nothing to measure. A larger --sample may have some.")
     if report.denied:
         warn(
-            f"{report.denied:,} verified pairs are not at least {report.min:g} similar, or not as similar as said. "
-            f"That is an error of this program: please report it with the pairs shown."
+            f"{report.denied:,} pairs are not as similar as was verified or stored. Unless somebody else wrote our "
+            f"fields, that is an error of this program: please report it with the pairs shown."
         )
     if (advice := report.advice) is not None:
         warn(
