@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +16,16 @@ from server_tools import JSON, change, family, hits, make_index, ours, put, send
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
+from es_neardupe.errors import LeaseHeld
+from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.progress import Progress
 
 SETTINGS = Settings(("text",))
+FAMILIES = 80
+
+
+ODD = {"one": 1.0, "none": None, "list": [[], {}, 2**53 + 1, -0.0], "\u00fcn\u00ef": "\u2028\ud83d\ude00"}
+"""What must come back as it was, though no field of the index has seen it."""
 
 
 class Application(threading.Thread):
@@ -31,31 +41,55 @@ class Application(threading.Thread):
         self.stopped = threading.Event()
 
     def run(self) -> None:
+        acts = [self.change_text, self.change_other, self.delete, self.put, self.read_and_put, self.bulk]
         while not self.stopped.is_set():
-            for _ in range(4):
-                self._one()
-            self.done += 4
+            (act,) = self.rng.choices(acts, weights=[6, 4, 2, 4, 3, 1])
+            act(self.rng.choice(sorted(self.state)))
+            self.done += 1
         self.client.close()
 
-    def _one(self) -> None:
-        number = self.rng.random()
-        id = self.rng.choice(sorted(self.state))
-        text = " ".join(words(number, 60))
-        if number < 0.4:  # a text only: our fields go on standing
-            self.state[id]["text"] = text
-            self._update(id, {"text": text})
-        elif number < 0.7:
-            self.state[id]["n"] = self.done
-            self._update(id, {"n": self.done})
-        elif number < 0.8:
-            del self.state[id]
-            self.client.request("DELETE", path(self.index, "_doc", id))
-        else:  # whole documents: our fields are lost
-            id = id if number < 0.9 else f"new{number}"
-            self.state[id] = {"text": text, "n": -1}
-            self.client.request("PUT", path(self.index, "_doc", id), body=self.state[id])
+    def text(self) -> str:
+        """Of some family, so that groups gain and lose members and principals; or of none."""
+        if self.rng.random() < 0.2:
+            return " ".join(words(self.rng.random(), 60))
+        return family(self.rng.randrange(FAMILIES), 6, length=120)[self.rng.randrange(6)]
+
+    def change_text(self, id: str) -> None:
+        """Our fields go on standing, and do not fit any more."""
+        self._update(id, {"text": self.text()})
+
+    def change_other(self, id: str) -> None:
+        self._update(id, {"n": self.done, "odd": {**ODD, "done": self.done}})
+
+    def delete(self, id: str) -> None:
+        del self.state[id]
+        self.client.request("DELETE", path(self.index, "_doc", id))
+
+    def put(self, id: str) -> None:
+        """A whole document, in the place of one (our fields are lost) or new."""
+        id = self.rng.choice([id, f"new{self.done}"])
+        self.state[id] = {"text": self.text(), "n": -1, "odd": ODD}
+        self.client.request("PUT", path(self.index, "_doc", id), body=self.state[id])
+
+    def read_and_put(self, id: str) -> None:
+        """As many applications do it: with our fields as they were when the document was read."""
+        source = self.client.request("GET", path(self.index, "_doc", id))["_source"]
+        change = {"n": self.done} if self.rng.random() < 0.5 else {"text": self.text()}
+        self.state[id] |= change
+        self.client.request("PUT", path(self.index, "_doc", id), body=source | change)
+
+    def bulk(self, id: str) -> None:
+        ids = self.rng.sample(sorted(self.state), 5)
+        change = {"n": self.done}
+        for id in ids:
+            self.state[id] |= change
+        send(
+            self.client,
+            [({"update": {"_index": self.index, "_id": id, "retry_on_conflict": 20}}, {"doc": change}) for id in ids],
+        )
 
     def _update(self, id: str, doc: JSON) -> None:
+        self.state[id] |= doc
         params = {"retry_on_conflict": 20}
         self.client.request("POST", path(self.index, "_update", id), params=params, body={"doc": doc})
 
@@ -74,42 +108,67 @@ def writing(client: Client, index: str, documents: dict[str, JSON], seed: int = 
 
 
 def filled(client: Client, index: str) -> dict[str, JSON]:
-    make_index(client, index, {"text": {"type": "text"}, "n": {"type": "integer"}})
+    odd = {"type": "object", "enabled": False}
+    make_index(client, index, {"text": {"type": "text"}, "n": {"type": "integer"}, "odd": odd})
     documents = {
-        f"f{n:03}-{k}": {"text": text, "n": 0} for n in range(80) for k, text in enumerate(family(n, 3, length=120))
+        f"f{n:03}-{k}": {"text": text, "n": 0, "odd": ODD}
+        for n in range(FAMILIES)
+        for k, text in enumerate(family(n, 3, length=120))
     }
     put(client, index, documents)
     pipeline.init(client, index, SETTINGS)
     return documents
 
 
-def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> None:
-    """Nothing of the user's is lost or reverted; after a re-run everything fits, and nothing is left to do."""
-    users = {hit["_id"]: {k: v for k, v in hit["_source"].items() if k != "neardupe"} for hit in hits(client, index)}
-    assert users == wanted
-    assert pipeline.enrich(client, index, check=True).conflicts == 0
-    report = pipeline.group(client, index)
-    assert (report.stale, report.changed, report.unprocessed) == (0, 0, 0)
-    texts = {id: source["text"] for id, source in wanted.items()}
-    assert {(one.a[1], one.b[1]): one.resemblance for one in pipeline.pairs(client, index)} == pytest.approx(
-        true_pairs(texts, SETTINGS.threshold)
-    )
-    assert pipeline.enrich(client, index, check=True).written == 0
-    assert pipeline.group(client, index).written == 0
+def users_of(client: Client, index: str) -> dict[str, str]:
+    """What is the user's of each document, every bit of it."""
+    sources = {hit["_id"]: dict(hit["_source"]) for hit in hits(client, index)}
+    for source in sources.values():
+        source.pop("neardupe", None)
+    return as_text(sources)
+
+
+def as_text(sources: dict[str, JSON]) -> dict[str, str]:
+    return {id: json.dumps(source, sort_keys=True) for id, source in sources.items()}
+
+
+def partition(client: Client, index: str) -> dict[str, tuple[str, float]]:
+    """The principal of each document, and how similar it is to that one."""
     stored = ours(client, index)
     principals = {one["group"]: id for id, one in stored.items() if one["principal"]}
     assert len(principals) == sum(one["principal"] for one in stored.values())
+    return {id: (principals[one["group"]], round(one["similarity"], 6)) for id, one in stored.items()}
+
+
+def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> None:
+    """Nothing of the user's is lost or reverted; one more run makes everything fit, and nothing is left to do."""
+    assert users_of(client, index) == as_text(wanted)
+    assert pipeline.enrich(client, index, check=True).conflicts == 0
+    report = pipeline.group(client, index, check=True)
+    assert (report.stale, report.changed, report.unprocessed) == (0, 0, 0)
+    texts = {id: source["text"] for id, source in wanted.items()}
     truth = true_pairs(texts, SETTINGS.threshold)
-    for id, one in stored.items():
-        pair = tuple(sorted((id, principals[one["group"]])))
-        assert one["similarity"] == pytest.approx(1.0 if pair[0] == pair[1] else truth[pair], abs=1e-6)
-    users = {hit["_id"]: {k: v for k, v in hit["_source"].items() if k != "neardupe"} for hit in hits(client, index)}
-    assert users == wanted
+    assert {(one.a[1], one.b[1]): one.resemblance for one in pipeline.pairs(client, index)} == pytest.approx(truth)
+    found = partition(client, index)
+    for id, (principal, similarity) in found.items():
+        assert similarity == pytest.approx(1.0 if id == principal else truth[min(id, principal), max(id, principal)])
+    assert pipeline.enrich(client, index, check=True).written == 0
+    assert pipeline.group(client, index, check=True).written == pipeline.group(client, index).written == 0
+    assert users_of(client, index) == as_text(wanted)
+
+    fresh = f"{index}-fresh"
+    make_index(client, fresh)
+    put(client, fresh, {id: {"text": text} for id, text in texts.items()})
+    pipeline.init(client, fresh, SETTINGS)
+    pipeline.enrich(client, fresh)
+    pipeline.group(client, fresh)
+    assert partition(client, fresh) == found
 
 
-def test_an_application_writes_while_we_enrich_and_group(client: Client, index_name: str) -> None:
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))])
+def test_an_application_writes_while_we_enrich_and_group(client: Client, index_name: str, seed: int) -> None:
     documents = filled(client, index_name)
-    with writing(client, index_name, documents) as application:
+    with writing(client, index_name, documents, seed) as application:
         for batch in (10, 50):
             report = pipeline.enrich(client, index_name, batch=batch, check=batch == 50)
             total = report.written + report.unchanged + report.deleted + report.conflicts + report.refused
@@ -129,10 +188,7 @@ def test_an_application_writes_while_we_clean(client: Client, index_name: str) -
     with writing(client, index_name, documents) as application:
         report = pipeline.clean(client, index_name, batch=10)
     assert report.documents >= report.cleaned > 0
-    found = {
-        hit["_id"]: {k: v for k, v in hit["_source"].items() if k != "neardupe"} for hit in hits(client, index_name)
-    }
-    assert found == application.state
+    assert users_of(client, index_name) == as_text(application.state)
     if report.left:
         pipeline.clean(client, index_name)
     assert not any(ours(client, index_name).values())
@@ -169,7 +225,7 @@ def test_changed_and_deleted_between_reading_and_verifying(client: Client, index
         change(client, index_name, "f002-0", {"text": " ".join(words("changed", 120))})
         send(client, [({"delete": {"_index": index_name, "_id": "f003-2"}}, None)])
 
-    report = pipeline.group(client, index_name, progress=at("verifying pairs", meanwhile))
+    report = pipeline.group(client, index_name, rebuild=True, progress=at("verifying pairs", meanwhile))
     assert report.stale == 4  # f000-0, copy2, f002-0, f003-2; f001-1 is not there at all
     assert report.documents == report.grouped + report.alone + report.stale
     after = ours(client, index_name)
@@ -210,43 +266,54 @@ def test_changed_between_verifying_and_writing(client: Client, index_name: str) 
     principals = {one.principal for one in pipeline.groups(client, index_name)}
     assert None in principals  # the principal of f002 is deleted, and groups says so
     pipeline.enrich(client, index_name)
-    again = pipeline.group(client, index_name)
+    again = pipeline.group(client, index_name, check=True)
     assert (again.changed, again.stale, again.unprocessed) == (0, 0, 0)
     assert None not in {one.principal for one in pipeline.groups(client, index_name)}
 
 
-def test_two_enrich_runs_at_once(client: Client, index_name: str) -> None:
+def run_both(*command: str) -> list[JSON]:
+    """The command line in two processes at once; what they report."""
+    arguments = [sys.executable, "-m", "es_neardupe", *command, "--batch", "20", "--json"]
+    runs = [subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [run.communicate(timeout=60) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], said
+    return [json.loads(out) for out, _ in said]
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple[str, ...]) -> None:
     documents = filled(client, index_name)
     users = theirs(client, index_name)
-    reports: list[Any] = []
-    runs = [
-        threading.Thread(target=lambda: reports.append(pipeline.enrich(client, index_name, batch=20))) for _ in range(2)
-    ]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join(60)
-    assert len(reports) == 2
-    assert [one.conflicts + one.refused + one.deleted for one in reports] == [0, 0]
-    assert sum(one.written for one in reports) == len(documents)
-    assert all(one.read == one.written + one.unchanged for one in reports)
+    reports = run_both("enrich", index_name, "--url", client.url, *options)
+    assert [one["conflicts"] + one["refused"] + one["deleted"] for one in reports] == [0, 0]
+    assert all(one["read"] == one["written"] + one["unchanged"] for one in reports)
+    assert sum(one["written"] for one in reports) >= len(documents)
     assert theirs(client, index_name) == users
     stored = ours(client, index_name)
-    pipeline.enrich(client, index_name, all=True)
+    assert pipeline.enrich(client, index_name, check=True).written == 0
+    assert pipeline.enrich(client, index_name, all=True).written == len(documents)
     assert ours(client, index_name) == stored
 
 
 def test_two_group_runs_at_once(client: Client, index_name: str) -> None:
+    """The second one says who works, or comes late and finds nothing to do."""
     documents = filled(client, index_name)
     pipeline.enrich(client, index_name)
-    reports: list[Any] = []
-    runs = [
-        threading.Thread(target=lambda: reports.append(pipeline.group(client, index_name, batch=20))) for _ in range(2)
-    ]
-    for run in runs:
-        run.start()
-    for run in runs:
-        run.join(60)
-    assert [one.groups for one in reports] == [80, 80]
-    assert [one.changed + one.refused for one in reports] == [0, 0]
-    assert pipeline.group(client, index_name).unchanged == len(documents)
+    ends: list[GroupReport | LeaseHeld] = []
+
+    def run() -> None:
+        try:
+            ends.append(pipeline.group(client, index_name, batch=20))
+        except LeaseHeld as held:
+            ends.append(held)
+
+    runs = [threading.Thread(target=run) for _ in range(2)]
+    for one in runs:
+        one.start()
+    for one in runs:
+        one.join(60)
+    reports = [one for one in ends if not isinstance(one, LeaseHeld)]
+    assert len(ends) == 2
+    assert sum(one.written for one in reports) == len(documents)
+    assert [(one.groups, one.changed + one.refused) for one in reports] == [(FAMILIES, 0)] * len(reports)
+    assert pipeline.group(client, index_name, rebuild=True).unchanged == len(documents)
