@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kill_tools import State, copies_of, put_back
 from server_tools import JSON, change, family, make_index, one_line, ours, put, theirs, wait_until, words
 
 from es_neardupe import Settings, node, pipeline
@@ -22,6 +23,8 @@ from es_neardupe.indices import count
 
 NUMBER = 400
 """Families of three; a document a request makes a run long enough to be cut off."""
+
+AGAIN = "Run the same command again: it goes on where it stopped."
 
 SLOW = ("--batch", "1", "--workers", "1")
 
@@ -145,7 +148,7 @@ def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert said.strip() == "Interrupted. Run the same command again: it goes on where it stopped."
+    assert said.strip() == f"Interrupted. {AGAIN}"
 
 
 @pytest.fixture
@@ -164,6 +167,63 @@ def own_node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     node.stop()
 
 
+COMBINATIONS = [
+    ("elasticsearch", "enrich"),
+    ("opensearch", "group"),
+    ("elasticsearch", "group"),
+    ("opensearch", "enrich"),
+]
+
+
+def crash(one: node.Node) -> None:
+    """End a server without a chance to close anything."""
+    os.kill(one.pid, signal.SIGKILL)
+
+    def is_gone() -> bool:
+        try:
+            os.kill(one.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    wait_until(is_gone)
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("own_node", "command"),
+    [*COMBINATIONS[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in COMBINATIONS[2:])],
+    indirect=["own_node"],
+)
+def test_a_server_that_crashes_and_comes_back(own_node: node.Node, command: str) -> None:
+    """The run goes on, or says how: a snapshot that was being read is lost with the server."""
+    index = "docs"
+    client = connect(ConnectionSettings(url=own_node.url))
+    filled(client, index, families=200)
+    beginning = copies_of(client, index)
+    if command == "group":
+        pipeline.enrich(client, index)
+    moved = more_than(client, index, "similarity" if command == "group" else "scheme")
+    process = start(command, index, own_node.url)
+    wait_until(lambda: moved() or process.poll() is not None)
+    crash(own_node)
+    node.start(own_node.server, port=own_node.port, heap="384m")
+    _, said = process.communicate(timeout=120)
+    print(process.returncode, said)
+    if process.returncode:
+        assert one_line(said).endswith(AGAIN)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    disturbed = State.of(client, index)
+
+    put_back(client, beginning)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    assert State.of(client, index) == disturbed
+    client.close()
+
+
+@pytest.mark.long
 @pytest.mark.server
 @pytest.mark.parametrize(
     ("own_node", "command", "field"),
@@ -185,7 +245,7 @@ def test_a_server_that_stops_in_the_middle(own_node: node.Node, command: str, fi
     assert (process.returncode, out) == (1, "")
     line = one_line(said)
     assert own_node.url in line
-    assert line.endswith("Run the same command again: it goes on where it stopped.")
+    assert line.endswith(AGAIN)
 
     node.start(own_node.server, port=own_node.port, heap="384m")
     assert 0 < number_with(client, index, field) < 3 * NUMBER

@@ -19,8 +19,8 @@ class ConnectionWarning(UserWarning):
 class Retries:
     """How often a whole request is tried again after a lost connection, a time-out, 429, 502, 503 or 504."""
 
-    attempts: int = 6
-    """Tries in all."""
+    attempts: int = 8
+    """Tries in all: their waits sum up to some 25 seconds, in which a server that was restarted is back most often."""
     wait: float = 0.5
     """Seconds before the second try; doubled for each further one, the actual wait is random below that."""
     longest_wait: float = 20.0
