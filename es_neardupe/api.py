@@ -24,6 +24,7 @@ from es_neardupe.pipeline.pairs import Pairs
 from es_neardupe.pipeline.similar import Similar
 from es_neardupe.pipeline.stats import Stats
 from es_neardupe.pipeline.watch import WatchReport
+from es_neardupe.pipeline.what_if import WhatIf
 from es_neardupe.registry import Entry
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
 from es_neardupe.stages.ingest import fingerprinted_actions
@@ -108,6 +109,10 @@ class NearDupe:
     def audit(self, **options: Any) -> AuditReport:
         """See `es_neardupe.pipeline.audit`."""
         return pipeline.audit(self.client, self.index, prefix=self.prefix, **options)
+
+    def what_if(self, **options: Any) -> WhatIf:
+        """See `es_neardupe.pipeline.what_if`."""
+        return pipeline.what_if(self.client, self.index, prefix=self.prefix, **options)
 
     def compare(self, a: str, b: str | None = None, **options: Any) -> Comparison:
         """See `es_neardupe.pipeline.compare`."""

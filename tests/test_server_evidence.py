@@ -59,11 +59,11 @@ def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran
     return Ran(write_evidence(client, target, wanted, evidence, found, whole=whole), found, matches)
 
 
-def prepared(client: Client, index: str, texts: dict[str, str]) -> str:
+def prepared(client: Client, index: str, texts: dict[str, str], threshold: float = 0.6) -> str:
     """An enriched index of these texts; the name of its evidence."""
     make_index(client, index)
     put(client, index, {id: {"text": text} for id, text in texts.items()})
-    pipeline.init(client, index, Settings(("text",), threshold=0.6))
+    pipeline.init(client, index, Settings(("text",), threshold=threshold))
     pipeline.enrich(client, index)
     return companion_name(open_target(client, index, DEFAULT_PREFIX), Companion.PAIRS)
 

@@ -23,6 +23,7 @@ from es_neardupe.cli import (
     node,
     preparing,
     watch,
+    what_if,
     working,
 )
 from es_neardupe.cli.output import messages, printable, say
@@ -44,7 +45,7 @@ app = typer.Typer(
         "Exit codes: 0 done, 1 an error (said in one line), 2 wrong usage, 130 interrupted."
     ),
 )
-for module in (preparing, working, grouping, watch, listing, looking, compare, distribution, audit, demo):
+for module in (preparing, working, grouping, watch, listing, looking, compare, distribution, what_if, audit, demo):
     module.register(app)
 _AS_USED = [
     "init",
@@ -57,6 +58,7 @@ _AS_USED = [
     "pairs",
     "compare",
     "distribution",
+    "what_if",
     "audit",
     "stats",
     "bands",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
 from es_neardupe.alignment import Matching
 from es_neardupe.cli.histogram import plot_counts
-from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Prefix, connected
+from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Prefix, connected, listed
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.clients import Client
 from es_neardupe.distributions import Distribution, DistributionReport, Example, Level
@@ -19,22 +18,6 @@ from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 
 __all__ = ["register"]
-
-T = TypeVar("T", int, float)
-
-
-def _listed(kind: Callable[[str], T], what: str) -> Callable[[str | None], list[T] | None]:
-    """A parser of numbers with commas between them."""
-
-    def parse(text: str | None) -> list[T] | None:
-        if text is None:
-            return None
-        try:
-            return [kind(part) for part in text.split(",")]
-        except ValueError as error:
-            raise typer.BadParameter(f"{text!r} is no list of {what} with commas between them.") from error
-
-    return parse
 
 
 def distribution(
@@ -85,11 +68,11 @@ def distribution(
             index,
             measure=measure,
             matching=matching,
-            shingle=_listed(int, "whole numbers")(shingle),
+            shingle=listed(int, "whole numbers")(shingle),
             sample=sample,
             seed=seed,
             threshold=threshold,
-            thresholds=_listed(float, "numbers")(thresholds),
+            thresholds=listed(float, "numbers")(thresholds),
             plot=plot,
             max_bucket=max_bucket,
             prefix=prefix,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -41,9 +41,12 @@ __all__ = [
     "connect_to",
     "connectable",
     "connected",
+    "listed",
     "parse_query",
     "resumable",
 ]
+
+T = TypeVar("T", int, float)
 
 _CONNECTION = "Connection"
 _MEASURE = "Measure"
@@ -229,6 +232,20 @@ def parse_query(text: str | None) -> dict[str, Any] | None:
     if not isinstance(query, dict) or not query:
         raise SettingsError('--query must be a JSON object such as {"term": {"language": "en"}}.')
     return query
+
+
+def listed(kind: Callable[[str], T], what: str) -> Callable[[str | None], list[T] | None]:
+    """A parser of numbers with commas between them."""
+
+    def parse(text: str | None) -> list[T] | None:
+        if text is None:
+            return None
+        try:
+            return [kind(part) for part in text.split(",")]
+        except ValueError as error:
+            raise typer.BadParameter(f"{text!r} is no list of {what} with commas between them.") from error
+
+    return parse
 
 
 def _no_constant(name: str) -> None:

@@ -16,6 +16,7 @@ from es_neardupe.pipeline.pairs import pairs
 from es_neardupe.pipeline.similar import similar
 from es_neardupe.pipeline.stats import stats
 from es_neardupe.pipeline.watch import watch
+from es_neardupe.pipeline.what_if import what_if
 
 __all__ = [
     "audit",
@@ -35,4 +36,5 @@ __all__ = [
     "stats",
     "suggest_keep",
     "watch",
+    "what_if",
 ]

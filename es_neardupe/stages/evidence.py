@@ -19,7 +19,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Corpus, Hit
 from es_neardupe.relations import Described, Words, describe, words_of
 
-__all__ = ["READ", "Basis", "Judged", "Kept", "Plan", "decisions", "entries", "plan", "read_kept"]
+__all__ = ["READ", "Basis", "Judged", "Kept", "Plan", "decisions", "entries", "plan", "read_kept", "standing"]
 
 Ints = NDArray[np.intp]
 Bytes = NDArray[np.bytes_]
@@ -128,7 +128,7 @@ def plan(kept: Kept, judged: Judged, corpus: Corpus, basis: Basis, *, away: Coll
     """Compare what is kept with what was judged. ``away`` are rows whose document changed or went; ``whole`` says that
     the corpus holds all documents of the index, so that what is not in it is gone."""
     numbers = _numbers(corpus)
-    stale = ~kept.current | ~_standing(kept, corpus, numbers, away, whole)
+    stale = ~standing(kept, corpus, away=away, whole=whole)
     live = np.flatnonzero(~stale & kept.mine)
     ids = _ids(numbers[judged.left], numbers[judged.right])
     place = _places(kept.pairs[live], ids)
@@ -145,16 +145,15 @@ def plan(kept: Kept, judged: Judged, corpus: Corpus, basis: Basis, *, away: Coll
     )
 
 
-def _standing(
-    kept: Kept, corpus: Corpus, numbers: NDArray[np.uint64], away: Collection[int], whole: bool
-) -> NDArray[np.bool_]:
-    """Whether both documents of each entry still bear the content that it is about, as far as that is known."""
+def standing(kept: Kept, corpus: Corpus, *, away: Collection[int] = (), whole: bool = True) -> NDArray[np.bool_]:
+    """Which entries are of this scheme and about contents that both documents still bear, as far as that is known;
+    bool[e]. ``away`` and ``whole`` as for `plan`."""
     content = packed(corpus.content)
     content[list(away)] = b""
-    rows = _places(numbers, kept.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
+    rows = _places(_numbers(corpus), kept.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
     borne = np.where(rows >= 0, np.append(content, b"")[rows], b"" if whole else kept.contents)
-    standing: NDArray[np.bool_] = (borne == kept.contents).all(axis=1)
-    return standing
+    found: NDArray[np.bool_] = kept.current & (borne == kept.contents).all(axis=1)
+    return found
 
 
 def _numbers(corpus: Corpus) -> NDArray[np.uint64]:
