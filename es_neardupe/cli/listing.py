@@ -102,6 +102,9 @@ def _tell_advice(found: list[Advice], as_json: bool) -> None:
             redundant_too = [_addressed(two) for two in one.redundant]
             print_json({**plain(one), "keep": _addressed(one.keep), "redundant": redundant_too})
         return
+    if not found:
+        show("There is no such group: nothing is redundant.")
+        return
     rows = [
         (one.group, named(one.keep, several), one.is_principal, "; ".join(named(two, several) for two in one.redundant))
         for one in found

@@ -149,6 +149,10 @@ def stats(
         print_json(report)
         return
     rows = [(f"  {state}", number) for state, number in report.states.items() if number or state == "signed"]
+    if report.numeric:
+        rows.append(("  (of signed and short: numbers only)", report.numeric))
+    if report.unknown:
+        rows.append(("  of no known state", report.unknown))
     others = [("  of other schemes", report.other_schemes), ("  unprocessed", report.unprocessed)]
     waiting = [("waiting for group", report.ungrouped)]
     grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
@@ -193,6 +197,8 @@ def clean(
     else:
         done = "would be cleaned" if dry_run else "cleaned"
         show(f"{report.cleaned:,} documents {done}, {report.deleted:,} were deleted meanwhile, {report.left:,} left.")
+        for name in report.removed:
+            show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
         say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
     for reason in report.refusals:
         warn(f"The server refused: {reason}")
