@@ -56,7 +56,10 @@ def own_group(index: str, id: str, attempt: int = 0) -> str:
 
 
 def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
-    """The stored fields of a fingerprint. ``similarity`` becomes null: the document waits for ``group``."""
+    """The stored fields of a fingerprint. ``similarity`` becomes null: the document waits for ``group``.
+
+    What does not apply is null rather than left out, so that a partial update clears what was there before.
+    """
     return {
         "scheme": fingerprint.scheme,
         "state": fingerprint.state.value,
@@ -65,6 +68,7 @@ def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
         "signature": binascii.b2a_base64(fingerprint.signature, newline=False).decode("ascii") or None,
         "tokens": fingerprint.tokens,
         "features": fingerprint.features,
+        "numeric": fingerprint.numeric or None,
         "similarity": None,
         "at": at,
     }
@@ -91,6 +95,7 @@ def decode(stored: Mapping[str, Any]) -> Fingerprint:
             signature=base64.b64decode(stored.get("signature") or "", validate=True),
             tokens=_count(stored["tokens"]),
             features=_count(stored["features"]),
+            numeric=_flag(stored.get("numeric")),
         )
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise CorruptFingerprint(f"A stored fingerprint cannot be read: {error!r}.") from error
@@ -121,6 +126,12 @@ def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise ValueError(f"{value!r:.40} is no count")
     return value
+
+
+def _flag(value: object) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{value!r:.40} is neither true nor false")
+    return bool(value)
 
 
 def _content(value: object, state: State) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from es_neardupe.records import State
 from es_neardupe.schema import Fields
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "grouped_members",
     "groups_by_id",
     "matching",
+    "outside",
     "processed",
     "sample",
     "since",
@@ -38,6 +40,11 @@ def matching(scope: Mapping[str, Any] | None) -> JSON:
 def all_of(*clauses: Mapping[str, Any] | None) -> JSON:
     """Documents that fulfil every given clause, unscored; None is no clause."""
     return {"bool": {"filter": [dict(clause) for clause in clauses if clause]}}
+
+
+def outside(scope: Mapping[str, Any]) -> JSON:
+    """Documents that a scope leaves out."""
+    return _none_of(dict(scope))
 
 
 def processed(fields: Fields) -> JSON:
@@ -109,21 +116,33 @@ def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
     return {"size": size, "query": {"function_score": {"query": dict(scope), **random}}}
 
 
-def states(fields: Fields) -> JSON:
-    """A search that counts documents by scheme, state and whether they wait for ``group``.
+def states(fields: Fields, scheme: str) -> JSON:
+    """A search that counts every document once: ``unprocessed``, ``other_schemes``, one of the states, or ``unknown``.
 
-    There are fewer schemes and states than the sizes here, so the counts are exact.
+    Whatever somebody has written into our fields, several values in one of them too, a document is counted for the
+    first of these that it fits. Of each part ``numeric`` counts those that are marked as numbers.
     """
-    by_state: JSON = {
-        "states": {"terms": {"field": fields.state, "size": 20}},
-        "ungrouped": {"missing": {"field": fields.similarity}},
-    }
+    of_scheme = {"term": {fields.scheme: scheme}}
+    parts = {"unprocessed": _none_of(processed(fields)), "other_schemes": _none_of(of_scheme)}
+    parts |= {state.value: {"term": {fields.state: state.value}} for state in State}
+    earlier: list[JSON] = []
+    filters = {}
+    for name, query in parts.items():
+        filters[name] = {"bool": {"filter": [query], "must_not": list(earlier)}}
+        earlier.append(query)
+    counted = {"numeric": {"filter": {"term": {fields.numeric: True}}}}
+    waiting = {"bool": {"filter": [processed(fields)], "must_not": [{"exists": {"field": fields.similarity}}]}}
     return {
         "size": 0,
         "track_total_hits": True,
         "query": {"match_all": {}},
         "aggs": {
-            "schemes": {"terms": {"field": fields.scheme, "size": 1000}, "aggs": by_state},
-            "unprocessed": {"missing": {"field": fields.scheme}},
+            "parts": {"filters": {"filters": filters, "other_bucket_key": "unknown"}, "aggs": counted},
+            "schemes": {"terms": {"field": fields.scheme, "size": 1000}},
+            "ungrouped": {"filter": waiting},
         },
     }
+
+
+def _none_of(query: JSON) -> JSON:
+    return {"bool": {"must_not": [query]}}

@@ -55,6 +55,8 @@ class Fingerprint:
     """Number of tokens."""
     features: int
     """Number of distinct shingles."""
+    numeric: bool = False
+    """Whether all tokens are numbers: compared like any other text, and counted apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +117,11 @@ class Action:
     """One write, of one document. ``seq_no`` and ``primary_term`` make it fail where the document changed."""
 
     op: str
-    """``update``, ``index`` or ``create``."""
+    """``update``, ``index``, ``create`` or ``delete``."""
     index: str
     id: str
     body: Mapping[str, Any]
-    """What stands in the second line of the bulk request."""
+    """What stands in the second line of the bulk request; that of a deletion is not sent."""
     routing: str | None = None
     seq_no: int | None = None
     primary_term: int | None = None

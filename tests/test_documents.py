@@ -172,11 +172,41 @@ def test_encode_literal() -> None:
         "signature": "AP8=",
         "tokens": 3,
         "features": 1,
+        "numeric": None,
         "similarity": None,
         "at": AT,
     }
     empty = encode(Fingerprint("v1-x", State.EMPTY, "", (), b"", 0, 0), AT)
     assert (empty["content"], empty["bands"], empty["signature"]) == (None, [], None)
+
+
+@pytest.mark.parametrize(
+    ("text", "numeric"),
+    [
+        ("12 345, 67.89 -- 0!", True),
+        ("7", True),
+        ("٤٢ ४२ ４２", True),
+        ("12 345 a", False),
+        ("a 12 345", False),
+        ("1e5", False),
+        ("_1", False),
+        ("²", False),
+        ("四十二", False),
+        ("", False),
+        ("...", False),
+    ],
+)
+def test_numbers_only(text: str, numeric: bool) -> None:
+    """Told of whole texts, in the digits of any script; otherwise the field is null."""
+    (found,) = fingerprint_sources([{"text": text}], SETTINGS, 100)
+    assert found.numeric is numeric
+    assert encode(found, AT)["numeric"] is (True if numeric else None)
+    assert decode(encode(found, AT)) == found
+    (hit,) = hits({"a": text})
+    (planned,) = plan([[hit]], SETTINGS, 100)
+    assert is_current(planned, SETTINGS)
+    hit.source["neardupe"]["numeric"] = None if numeric else True
+    assert not is_current(planned, SETTINGS)
 
 
 def test_bands_and_signature_may_be_left_out() -> None:
@@ -230,6 +260,8 @@ def test_bands_and_signature_may_be_left_out() -> None:
         ("features", None),
         ("features", -1),
         ("features", []),
+        ("numeric", "true"),
+        ("numeric", [True]),
     ],
 )
 def test_corrupt(name: str, value: Any) -> None:
@@ -250,6 +282,7 @@ def valid(fingerprint: Fingerprint) -> bool:
         and isinstance(fingerprint.signature, bytes)
         and type(fingerprint.tokens) is int
         and type(fingerprint.features) is int
+        and type(fingerprint.numeric) is bool
         and min(fingerprint.tokens, fingerprint.features) >= 0
         and max(fingerprint.tokens, fingerprint.features) < 2**31
         and (fingerprint.content != "") == (fingerprint.state in (State.SIGNED, State.SHORT))
@@ -265,7 +298,9 @@ def test_any_json_is_read_or_refused(stored: dict[str, Any]) -> None:
     assert valid(read)
 
 
-ONE_WRONG = st.tuples(st.sampled_from(["scheme", "state", "content", "bands", "signature", "tokens", "features"]), JSON)
+ONE_WRONG = st.tuples(
+    st.sampled_from(["scheme", "state", "content", "bands", "signature", "tokens", "features", "numeric"]), JSON
+)
 
 
 @given(ONE_WRONG)

@@ -92,7 +92,7 @@ def test_whole_documents_of_an_index_named_apart() -> None:
     assert "group" not in one({"_id": "1", "text": TEXT})["neardupe"]
 
 
-WAITS = {"principal": None, "similarity": None}
+WAITS = {"numeric": None, "principal": None, "similarity": None}
 
 
 @pytest.mark.parametrize(

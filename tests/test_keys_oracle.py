@@ -119,6 +119,7 @@ def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprin
         signature,
         len(tokens),
         len(found),
+        all(char.isdecimal() for token in tokens for char in token),
     )
 
 

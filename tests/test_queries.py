@@ -60,24 +60,7 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
                 "track_total_hits": True,
             },
         ),
-        (
-            queries.states(F),
-            {
-                "size": 0,
-                "track_total_hits": True,
-                "query": {"match_all": {}},
-                "aggs": {
-                    "schemes": {
-                        "terms": {"field": "nd.scheme", "size": 1000},
-                        "aggs": {
-                            "states": {"terms": {"field": "nd.state", "size": 20}},
-                            "ungrouped": {"missing": {"field": "nd.similarity"}},
-                        },
-                    },
-                    "unprocessed": {"missing": {"field": "nd.scheme"}},
-                },
-            },
-        ),
+        (queries.outside({"term": {"a": 1}}), {"bool": {"must_not": [{"term": {"a": 1}}]}}),
         (
             queries.sample({"term": {"a": 1}}, 20, 3),
             {
@@ -111,6 +94,34 @@ def test_candidates_within_a_scope() -> None:
     assert scope == {"term": {"language": "en"}}
 
 
+def test_states_are_told_apart() -> None:
+    """Each part leaves out what the ones before it take."""
+    body = queries.states(F, "v1-x")
+    parts = body["aggs"]["parts"]["filters"]["filters"]
+    states = ["signed", "short", "empty", "too_large", "failed"]
+    assert list(parts) == ["unprocessed", "other_schemes", *states]
+    own = [one["bool"]["filter"] for one in parts.values()]
+    assert own[:2] == [
+        [{"bool": {"must_not": [{"exists": {"field": "nd.scheme"}}]}}],
+        [{"bool": {"must_not": [{"term": {"nd.scheme": "v1-x"}}]}}],
+    ]
+    assert own[2:] == [[{"term": {"nd.state": state}}] for state in states]
+    assert [one["bool"]["must_not"] for one in parts.values()] == [
+        [query for (query,) in own[:place]] for place in range(len(own))
+    ]
+    assert body["aggs"]["parts"]["filters"]["other_bucket_key"] == "unknown"
+    assert (body["size"], body["track_total_hits"], body["query"]) == (0, True, {"match_all": {}})
+
+
 def test_every_query_is_tested() -> None:
-    tested = {"all_of", "candidates", "fingerprinted", "grouped_members", "groups_by_id", "matching", "processed"}
+    tested = {
+        "all_of",
+        "candidates",
+        "fingerprinted",
+        "grouped_members",
+        "groups_by_id",
+        "matching",
+        "outside",
+        "processed",
+    }
     assert tested | {"since", "stale", "states", "ungrouped", "sample", "JSON"} == set(queries.__all__)

@@ -22,6 +22,7 @@ MAPPING = {
         "signature": {"type": "binary"},
         "tokens": {"type": "integer"},
         "features": {"type": "integer"},
+        "numeric": {"type": "boolean"},
         "group": {"type": "keyword"},
         "principal": {"type": "boolean"},
         "similarity": {"type": "float"},

@@ -165,6 +165,7 @@ def enrich(
         print_table(
             [f"{index}, scheme {report.scheme}", "documents"],
             [
+                *([("out of scope", report.excluded)] if report.excluded else []),
                 ("in scope", report.documents),
                 ("  had keys already", report.current),
                 ("read", report.read),

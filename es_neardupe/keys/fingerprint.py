@@ -47,8 +47,16 @@ def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint
     hashes = [xxhash.xxh3_128_hexdigest(content) for content in contents]
     octets, width = signed.tobytes(), scheme.permutations
     slots = [octets[start : start + width] for start in range(0, len(octets), width)]
-    rows = zip(repeat(scheme.id), states, hashes, keys, slots, tokens, features)
-    return [Fingerprint(*row) if row[-1] else _without_keys(scheme, State.EMPTY) for row in rows]
+    numeric = map(_only_numbers, contents)
+    rows = zip(repeat(scheme.id), states, hashes, keys, slots, tokens, features, numeric)
+    return [Fingerprint(*row) if row[5] else _without_keys(scheme, State.EMPTY) for row in rows]
+
+
+def _only_numbers(content: bytes) -> bool:
+    """Whether all tokens consist of decimal digits of any script; the first byte says no to nearly every text."""
+    if content[:1].isalpha() or not content:
+        return False
+    return content.decode().replace(" ", "").isdecimal()
 
 
 def _state(tokens: int, shingle: int) -> State:

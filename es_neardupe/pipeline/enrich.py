@@ -29,12 +29,17 @@ _ROUNDS = 10
 
 @dataclass(frozen=True)
 class EnrichReport:
-    """What a run did: ``read = written + unchanged + deleted + conflicts + refused``."""
+    """What a run did: ``read = written + unchanged + deleted + conflicts + refused``, ``written = sum(states)``.
+
+    ``documents + excluded`` are all documents that the index had when the run began.
+    """
 
     index: str
     scheme: str
     documents: int
     """In scope when the run began."""
+    excluded: int
+    """Outside of the scope that ``query`` gives: neither read nor written."""
     current: int
     """Of these, had a fingerprint of this scheme already."""
     read: int
@@ -49,6 +54,8 @@ class EnrichReport:
     """Updates that the server refused; ``refusals`` says why."""
     states: Mapping[str, int]
     """Documents written, by state."""
+    numeric: int
+    """Of the signed and short ones among them: documents all of whose tokens are numbers."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -84,6 +91,7 @@ def enrich(
         check_range_field(client, target.path, since[0])
     refresh(client, target.path)
     documents_in_scope = count(client, target.path, queries.matching(query))
+    excluded = count(client, target.path, queries.outside(query)) if query else 0
     fingerprinted = queries.fingerprinted(target.fields, target.scheme_id)
     current = count(client, target.path, queries.all_of(query, fingerprinted))
     selection = _selection(target, query, check, since, all)
@@ -108,9 +116,11 @@ def enrich(
         index=index,
         scheme=target.scheme_id,
         documents=documents_in_scope,
+        excluded=excluded,
         current=current,
         **{name: counts[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
         states=dict(renewal.states),
+        numeric=counts["numeric"],
         refusals=renewal.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
@@ -169,5 +179,7 @@ class _Renewal:
                 continue
             self.tally.add(outcome)
             if outcome.done:
-                self.states[action.body["doc"][self.settings.prefix]["state"]] += 1
+                fields = action.body["doc"][self.settings.prefix]
+                self.states[fields["state"]] += 1
+                self.tally.counts["numeric"] += fields["numeric"] is True
         return lost

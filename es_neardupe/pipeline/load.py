@@ -30,7 +30,7 @@ _CHUNK = 256
 
 @dataclass(frozen=True)
 class LoadReport:
-    """``read = indexed + existing + bad + duplicates + refused``."""
+    """``read = indexed + existing + bad + duplicates + refused``, ``indexed = sum(states)``."""
 
     index: str
     scheme: str
@@ -45,6 +45,9 @@ class LoadReport:
     refused: int
     refusals: tuple[str, ...]
     states: Mapping[str, int]
+    """Documents indexed, by state."""
+    numeric: int
+    """Of the signed and short ones: documents all of whose tokens are numbers."""
     dry_run: bool
     seconds: float = field(compare=False)
 
@@ -112,7 +115,7 @@ def load_records(
     if not dry_run:
         check_writable(client, target.name)
     prefix = target.settings.prefix
-    tally, states = Tally(), Counter[str]()
+    tally, states, numeric = Tally(), Counter[str](), 0
     counts = tally.counts
 
     def told(problem: Problem, kind: str) -> None:
@@ -130,7 +133,9 @@ def load_records(
             continue
         tally.add(outcome)
         if outcome.done:
-            states[outcome.action.body[prefix]["state"]] += 1
+            fields = outcome.action.body[prefix]
+            states[fields["state"]] += 1
+            numeric += "numeric" in fields
     if not dry_run:
         refresh(client, target.path)
     return LoadReport(
@@ -141,6 +146,7 @@ def load_records(
         **{name: counts[name] for name in ("existing", "bad", "duplicates", "refused")},
         refusals=tally.refusals,
         states=dict(states),
+        numeric=numeric,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )

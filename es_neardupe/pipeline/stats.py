@@ -32,7 +32,12 @@ class BucketSize:
 
 @dataclass(frozen=True)
 class Stats:
-    """``documents = sum(states) + other_schemes + unprocessed``."""
+    """Each document is counted once: ``documents = sum(states) + unknown + other_schemes + unprocessed``.
+
+    Those of the states ``signed`` and ``short`` have keys and are compared. ``numeric`` of them have no other tokens
+    than numbers; with these told apart, ``documents = (signed + short - numeric) + numeric + empty + too_large +
+    failed + unknown + other_schemes + unprocessed``.
+    """
 
     index: str
     indices: tuple[str, ...]
@@ -42,9 +47,14 @@ class Stats:
     documents: int
     states: Mapping[str, int]
     """Documents with a fingerprint of the index's scheme, by state."""
+    numeric: int
+    """Of the signed and short ones: documents all of whose tokens are numbers."""
+    unknown: int
+    """Documents of the index's scheme with another state or none: somebody else has written that."""
     other_schemes: int
     """Documents with a fingerprint of another scheme: ``enrich`` renews them."""
     schemes: Mapping[str, int]
+    """Documents by the scheme of their fingerprint."""
     unprocessed: int
     """Documents without a fingerprint."""
     ungrouped: int
@@ -72,13 +82,11 @@ def stats(
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
     target = open_target(client, index, prefix)
     refresh(client, target.path)
-    answer = search(client, target.path, queries.states(target.fields))
+    answer = search(client, target.path, queries.states(target.fields, target.scheme_id))
     documents = int(answer["hits"]["total"]["value"])
-    schemes = {bucket["key"]: bucket for bucket in answer["aggregations"]["schemes"]["buckets"]}
-    counts = {scheme: int(bucket["doc_count"]) for scheme, bucket in schemes.items()}
-    current = schemes.get(target.scheme_id, {"states": {"buckets": []}})
-    states = dict.fromkeys((state.value for state in State), 0)
-    states |= {bucket["key"]: int(bucket["doc_count"]) for bucket in current["states"]["buckets"]}
+    found = answer["aggregations"]
+    parts = {name: int(bucket["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
+    numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
     sizes = Counter(one.size for one in groups(client, index, prefix=prefix))
     return Stats(
         index=index,
@@ -87,11 +95,13 @@ def stats(
         fields=target.settings.fields,
         threshold=target.settings.threshold,
         documents=documents,
-        states=states,
-        other_schemes=sum(number for scheme, number in counts.items() if scheme != target.scheme_id),
-        schemes=counts,
-        unprocessed=int(answer["aggregations"]["unprocessed"]["doc_count"]),
-        ungrouped=sum(int(bucket["ungrouped"]["doc_count"]) for bucket in schemes.values()),
+        states={state.value: parts[state.value] for state in State},
+        numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
+        unknown=parts["unknown"],
+        other_schemes=parts["other_schemes"],
+        schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in found["schemes"]["buckets"]},
+        unprocessed=parts["unprocessed"],
+        ungrouped=int(found["ungrouped"]["doc_count"]),
         groups=sum(sizes.values()),
         grouped=sum(size * number for size, number in sizes.items()),
         largest=max(sizes, default=0),

@@ -13,7 +13,7 @@ from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
 __all__ = ["fingerprinted_actions", "first_fields"]
 
 _CHUNK = 256
-_OF_BEFORE = dict.fromkeys(("content", "signature", "principal", "similarity"))
+_OF_BEFORE = dict.fromkeys(("content", "signature", "numeric", "principal", "similarity"))
 """What an update has to clear where the new text gives nothing to put in its place."""
 
 

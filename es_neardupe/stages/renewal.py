@@ -23,7 +23,7 @@ class Plan:
 
 def source_of(settings: Settings) -> list[str]:
     """What `plan` has to read of a document."""
-    ours = ("scheme", "state", "content", "tokens", "features", "group")
+    ours = ("scheme", "state", "content", "tokens", "features", "numeric", "group")
     return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours)]
 
 
@@ -35,7 +35,7 @@ def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> 
 
 
 def is_current(plan: Plan, settings: Settings) -> bool:
-    """Whether the stored fingerprint fits the text, as far as scheme, state and content hash tell."""
+    """Whether the stored fingerprint fits the text, as far as scheme, state, hash and mark of numbers tell."""
     stored = documents.stored_fields(plan.hit.source, settings.prefix)
     if not stored:
         return False
@@ -44,7 +44,8 @@ def is_current(plan: Plan, settings: Settings) -> bool:
     except CorruptFingerprint:
         return False
     wanted = plan.fingerprint
-    same = (there.scheme, there.state, there.content) == (wanted.scheme, wanted.state, wanted.content)
+    known = (there.scheme, there.state, there.content, there.numeric)
+    same = known == (wanted.scheme, wanted.state, wanted.content, wanted.numeric)
     return same and isinstance(stored.get("group"), str)
 
 
