@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from es_neardupe.keys import Scheme, estimate, features, signatures, token_hashe
 from es_neardupe.measures import Weights
 from es_neardupe.progress import Progress, silent, tracked
 
-__all__ = ["ALIGNED", "MEANINGS", "Measure", "MeasureName", "Prepared"]
+__all__ = ["ALIGNED", "MEANINGS", "SETS", "Ignored", "Measure", "MeasureName", "Prepared"]
 
 U64 = NDArray[np.uint64]
 
@@ -53,7 +53,8 @@ MEANINGS: dict[MeasureName, str] = {
 ALIGNED = (MeasureName.JACCARD, MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER)
 """Those that common passages decide."""
 
-_SETS = (MeasureName.RESEMBLANCE, MeasureName.WEIGHTED)
+SETS = (MeasureName.RESEMBLANCE, MeasureName.WEIGHTED)
+"""Those that compare sets of features."""
 
 
 class Prepared(NamedTuple):
@@ -65,6 +66,26 @@ class Prepared(NamedTuple):
     """Sorted distinct features: shingle hashes, unless others were chosen. For `bag` n-grams with repeats."""
     signature: bytes
     """Also empty where there are no tokens."""
+    common: bool = False
+    """Whether all its features are ignored ones: then it keeps them."""
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Shingles so common that they say nothing."""
+
+    version: str
+    """Names the list."""
+    features: U64 = field(repr=False, compare=False)
+    """Sorted, distinct."""
+
+    def mask(self, features: U64) -> tuple[U64, bool]:
+        """The features that are not ignored, and whether there are none of these; then they stay all."""
+        if not len(self.features) or not len(features):
+            return features, False
+        places = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
+        left = features[self.features[places] != features]
+        return (left, False) if len(left) else (features, True)
 
 
 @dataclass(frozen=True)
@@ -86,14 +107,19 @@ class Measure:
     """For `bag`: words are what stands between blanks, with case and punctuation."""
     sources: tuple[FeatureSource, ...] = ()
     """Other features than shingles; for resemblance, weighted and `bag`."""
+    ignored: Ignored | None = None
+    """Shingles that do not count; for resemblance and weighted. A text that has no others keeps them: it is compared
+    with what others have besides, and so is like another one only if that consists of such shingles too."""
 
     def __post_init__(self) -> None:
         if self.shingle < 1 or not 1 <= self.ngram <= 7:
             raise SettingsError("A shingle has 1 word or more, an n-gram of the bag measure 1 to 7.")
         if self.name is MeasureName.WEIGHTED and self.weights is None:
             raise SettingsError("The measure weighted needs the frequencies of features in an index.")
-        if self.sources and self.name not in (*_SETS, MeasureName.BAG):
+        if self.sources and self.name not in (*SETS, MeasureName.BAG):
             raise SettingsError(f"The measure {self.name.value} compares words in order: it takes no other features.")
+        if self.ignored is not None and (self.name not in SETS or self.sources):
+            raise SettingsError("Only the measures resemblance and weighted of shingles can ignore common shingles.")
         if self.name is not MeasureName.BAG and (self.ngram > 1 or self.whitespace):
             raise SettingsError("N-grams of other words and sizes are for the measure bag.")
         if self.sources and (self.ngram > 1 or self.whitespace):
@@ -107,6 +133,11 @@ class Measure:
     @property
     def by_keys(self) -> bool:
         """Whether it is the resemblance that the keys are made for."""
+        return self.at_once and self.ignored is None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether `scores` takes many pairs together."""
         return self.name is MeasureName.RESEMBLANCE and not self.sources
 
     @property
@@ -127,6 +158,8 @@ class Measure:
             chosen = f"{self.ngram}-grams" + (" of words as they stand" if self.whitespace else "")
         if self.aligned:
             chosen = self.matching.value
+        if self.ignored is not None:
+            chosen = f"without the {len(self.ignored.features)} shingles of list {self.ignored.version}"
         return f"{self.name.value} ({chosen})" if chosen else self.name.value
 
     def prepare(self, texts: Sequence[str], values: Sequence[Values] | None = None) -> list[Prepared]:
@@ -136,19 +169,22 @@ class Measure:
         it is the only value.
         """
         nothing = [np.empty(0, np.uint64)] * len(texts)
-        compared, tokens, slots = nothing, nothing, [b""] * len(texts)
+        compared, tokens, slots, common = nothing, nothing, [b""] * len(texts), [False] * len(texts)
         if self.sources:
             found = combined(self.sources, values if values is not None else [{None: [text]} for text in texts])
             compared = [np.sort(one) if self.name is MeasureName.BAG else np.unique(one) for one in found]
-        elif self.name in _SETS:
+        elif self.name in SETS:
             compared = features(texts, self.shingle)
+            if self.ignored is not None:
+                masked = [self.ignored.mask(one) for one in compared]
+                compared, common = [one for one, _ in masked], [every for _, every in masked]
         elif self.name is MeasureName.BAG:
             compared = [self._grams(one) for one in self._words(texts)]
         elif self.name is MeasureName.ESTIMATE:
             slots = [row.tobytes() if row.any() else b"" for row in signatures(texts, self._scheme)]
         else:
             tokens = token_hashes(texts)
-        return list(map(Prepared, tokens, compared, slots))
+        return list(map(Prepared, tokens, compared, slots, common))
 
     @property
     def _scheme(self) -> Scheme:
@@ -175,7 +211,7 @@ class Measure:
         progress: Progress = silent,
     ) -> NDArray[np.float64]:
         """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``, float64 of the pairs' number."""
-        if self.by_keys:
+        if self.at_once:
             return measures.resemblances([one.features for one in prepared], left, right)
         pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
         return np.fromiter((self.score(prepared[a], prepared[b]) for a, b in pairs), np.float64, len(left))

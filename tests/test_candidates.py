@@ -15,8 +15,8 @@ from unit_tools import SETTINGS, hits, paged
 
 from es_neardupe.forest import near_pairs
 from es_neardupe.keys import Scheme, signatures
+from es_neardupe.passages import common_passage
 from es_neardupe.stages import candidates
-from es_neardupe.stages.buckets import common_passage
 from es_neardupe.stages.candidates import Candidates, bucket_sizes, find_candidates
 from es_neardupe.stages.corpus import classes_of, read_corpus
 

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from es_neardupe.cli.boilerplate import tell_of_common, tell_of_large_buckets
 from es_neardupe.cli.options import (
     AsJson,
     Batch,
     DryRun,
     Features,
+    IgnoreCommon,
     IndexName,
     MatchingName,
     Max,
@@ -52,6 +54,7 @@ def group(
     ngram: Ngram = None,
     whitespace: Whitespace = False,
     renew: Renew = False,
+    ignore_common: IgnoreCommon = None,
     linkage: Annotated[
         Linkage,
         typer.Option(help="star: each member is similar to the principal; chain: to some member; complete: to all."),
@@ -103,6 +106,7 @@ def group(
             ngram=ngram,
             whitespace=whitespace,
             renew=renew,
+            ignore_common=ignore_common,
             linkage=linkage,
             principal=principal,
             within=within,
@@ -163,6 +167,7 @@ def _show_groups(report: GroupReport) -> None:
 
 def _warn_of_groups(report: GroupReport) -> None:
     tell_of_weights(report.weights)
+    tell_of_common(report.common)
     warn_of_detection(report.min, report.detection, report.detection_cases)
     name = report.index
     if report.unprocessed:
@@ -171,12 +176,7 @@ def _warn_of_groups(report: GroupReport) -> None:
         warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
     if report.corrupt:
         warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
-    if report.skipped:
-        top = report.large_buckets[0]
-        warn(
-            f"{len(report.large_buckets):,} keys are shared by more distinct texts than --max-bucket (the largest, "
-            f"{top.key}, by {top.size:,}): {report.skipped:,} comparisons in them were left out."
-        )
+    tell_of_large_buckets(report.large_buckets)
 
 
 def wanted(measure: str, least: float, most: float) -> str:

@@ -9,10 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from es_neardupe.cli.boilerplate import tell_of_common, tell_of_large_buckets
 from es_neardupe.cli.grouping import tell_of_weights, wanted, warn_of_detection
 from es_neardupe.cli.options import (
     AsJson,
     Features,
+    IgnoreCommon,
     IndexName,
     MatchingName,
     Max,
@@ -145,6 +147,7 @@ def pairs(
     ngram: Ngram = None,
     whitespace: Whitespace = False,
     renew: Renew = False,
+    ignore_common: IgnoreCommon = None,
     top: Annotated[int | None, typer.Option(min=1, help="Pairs shown, most similar first.", show_default="all")] = None,
     max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
     prefix: Prefix = DEFAULT_PREFIX,
@@ -170,6 +173,7 @@ def pairs(
             ngram=ngram,
             whitespace=whitespace,
             renew=renew,
+            ignore_common=ignore_common,
             max_bucket=max_bucket,
             prefix=prefix,
             progress=progress,
@@ -183,9 +187,9 @@ def pairs(
         range = wanted(found.measure, found.min, found.max)
         say(f"{found.listed:,} pairs {range}, from {found.candidates:,} verified candidates")
     tell_of_weights(found.weights)
+    tell_of_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
-    if found.skipped:
-        warn(f"{found.skipped:,} comparisons in large buckets were left out: raise --max-bucket.")
+    tell_of_large_buckets(found.large_buckets)
     if found.copies_not_listed:
         warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
     if found.stale:

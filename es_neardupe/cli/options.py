@@ -25,6 +25,7 @@ __all__ = [
     "Batch",
     "DryRun",
     "Features",
+    "IgnoreCommon",
     "IndexName",
     "MatchingName",
     "Max",
@@ -105,14 +106,24 @@ Whitespace = Annotated[
 ]
 Renew = Annotated[
     bool,
-    typer.Option("--renew", help="For weighted: take the frequencies of features anew.", rich_help_panel=_MEASURE),
+    typer.Option("--renew", help="Take the frequencies of features anew, where they count.", rich_help_panel=_MEASURE),
+]
+IgnoreCommon = Annotated[
+    float | None,
+    typer.Option(
+        "--ignore-common",
+        metavar="SHARE",
+        help="Shingles that more than this share of the documents have do not count.",
+        show_default=False,
+        rich_help_panel=_MEASURE,
+    ),
 ]
 MaxBucket = Annotated[
     int,
     typer.Option(
         "--max-bucket",
         min=2,
-        help="Of more distinct texts sharing a key, compare each with this many, and count what is left out.",
+        help="Of more distinct texts sharing a key, compare each with about this many, and count what is left out.",
     ),
 ]
 

@@ -16,9 +16,10 @@ from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.feature_sources import FeatureSource, parse_all
 from es_neardupe.indices import Target, mappings_of
+from es_neardupe.pipeline.common import Common, common_shingles
 from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.pipeline.frequencies import frequencies
-from es_neardupe.scoring import ALIGNED, Measure, MeasureName
+from es_neardupe.scoring import ALIGNED, SETS, Measure, MeasureName
 
 __all__ = ["DECIDING", "Choice", "Criterion", "WeightsUsed", "check_min", "criterion"]
 
@@ -45,6 +46,8 @@ class Choice:
     ngram: int | None
     whitespace: bool
     renew: bool
+    ignore_common: float | None = None
+    """Shingles that more than this share of the documents have do not count."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class Criterion:
     detection_cases: tuple[DetectionCase, ...]
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None
+    common: Common | None = None
+    """The shingles that do not count."""
 
     def fits(self, similarity: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which of the similarities are matches; NaN is none."""
@@ -93,6 +98,8 @@ def criterion(client: Client, target: Target, choice: Choice) -> Criterion:
     if name is MeasureName.WEIGHTED:
         sets = Measure(shingle=settings.shingle, sources=sources)
         weights = frequencies(client, target, sets, renew=choice.renew)
+    share = choice.ignore_common
+    common = None if share is None else common_shingles(client, target, share, renew=choice.renew)
     chosen = Measure(
         name,
         _one_of(choice.matching or Matching.LITERAL, tuple(Matching), "matching"),
@@ -101,6 +108,7 @@ def criterion(client: Client, target: Target, choice: Choice) -> Criterion:
         weights=weights.weights if weights else None,
         whitespace=choice.whitespace,
         sources=sources,
+        ignored=common.ignored if common else None,
     )
     return Criterion(
         chosen,
@@ -109,6 +117,7 @@ def criterion(client: Client, target: Target, choice: Choice) -> Criterion:
         detection_of(chosen, least, settings.scheme),
         detection_cases(chosen, least, settings.scheme),
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
+        common,
     )
 
 
@@ -145,8 +154,13 @@ def _check_effect(name: MeasureName, choice: Choice) -> None:
         raise SettingsError(f"--ngram and --whitespace are for bag, not for {name.value}.")
     if of_grams and choice.features:
         raise SettingsError("A bag has either the n-grams of --ngram and --whitespace, or those of --features.")
-    if choice.renew and name is not MeasureName.WEIGHTED:
-        raise SettingsError(f"--renew is for weighted: {name.value} needs no frequencies.")
+    if choice.ignore_common is not None and (name not in SETS or choice.features):
+        what = f"{name.value} of other features" if name in SETS else name.value
+        raise SettingsError(
+            f"--ignore-common is for {' and '.join(one.value for one in SETS)} of shingles, not for {what}."
+        )
+    if choice.renew and name is not MeasureName.WEIGHTED and choice.ignore_common is None:
+        raise SettingsError(f"--renew is for weighted and --ignore-common: {name.value} alone needs no frequencies.")
 
 
 def _check_fields(client: Client, target: Target, sources: Sequence[FeatureSource]) -> None:

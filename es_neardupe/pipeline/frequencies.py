@@ -24,7 +24,7 @@ from es_neardupe.node import folders
 from es_neardupe.records import Reference
 from es_neardupe.scoring import Measure
 
-__all__ = ["SAMPLE", "Frequencies", "frequencies"]
+__all__ = ["SAMPLE", "Frequencies", "frequencies", "sampled"]
 
 SAMPLE = 2000
 """Documents of the sample, at most."""
@@ -79,7 +79,7 @@ def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
     fields = target.settings.fields
     distinct = [np.empty(0, np.uint64)]
     read = 0
-    for chunk in chunked(_sample(client, target), _FETCH):
+    for chunk in chunked(sampled(client, target), _FETCH):
         sources = [hit.source for hit in fetch(client, chunk, measure.fields(fields)) if hit is not None]
         texts = [documents.readable_text(source, fields) or "" for source in sources]
         distinct += [one.features for one in documents.prepared(measure, sources, texts, fields)]
@@ -88,7 +88,7 @@ def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
     return Weights(read, features, counts.astype(np.int64))
 
 
-def _sample(client: Client, target: Target) -> list[Reference]:
+def sampled(client: Client, target: Target) -> list[Reference]:
     """Random documents with keys, the same ones each time as long as the index stays as it is."""
     refresh(client, target.path)
     scope = queries.fingerprinted(target.fields, target.scheme_id)

@@ -14,6 +14,7 @@ from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.indices import check_writable, count, open_target, refresh
 from es_neardupe.lease import held
+from es_neardupe.pipeline.common import CommonUsed, effect, keep, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.evidence import EvidenceReport
@@ -57,6 +58,8 @@ class GroupReport:
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
+    common: CommonUsed | None
+    """With ``ignore_common``: the shingles that did not count."""
     whole: bool
     """Whether all documents were looked at, or only those that a change can have moved."""
     reason: str
@@ -120,6 +123,7 @@ def group(
     ngram: int | None = None,
     whitespace: bool = False,
     renew: bool = False,
+    ignore_common: float | None = None,
     linkage: Linkage | str = Linkage.STAR,
     principal: str = "longest",
     within: str | None = None,
@@ -141,12 +145,14 @@ def group(
     A run with the settings of the one before looks only at what new, changed and (as far as it meets them, or with
     ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
     run without changes writes nothing. ``evidence`` keeps every verified pair in a hidden index, and compares none
-    that is there. Raises `SettingsError` for options that are unknown, contradict each other or mean nothing to the
-    measure, and `LeaseHeld` while another run groups the same index.
+    that is there. Shingles that more than a share ``ignore_common`` of a sample of the documents have do not count;
+    the list is stored and used again, until ``renew``. Raises `SettingsError` for options that are unknown,
+    contradict each other or mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
     target = open_target(client, index, prefix)
-    wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
+    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
+    wanted = criterion(client, target, choice)
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
     if not dry_run:
         check_writable(client, index)
@@ -159,6 +165,8 @@ def group(
         if lease is None:
             tally.counts["written"] = len(found.writes)
         else:
+            if wanted.common is not None:
+                keep(client, target, wanted.common)
             kept = run.keep(found, start, batch=batch, workers=workers)
         if lease is not None and (found.writes or found.told or not start.settled):
             tally = run.write(found, lease, batch=batch, workers=workers)
@@ -175,6 +183,7 @@ def group(
         detection=wanted.detection,
         detection_cases=wanted.detection_cases,
         weights=wanted.weights,
+        common=_common(run, found, dry_run),
         whole=start.whole,
         reason=start.reason,
         unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id)),
@@ -188,6 +197,15 @@ def group(
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
+
+
+def _common(run: Run, found: Found, dry_run: bool) -> CommonUsed | None:
+    """What was ignored, and in a dry run what that changes."""
+    if run.wanted.common is None:
+        return None
+    pairs, fits = found.linked.found, run.wanted.fits
+    changed = effect(run.client, run.target, pairs, fits, run.progress) if dry_run else None
+    return used(run.wanted.common, pairs.verifier, changed)
 
 
 def _figures(start: Start, found: Found) -> dict[str, Any]:

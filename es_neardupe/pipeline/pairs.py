@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.indices import open_target
+from es_neardupe.pipeline.common import CommonUsed, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.pairing import verified_pairs
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
+from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
 
 __all__ = ["Pair", "Pairs", "pairs"]
 
@@ -54,10 +55,13 @@ class Pairs:
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
+    common: CommonUsed | None
+    """With ``ignore_common``: the shingles that did not count."""
     candidates: int
     """Pairs of distinct texts that were verified."""
     skipped: int
     """Comparisons left out in large buckets."""
+    large_buckets: tuple[Bucket, ...]
     stale: int
     """Documents whose text is not the one that was fingerprinted: in no pair."""
     _classes: list[list[Address]]
@@ -111,14 +115,17 @@ def pairs(
     ngram: int | None = None,
     whitespace: bool = False,
     renew: bool = False,
+    ignore_common: float | None = None,
     max_bucket: int = DEFAULT_MAX_BUCKET,
     prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> Pairs:
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
-    index) to ``max`` similar by ``measure``, both included. Raises `SettingsError` as `group` does."""
+    index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
+    list of common shingles either. Raises `SettingsError` as `group` does."""
     target = open_target(client, index, prefix)
-    wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
+    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
+    wanted = criterion(client, target, choice)
     corpus, classes, candidates, verifier, similarity = verified_pairs(
         client,
         target,
@@ -139,8 +146,10 @@ def pairs(
         detection=wanted.detection,
         detection_cases=wanted.detection_cases,
         weights=wanted.weights,
+        common=used(wanted.common, verifier) if wanted.common else None,
         candidates=len(candidates),
         skipped=candidates.skipped,
+        large_buckets=candidates.large,
         stale=len(away),
         _classes=[[corpus.references[row][:2] for row in rows.tolist() if row not in away] for rows in classes.members],
         _left=candidates.left[order],

@@ -53,6 +53,8 @@ class Verifier:
     """Rows whose document was deleted."""
     seen: set[int] = field(default_factory=set)
     """Rows whose text was read."""
+    common: set[int] = field(default_factory=set)
+    """Rows whose text has none but ignored shingles."""
     compared: int = 0
     """Pairs whose texts were compared."""
     remembered: int = 0
@@ -132,7 +134,7 @@ class Verifier:
 
     def _parts(self, pairs: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
         """The pairs at once where the measure compares them so, else in steps."""
-        step = len(pairs) if self.measure.by_keys else _STEP
+        step = len(pairs) if self.measure.at_once else _STEP
         return (pairs[start : start + step] for start in range(0, len(pairs), step or 1))
 
     def check_copies(self, progress: Progress = silent) -> None:
@@ -226,6 +228,8 @@ class Verifier:
                     self.changed.add(row)
                     yield None
                 else:
+                    if found.common:
+                        self.common.add(row)
                     yield found
 
     def _fetches(self, rows: Sequence[int]) -> Iterator[list[int]]:
