@@ -121,6 +121,7 @@ def _addressed(address: Address) -> dict[str, str]:
 def show_groups(found: list[Group], members: int | None = 5) -> None:
     """Print groups as a table, each with its first members."""
     several = len({member.index for one in found for member in one.members}) > 1
+    chained = any(one.known is not None and one.known.weakest is not None for one in found)
     rows = []
     for one in found:
         everyone = [(named(member.address, several), member.similarity) for member in one.members]
@@ -128,8 +129,10 @@ def show_groups(found: list[Group], members: int | None = 5) -> None:
         others = [f"{similarity:.4f} {name}" for name, similarity in everyone]
         shown = others[:members]
         more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []
-        rows.append((one.group, one.size, one.min_similarity, principal, "; ".join([*shown, *more])))
-    print_table(["group", "size", "minimum", "principal", "members, with their similarity to it"], rows)
+        held = ((one.known.diameter, one.known.weakest) if one.known else (None, None)) if chained else ()
+        rows.append((one.group, one.size, one.min_similarity, *held, principal, "; ".join([*shown, *more])))
+    heads = ["diameter", "weakest bridge"] if chained else []
+    print_table(["group", "size", "minimum", *heads, "principal", "members, with their similarity to it"], rows)
 
 
 def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
@@ -147,6 +150,8 @@ def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
             "min_similarity": one.min_similarity,
             "members": members,
         }
+        if one.known is not None and one.known.weakest is not None:
+            line |= {"diameter": one.known.diameter, "weakest": one.known.weakest}
         if len(indices) > 1 and one.principal is not None:
             line["principal_index"] = one.members[0].index
         yield line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe import documents, queries
@@ -44,6 +44,8 @@ class Group:
     size: int
     min_similarity: float
     members: tuple[Member, ...]
+    known: Entry | None = None
+    """What the registry says of it besides; None where it does not know it."""
 
 
 def groups(
@@ -70,7 +72,8 @@ def groups(
     every = [_group(id, principals.get(id), members) for id, members in found.items()]
     large = [one for one in every if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
-    return large[:top]
+    entries = Registry(client, target).entries([one.group for one in large[:top]])
+    return [replace(one, known=entries.get(one.group)) for one in large[:top]]
 
 
 def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:
