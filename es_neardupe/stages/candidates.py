@@ -72,11 +72,11 @@ def find_candidates(
 ) -> Candidates:
     """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share a key.
 
-    In a bucket of n > ``max_bucket`` rows about ``max_bucket`` * n pairs at most are compared: a quarter is for the
-    first rows (the longest texts, by the numbering of classes), which are compared with all; the rest for rows whose
-    ``signatures`` are near (see `near_pairs`). Without signatures all of it is for the first rows. The pairs depend
-    on the bucket's rows in their order, and on nothing else in ``keys``. What was left out is counted.
-    ``documents``: how many each row stands for, 1 by default.
+    In a bucket of n > ``max_bucket`` rows at most ``max_bucket`` * n pairs are compared (6 n for a ``max_bucket`` below
+    6): rows whose ``signatures`` are near (see `near_pairs`), and the first rows (the longest texts, by the numbering
+    of classes) with all others; without signatures only the latter. The pairs depend on the bucket's rows in their
+    order, and on nothing else in ``keys``. What was left out is counted. ``documents``: how many each row stands for, 1
+    by default.
     """
     sorted_rows, starts, sizes, names = _sorted_buckets(keys)
     codes = _Distinct()
@@ -147,15 +147,19 @@ class _Signatures:
 
 
 def _refined(rows: NDArray[np.intp], most: int, signatures: _Signatures) -> NDArray[np.intp]:
-    """The pairs of a large bucket that are compared, each once; shape (pairs, 2). ``rows`` ascend."""
-    codes = _Distinct()
+    """The pairs of a large bucket that are compared, each once; shape (pairs, 2). ``rows`` ascend.
+
+    First come those that are near by their signatures. What that leaves of ``most`` comparisons a row, at least a
+    quarter, goes to the first rows, which are compared with all.
+    """
+    size, codes = len(rows), _Distinct()
     own = signatures.of(rows)
-    first = most if own is None else max(1, most // 4)
-    for block in _with_representatives(len(rows), first):
-        codes.add(block, len(rows))
-    for block in near_pairs(own, most - first) if own is not None else ():
-        codes.add(block, len(rows))
-    pairs: NDArray[np.intp] = rows[np.stack(np.divmod(codes.all(), len(rows)), axis=1)]
+    for block in near_pairs(own, most - most // 4) if own is not None else ():
+        codes.add(block, size)
+    left = most * size - len(codes.all())
+    for block in _with_representatives(size, max(1, left // size)):
+        codes.add(block, size)
+    pairs: NDArray[np.intp] = rows[np.stack(np.divmod(codes.all(), size), axis=1)]
     return pairs
 
 
