@@ -18,6 +18,7 @@ import typer
 import es_neardupe
 from es_neardupe import Scheme, Settings, features, fingerprints, pipeline, tokenize
 from es_neardupe.api import NearDupe
+from es_neardupe.audits import AuditReport, Lost, Missed, Part, Recall
 from es_neardupe.cli import app
 from es_neardupe.cli.looking import similar_json
 from es_neardupe.clients.profiles import _PROFILE_TYPES
@@ -35,7 +36,9 @@ from es_neardupe.pipeline.load import LoadReport
 from es_neardupe.pipeline.rounds import Round
 from es_neardupe.pipeline.similar import Detection, Similar, SimilarHit
 from es_neardupe.pipeline.stats import Stats
+from es_neardupe.pipeline.what_if import Threshold, WhatIf
 from es_neardupe.records import State
+from es_neardupe.relations import Relation
 from es_neardupe.scores import Score
 
 ROOT = Path(__file__).parents[1]
@@ -108,7 +111,7 @@ def option_tables() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for page in PAGES:
         for title, text in sections(page):
-            if named := re.fullmatch(r"Options of `es-neardupe ?([a-z ]*)`", title):
+            if named := re.fullmatch(r"Options of `es-neardupe ?([a-z -]*)`", title):
                 assert named[1] not in found, f"{page.name}: a second table for {named[1]!r}"
                 found[named[1]] = [name for row in table(text) for name in OPTION.findall(row[0])]
     return found
@@ -280,6 +283,7 @@ SHAPES: dict[str, Any] = {
     "similar": Similar,
     "compare": Comparison,
     "distribution": DistributionReport,
+    "what-if": WhatIf,
     "stats": Stats,
     "clean": CleanReport,
 }
@@ -320,10 +324,39 @@ def test_json_shape_of_a_distribution() -> None:
         assert list(shown) == [field.name for field in fields(kind)]
 
 
+def test_json_shape_of_a_threshold() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`what-if`"), re.DOTALL)
+    for shown in json.loads(block)["thresholds"]:
+        assert list(shown) == [field.name for field in fields(Threshold)]
+
+
+def test_what_evidence_holds() -> None:
+    properties = json.loads((ROOT / "mappings" / "pairs.json").read_text("utf-8"))["properties"]
+    stored = {name: one["type"] for name, one in properties.items() if "type" in one}
+    stored |= {f"{side}.{name}": one["type"] for side in "ab" for name, one in properties[side]["properties"].items()}
+    listed = {
+        name: row[1].strip("`")
+        for row in table(section("evidence.md", "What is kept"))
+        for name in re.findall(r"`([\w.]+)`", row[0])
+    }
+    assert listed == stored
+    rules = [row[0].strip("`") for row in table(section("evidence.md", "Relations"))][: len(Relation)]
+    assert rules == [one.value for one in Relation]
+
+
+def test_json_shape_of_an_audit() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`audit`"), re.DOTALL)
+    one = json.loads(block)
+    lost = one["lost"][-1]
+    parts = ((Recall, one["recall"]), (Part, one["lengths"][0]), (Lost, lost), (Missed, lost["examples"][0]))
+    for kind, shown in parts:
+        assert list(shown) == [field.name for field in fields(kind)]
+
+
 def test_every_command_has_its_json() -> None:
     titles = " ".join(title for title, _ in sections(DOCS / "json.md"))
     with_json = {name for name, command in COMMANDS.items() if "--json" in options(command)}
-    assert set(re.findall(r"`([a-z ]+)`", titles)) == with_json
+    assert set(re.findall(r"`([a-z -]+)`", titles)) == with_json
 
 
 def test_worked_example() -> None:

@@ -58,7 +58,7 @@ def what_if(
 
 
 def _show(found: WhatIf) -> None:
-    rows: list[tuple[object, ...]] = [("now", found.groups, found.grouped, found.largest, None, None, None)]
+    rows: list[tuple[object, ...]] = [("now", found.groups, found.grouped, found.largest, 0, 0, 0)]
     rows += [
         (f"{one.min:g}", one.groups, one.grouped, one.largest, one.joined, one.left, one.moved)
         for one in found.thresholds
