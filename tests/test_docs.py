@@ -283,6 +283,7 @@ SHAPES: dict[str, Any] = {
     "similar": Similar,
     "compare": Comparison,
     "distribution": DistributionReport,
+    "audit": AuditReport,
     "what-if": WhatIf,
     "stats": Stats,
     "clean": CleanReport,
