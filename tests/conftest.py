@@ -44,9 +44,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a server, and begin with that: the tests of one server stay in one process of several."""
     for item in items:
         if "server_url" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.server)
+        if group := _group(item):
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: not _group(item))
+
+
+def _group(item: pytest.Item) -> str | None:
+    """The server that a test works with; those that start servers of their own go one after the other."""
+    if "server_url" in getattr(item, "fixturenames", ()):
+        return str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
+    return "nodes" if item.path.name in ("test_node_server.py", "test_server_older.py") else None
 
 
 @pytest.fixture(scope="session")
