@@ -118,6 +118,12 @@ def test_no_two_contents_are_verified_twice(client: Client, index_name: str) -> 
     assert again.matches.tolist() == first.matches.tolist()
     assert versions(client, evidence) == before
 
+    lost = hits(client, evidence)[0]["_id"]  # as after a run that was killed while it wrote
+    client.request("DELETE", path(evidence, "_doc", lost), params={"refresh": True})
+    rest = run(client, index_name, min=0.8)
+    assert (rest.report.written, rest.report.unchanged) == (1, first.report.pairs - 1)
+    assert lost in {hit["_id"] for hit in hits(client, evidence)}
+
     lower = run(client, index_name, min=0.6)
     assert (lower.report.compared, lower.report.written, lower.report.judged_anew) == (0, 0, first.report.pairs)
     assert lower.report.accepted > first.report.accepted

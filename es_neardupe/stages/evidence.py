@@ -5,6 +5,7 @@ The id of such a document is made of the addresses of the two, so that a pair ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ Reader = Callable[[Ints], Iterable[tuple[int, str]]]
 
 READ = ["content_a", "content_b", "scheme", "measure", "value", "min", "max"]
 """The parts of an entry that `read_kept` needs."""
+
+_HASH = re.compile("[0-9a-f]{32}")
 
 _BATCH_TOKENS = 5_000_000
 """Tokens of the texts held at a time, unless one cluster of pairs alone has more."""
@@ -105,8 +108,8 @@ def read_kept(pages: Iterable[Sequence[Hit]], scheme: str, measure: str) -> Kept
 
 
 def _readable(hit: Hit) -> bool:
-    contents = hit.source.get("content_a"), hit.source.get("content_b")
-    return all(isinstance(one, str) and len(one) == 32 for one in (hit.id, *contents)) and hit.id.isalnum()
+    named = hit.id, hit.source.get("content_a"), hit.source.get("content_b")
+    return all(isinstance(one, str) and _HASH.fullmatch(one) for one in named)
 
 
 def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[Any], ...]:
