@@ -11,6 +11,7 @@ from server_tools import JSON, change, family, hits, make_index, put, send, word
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client
+from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.pipeline.stats import Stats
 
 SETTINGS = Settings(("text",))
@@ -48,6 +49,16 @@ def check(client: Client, index: str) -> Stats:
     numeric = [one for one in stored if one.get("numeric") is True and part_of(one) in ("signed", "short")]
     assert found.numeric == len(numeric)
     return found
+
+
+def check_group(report: GroupReport) -> GroupReport:
+    """The sums of a run, whether it looked at all documents or at some."""
+    left = report.stale + report.corrupt
+    assert report.documents == report.grouped + report.alone + left
+    written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
+    assert report.documents == sum(written) + left
+    assert report.affected == sum(report.states.values()) + report.corrupt
+    return report
 
 
 def part_of(stored: JSON) -> str:
@@ -115,9 +126,10 @@ def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str,
     report = server_cli("stats", index_name, "--json").json
     assert report["unknown"] == found.unknown
     assert "no known state" in server_cli("stats", index_name, "--quick").out
-    group = pipeline.group(client, index_name)
-    assert group.documents == group.grouped + group.alone + group.stale + group.corrupt
-    assert group.documents + group.unprocessed == found.documents
+    for rebuild in (False, True):
+        grouped = check_group(pipeline.group(client, index_name, rebuild=rebuild, dry_run=not rebuild))
+        assert grouped.documents + grouped.unprocessed == found.documents
+    assert grouped.affected == grouped.documents > grouped.corrupt > 0
 
     pipeline.enrich(client, index_name, check=True, max_chars=MAX_CHARS)  # mends all of it
     found = check(client, index_name)
@@ -149,8 +161,7 @@ def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, 
     assert loaded.read == loaded.indexed + loaded.existing + loaded.bad + loaded.duplicates + loaded.refused == 6
     assert loaded.indexed == sum(loaded.states.values()) == 3
     assert (loaded.states, loaded.numeric) == ({"signed": 1, "short": 1, "empty": 1}, 1)
-    group = pipeline.group(client, index_name)
-    assert group.documents == group.grouped + group.alone + group.stale + group.corrupt == total + 3
+    assert check_group(pipeline.group(client, index_name)).documents == total + 3
     found = check(client, index_name)
     assert (found.documents, found.numeric) == (total + 3, 7)
     assert "numeric" not in next(h["_source"]["neardupe"] for h in hits(client, index_name) if h["_id"] == "m3")

@@ -287,6 +287,22 @@ def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli)
             one_line(said.err)
 
 
+def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Pairs reach over all indices behind a name, and documents are named with theirs."""
+    names = [f"{index_name}-a", f"{index_name}-b"]
+    for number, name in enumerate(names):
+        make_index(client, name)
+        put(client, name, {id: {"text": text} for id, text in named("d", family("several", 2)).items()}, routing="r")
+        pipeline.init(client, name, Settings(("text",)))
+        pipeline.enrich(client, name)
+        change(client, name, "d-0", {"neardupe": {"scheme": None}} if number else {}, routing="r")
+    report = pipeline.audit(client, f"{index_name}-*")
+    assert (report.indices, report.documents, report.sampled) == (tuple(names), 4, 4)
+    assert (report.recall.pairs, report.recall.found, report.denied) == (6, 3, 0)
+    assert {one.reason: one.pairs for one in report.lost if one.pairs} == {Loss.UNPROCESSED: 3}
+    assert f"{names[1]}/d-0" in server_cli("audit", f"{index_name}-*").out
+
+
 TRUTH = "senate_press/sample_12_senators.exact_pairs.tsv"
 
 

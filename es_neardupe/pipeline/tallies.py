@@ -67,9 +67,11 @@ class Tally:
         length = np.where(shorter, sample.lengths[inside], others.lengths[given])
         for number in np.unique(length).tolist():
             self._part(self._lengths[LENGTHS[number]], ends, found, length == number)
-        script = np.where(shorter, sample.scripts[inside], others.scripts[given])
-        for name in np.unique(script).tolist():
-            self._part(self._scripts[name], ends, found, script == name)
+        names, codes = np.unique(np.concatenate((sample.scripts, others.scripts)), return_inverse=True)
+        mine, theirs = np.split(codes.reshape(-1), [len(sample.scripts)])
+        script = np.where(shorter, mine[inside], theirs[given])
+        for number in np.unique(script).tolist():
+            self._part(self._scripts[str(names[number])], ends, found, script == number)
         for loss, numbers in lost(verdict):
             self.lost[loss] += len(numbers)
             for k in numbers[np.argsort(-similarity[numbers], kind="stable")][:_EXAMPLES].tolist():
