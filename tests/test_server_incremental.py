@@ -121,7 +121,9 @@ def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, option
     assert_settled(client, index_name, **options)
     for _ in range(3):
         application.turn()
-        regroup(client, index_name, **options)
+        report = regroup(client, index_name, **options)
+        assert report.affected == sum(report.states.values()) > report.written - report.deleted > 0
+        assert report.documents == report.written + report.unchanged == report.grouped + report.alone
         assert_settled(client, index_name, **options)
         again = pipeline.group(client, index_name, check=True, **options)
         assert (again.written, again.affected, again.whole) == (0, 0, False)
@@ -298,3 +300,11 @@ def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> 
     dry = pipeline.group(client, index_name, evidence=True, rebuild=True, dry_run=True)
     assert (dry.evidence, dry.compared) == (None, 0)
     assert len(pipeline.clean(client, index_name).removed) == 2
+
+
+def test_other_features_need_whole_runs(client: Client, index_name: str) -> None:
+    """No fingerprint tells when a field changes that it is not made from."""
+    start(client, index_name, {str(n): {"text": text} for n, text in enumerate(family("whole", 3))}, features=["words"])
+    again = pipeline.group(client, index_name, features=["words"])
+    assert (again.whole, again.written) == (True, 0)
+    assert again.reason == "the measure looks at more than the words that keys are made from"

@@ -22,7 +22,7 @@ from es_neardupe.pair_memory import PairMemory
 from es_neardupe.pipeline.criteria import Criterion
 from es_neardupe.pipeline.pairing import Verified, compared, parts
 from es_neardupe.progress import Progress
-from es_neardupe.records import Address, Hit
+from es_neardupe.records import Address, Corpus, Hit
 from es_neardupe.rules import Rules
 from es_neardupe.stages.corpus import read_corpus
 
@@ -41,19 +41,23 @@ def affected(
     *,
     max_bucket: int,
     memory: PairMemory,
+    learn: Callable[[Corpus, NDArray[np.bool_]], None] | None = None,
     progress: Progress,
 ) -> tuple[Verified, NDArray[np.bool_]]:
     """The verified pairs around the documents that the queries ``seeds`` match, and which rows are affected.
 
-    The other rows only share a key with an affected one: no pair between two of them counts.
+    ``learn`` is told which rows are, before their pairs are compared, to add to the memory. The other rows only share a key with an affected one: no pair between two of them counts.
     """
     area = _Area(client, target, rules)
     for query in seeds:
         area.inside.update(hit.address for hit in area.read(query))
+    before = 0
     while True:
         area.widen(progress)
         corpus = read_corpus([list(area.hits.values())], target.settings.prefix, target.settings.scheme.bands, rules)
         inside = np.array([reference[:2] in area.inside for reference in corpus.references], np.bool_)
+        if learn is not None:
+            learn(corpus, inside)
         found = compared(
             client,
             target,
@@ -66,10 +70,15 @@ def affected(
             progress=progress,
             inside=inside,
         )
+        # What an earlier round compared, this one remembered.
+        found.verifier.compared, found.verifier.remembered, before = (
+            found.verifier.compared + before,
+            found.verifier.remembered - before,
+            found.verifier.compared + before,
+        )
         new = _reached(found, inside, wanted)
         if not new.any():
-            corrupt = [address for address in corpus.corrupt if address in area.inside]
-            return found._replace(corpus=replace(corpus, corrupt=corrupt)), inside
+            return found._replace(corpus=area.counted(corpus)), inside
         area.inside.update(corpus.references[row][:2] for row in np.flatnonzero(new).tolist())
 
 
@@ -116,6 +125,14 @@ class _Area:
             self.inside.update(hit.address for hit in self._asking("group", new, _group_ids))
             for _ in self._asking("bands", new, _keys):
                 pass
+
+    def counted(self, corpus: Corpus) -> Corpus:
+        """The corpus with states and unreadable documents of the affected ones alone."""
+        corrupt = [address for address in corpus.corrupt if address in self.inside]
+        states = dict.fromkeys(corpus.states, 0)
+        for address in self.inside.difference(corrupt):
+            states[documents.stored_fields(self.hits[address].source, self._target.settings.prefix)["state"]] += 1
+        return replace(corpus, states=states, corrupt=corrupt)
 
     def _asking(self, name: str, new: set[Address], values: Callable[[dict[str, Any]], list[str]]) -> Iterator[Hit]:
         """Documents with any value that the new ones have in a field of ours, each value asked for once."""

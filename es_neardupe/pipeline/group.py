@@ -159,7 +159,15 @@ def group(
     run = Run(client, target, wanted, rules, max_bucket, evidence, progress)
     with nullcontext() if dry_run else held(client, target) as lease:
         refresh(client, target.path)
-        start = start_of(client, target, run.registry, run.settings, check=check, rebuild=rebuild)
+        start = start_of(
+            client,
+            target,
+            run.registry,
+            run.settings,
+            by_words=wanted.measure.copies_are_equal,
+            check=check,
+            rebuild=rebuild,
+        )
         found = run.find(start)
         tally, kept = Tally(), None
         if lease is None:

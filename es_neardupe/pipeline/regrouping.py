@@ -20,7 +20,7 @@ from es_neardupe.lineage import Turn
 from es_neardupe.pair_memory import PairMemory
 from es_neardupe.pipeline.affected import affected
 from es_neardupe.pipeline.criteria import Criterion
-from es_neardupe.pipeline.evidence import Evidence, EvidenceReport, load_evidence, write_evidence
+from es_neardupe.pipeline.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
 from es_neardupe.pipeline.pairing import Verified, verified_pairs
 from es_neardupe.pipeline.regroup import Linked, bearers, entries, groupings, link
 from es_neardupe.pipeline.seeds import Start
@@ -72,7 +72,7 @@ class Run:
     @cached_property
     def evidence(self) -> Evidence | None:
         """What earlier runs have verified, where it is kept."""
-        return load_evidence(self.client, self.target, self.wanted, self.progress) if self.keep_evidence else None
+        return evidence_of(self.client, self.target, self.wanted) if self.keep_evidence else None
 
     @property
     def memory(self) -> PairMemory:
@@ -85,6 +85,7 @@ class Run:
         return {
             "scheme": self.target.scheme_id,
             "measure": self.wanted.measure.label,
+            "weights": self.wanted.weights.at if self.wanted.weights else None,
             "min": self.wanted.min,
             "max": self.wanted.max,
             "max_bucket": self.max_bucket,
@@ -133,8 +134,11 @@ class Run:
                 start.seeds,
                 max_bucket=self.max_bucket,
                 memory=self.memory,
+                learn=self.evidence.read_about if self.evidence else None,
                 progress=self.progress,
             )
+        if self.evidence:
+            self.evidence.read_all(self.progress)
         found = verified_pairs(
             self.client,
             self.target,

@@ -38,15 +38,29 @@ class Start:
 
 
 def start_of(
-    client: Client, target: Target, registry: Registry, settings: Mapping[str, Any], *, check: bool, rebuild: bool
+    client: Client,
+    target: Target,
+    registry: Registry,
+    settings: Mapping[str, Any],
+    *,
+    by_words: bool,
+    check: bool,
+    rebuild: bool,
 ) -> Start:
-    """Decide between the whole index and a part of it; ``check`` compares all groups with the registry."""
+    """Decide between the whole index and a part of it; ``check`` compares all groups with the registry.
+
+    ``by_words``: whether the measure looks at nothing but the words that a fingerprint is made from. Where it looks
+    at other fields too, nobody notices when these change, and each run is a whole one.
+    """
     fields, scheme = target.fields, target.scheme_id
     documents = count(client, target.path, queries.fingerprinted(fields, scheme))
     waiting = count(client, target.path, queries.ungrouped(fields, scheme))
     last = registry.last_run()
     settled = last is not None and last.finished and not _differences(last, settings)
-    if reason := _why_whole(last, settings, waiting, documents, rebuild):
+    reason = _why_whole(last, settings, waiting, documents, rebuild)
+    if reason is None and not by_words:
+        reason = "the measure looks at more than the words that keys are made from"
+    if reason is not None:
         return Start(True, reason, documents, settled)
     broken = _broken(client, target, registry) if check else frozenset()
     chunks = chunked(sorted(broken), _TERMS)
