@@ -101,7 +101,10 @@ def _id(target: Target) -> str:
 
 
 def _sampled(client: Client, target: Target, share: float, renew: bool) -> Common:
-    found = frequencies(client, target, Measure(shingle=target.settings.shingle), renew=renew)
+    measure = Measure(shingle=target.settings.shingle)
+    found = frequencies(client, target, measure, renew=renew)
+    if found.weights.documents < _LEAST:  # there may be more by now
+        found = frequencies(client, target, measure, renew=True)
     weights = found.weights
     if weights.documents < _LEAST:
         raise IndexUnusable(
