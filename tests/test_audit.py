@@ -154,7 +154,7 @@ def judged(changed: dict[str, dict[str, Any]], max_bucket: int = 200) -> dict[tu
     names = {int(k): loss for loss, numbers in lost(verdict) for k in numbers}
     assert len(names) == int((verdict != FOUND).sum())
     tally = Tally(len(found))
-    tally.add(Similarities(a, b, np.full(len(a), 0.9)), verdict, documents, documents, within=True)
+    tally.add(Similarities(a, b, np.full(len(a), 0.9)), verdict, documents, documents)
     assert tally.all.pairs == tally.all.found + sum(one.pairs for one in tally.reasons()) == len(a)
     assert tally.all.degrees.tolist() == [len(found) - 1] * len(found)
     assert tally.expected(SETTINGS.scheme) == pytest.approx(SETTINGS.scheme.detection(0.9))

@@ -18,9 +18,9 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, count, open_target
 from es_neardupe.keys import choose_bands, features
-from es_neardupe.pipeline.claims import Claims
+from es_neardupe.pipeline.claims import Claims, Ground
 from es_neardupe.pipeline.criteria import check_min
-from es_neardupe.pipeline.memberships import by_resemblance, memberships
+from es_neardupe.pipeline.memberships import Membership, by_resemblance, memberships
 from es_neardupe.pipeline.pairing import joined, read_fingerprints
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.pipeline.tallies import Tally
@@ -64,35 +64,18 @@ def audit(
     target = open_target(client, index, prefix)
     least = check_min(target.settings.threshold if min is None else min)
     _check(sample, seed)
-    corpus = read_fingerprints(client, target, progress)
-    classes = classes_of(corpus)
-    candidates = joined(client, target, corpus, classes, max_bucket)
-    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right)
     total, chosen = _drawn(client, target, sample, seed, progress)
-    mine, inverted = _sample(client, target, chosen, candidacy)
-
-    claims = Claims(
-        client,
-        target,
-        corpus=corpus,
-        classes=classes,
-        candidates=candidates,
-        candidacy=candidacy,
-        sample=mine,
-        least=least,
-        progress=progress,
-    )
-    tally = Tally(len(mine.addresses))
-    for pairs, others in _true_pairs(
-        client, target, sample=mine, inverted=inverted, candidacy=candidacy, least=least, progress=progress
-    ):
-        claims.confirm(pairs, mine, others)
-        verdict = verdicts(candidacy, mine, others, pairs.inside, pairs.given)
-        tally.add(pairs, verdict, mine, others, within=others is mine)
-    members = list(memberships(client, target, chosen, candidacy, least)) if by_resemblance(client, target) else None
+    ground = _ground(client, target, chosen, least=least, max_bucket=max_bucket, progress=progress)
+    claims = Claims(client, target, ground, progress)
+    tally = Tally(len(ground.sample.addresses))
+    for pairs, others in _true_pairs(client, target, ground, progress):
+        claims.confirm(pairs, ground.sample, others)
+        verdict = verdicts(ground.candidacy, ground.sample, others, pairs.inside, pairs.given)
+        tally.add(pairs, verdict, ground.sample, others)
+    members = _members(client, target, chosen, ground)
     wrong = [*claims.denied(), *(one for one in members or () if not one.holds)]
     claimed = len(claims) + len(members or ())
-    whole = len(mine.addresses) >= total
+    whole = len(ground.sample.addresses) >= total
     return AuditReport(
         index=index,
         indices=target.indices,
@@ -101,7 +84,7 @@ def audit(
         max_bucket=max_bucket,
         seed=seed,
         documents=total,
-        sampled=len(mine.addresses),
+        sampled=len(ground.sample.addresses),
         recall=tally.all.recall(whole),
         within=tally.within.recall(whole),
         promised=target.settings.scheme.detection(least),
@@ -153,17 +136,35 @@ def _numbers(page: Sequence[Hit], seed: int) -> NDArray[np.uint64]:
     return np.array([xxhash.xxh3_64_intdigest(address, seed) for address in addresses], np.uint64)
 
 
-def _sample(
-    client: Client, target: Target, chosen: Sequence[Reference], candidacy: Candidacy
-) -> tuple[Described, Inverted]:
-    """What is known of the documents of the sample, and their features."""
-    parts: list[Described] = []
+def _ground(
+    client: Client,
+    target: Target,
+    chosen: Sequence[Reference],
+    *,
+    least: float,
+    max_bucket: int,
+    progress: Progress,
+) -> Ground:
+    """Read the keys of the index, and the sample."""
+    corpus = read_fingerprints(client, target, progress)
+    classes = classes_of(corpus)
+    candidates = joined(client, target, corpus, classes, max_bucket)
+    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right)
+    parts: list[Described] = [described([], target.settings, candidacy)]
     found: list[NDArray[np.uint64]] = []
     present = (hit for hit in fetch(client, chosen, source_of(target.settings), batch=_FETCH) if hit is not None)
     for hits in chunked(present, _FETCH):
         found += _features(hits, target)
         parts.append(described(hits, target.settings, candidacy))
-    return Described.joined(parts or [described([], target.settings, candidacy)]), Inverted(found)
+    sample = Described.joined(parts)
+    return Ground(corpus, classes, candidates.left, candidates.right, candidacy, sample, Inverted(found), least)
+
+
+def _members(client: Client, target: Target, chosen: Sequence[Reference], ground: Ground) -> list[Membership] | None:
+    """The stored similarities of the sample, None where another measure may have made them."""
+    if not by_resemblance(client, target):
+        return None
+    return list(memberships(client, target, chosen, ground.candidacy, ground.least))
 
 
 def _features(hits: Sequence[Hit], target: Target) -> list[NDArray[np.uint64]]:
@@ -173,26 +174,19 @@ def _features(hits: Sequence[Hit], target: Target) -> list[NDArray[np.uint64]]:
 
 
 def _true_pairs(
-    client: Client,
-    target: Target,
-    *,
-    sample: Described,
-    inverted: Inverted,
-    candidacy: Candidacy,
-    least: float,
-    progress: Progress,
+    client: Client, target: Target, ground: Ground, progress: Progress
 ) -> Iterator[tuple[Similarities, Described]]:
     """Every true pair once: first those within the sample, then those of a document of it and any other."""
-    for pairs in inverted.within(least):
-        yield pairs, sample
-    own = set(sample.addresses)
+    for pairs in ground.inverted.within(ground.least):
+        yield pairs, ground.sample
+    own = set(ground.sample.addresses)
     everything = queries.matching(None)
     total, read = count(client, target.path, everything), 0
     for page in text_pages(client, target, everything, source_of(target.settings)):
         others = [hit for hit in page if hit.address not in own]
-        for inside, given, similarity in inverted.similar(_features(others, target), least):
+        for inside, given, similarity in ground.inverted.similar(_features(others, target), ground.least):
             numbers, places = np.unique(given, return_inverse=True)
-            theirs = described([others[k] for k in numbers.tolist()], target.settings, candidacy)
+            theirs = described([others[k] for k in numbers.tolist()], target.settings, ground.candidacy)
             yield Similarities(inside, places.reshape(-1), similarity), theirs
         read += len(page)
         progress("comparing with all texts", read, total)

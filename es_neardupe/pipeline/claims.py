@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from es_neardupe import documents
 from es_neardupe.audits import Denied, addressed
@@ -16,48 +18,50 @@ from es_neardupe.keys.content import contents
 from es_neardupe.progress import Progress
 from es_neardupe.records import Classes, Corpus
 from es_neardupe.scoring import Measure
-from es_neardupe.stages.candidates import Candidates
 from es_neardupe.stages.exact import Inverted, Similarities
 from es_neardupe.stages.verdicts import FOUND, Candidacy, Described
 from es_neardupe.stages.verify import Verifier
 
-__all__ = ["Claims"]
+__all__ = ["Claims", "Ground"]
 
 _TOLERANCE = 1e-9
 """Two ways to divide the same numbers."""
 
 
+class Ground(NamedTuple):
+    """What is known before texts are compared: the keys of the index, and the documents of the sample."""
+
+    corpus: Corpus
+    classes: Classes
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    """The candidate pairs of classes."""
+    candidacy: Candidacy
+    sample: Described
+    inverted: Inverted
+    """The features of the sample."""
+    least: float
+
+
 class Claims:
-    """The candidate pairs with a document of the sample that verification calls ``least`` similar.
+    """The candidate pairs with a document of the sample that verification calls similar.
 
     Comparing everything has to confirm each of them, with the same similarity.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        target: Target,
-        *,
-        corpus: Corpus,
-        classes: Classes,
-        candidates: Candidates,
-        candidacy: Candidacy,
-        sample: Described,
-        least: float,
-        progress: Progress,
-    ) -> None:
+    def __init__(self, client: Client, target: Target, ground: Ground, progress: Progress) -> None:
+        self._client, self._target, self._corpus = client, target, ground.corpus
+        self._candidacy = ground.candidacy
         measure = Measure(shingle=target.settings.shingle)
-        self._client, self._target, self._corpus = client, target, corpus
-        self._candidacy = candidacy
-        self._verifier = Verifier(client, target.settings, corpus, classes, measure)
-        sampled = np.zeros(len(classes), np.bool_)
-        sampled[sample.classes[sample.condition == FOUND]] = True
-        touched = sampled[candidates.left] | sampled[candidates.right]
-        left, right = candidates.left[touched], candidates.right[touched]
+        self._verifier = Verifier(client, target.settings, ground.corpus, ground.classes, measure)
+        sampled = np.zeros(len(ground.classes), np.bool_)
+        sampled[ground.sample.classes[ground.sample.condition == FOUND]] = True
+        touched = sampled[ground.left] | sampled[ground.right]
+        left, right = ground.left[touched], ground.right[touched]
         similarity = self._verifier.similarities(left, right, progress)
-        similar = similarity >= least
+        similar = similarity >= ground.least
         self._left, self._right, self._similarity = left[similar], right[similar], similarity[similar]
-        self._codes = candidacy.coded(self._left, self._right)
+        self._codes = ground.candidacy.coded(self._left, self._right)
         self._confirmed = np.zeros(len(self._codes), np.bool_)
 
     def __len__(self) -> int:

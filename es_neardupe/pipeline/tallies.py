@@ -52,11 +52,10 @@ class Tally:
         self._examples: dict[Loss, list[Missed]] = defaultdict(list)
         self._similarities = np.zeros(_STEPS + 1, np.int64)
 
-    def add(
-        self, pairs: Similarities, verdict: NDArray[np.int8], sample: Described, others: Described, *, within: bool
-    ) -> None:
-        """Count a block of pairs. ``within``: the others are the sample itself."""
+    def add(self, pairs: Similarities, verdict: NDArray[np.int8], sample: Described, others: Described) -> None:
+        """Count a block of pairs; the others may be the sample itself."""
         inside, given, similarity = pairs
+        within = others is sample
         ends = (inside, given) if within else (inside,)
         found = verdict == FOUND
         self.all.add(ends, found)
