@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -296,8 +298,14 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
         pipeline.init(client, name, Settings(("text",)))
         pipeline.enrich(client, name)
         change(client, name, "d-0", {"neardupe": {"scheme": None}} if number else {}, routing="r")
-    report = pipeline.audit(client, f"{index_name}-*")
-    assert (report.indices, report.documents, report.sampled) == (tuple(names), 4, 4)
+    client.request("PUT", f"/{names[1]}/_doc/unseen", body={"text": "no search has seen this yet"})
+    told: dict[str, tuple[int, int | None]] = {}
+    report = pipeline.audit(
+        client, f"{index_name}-*", progress=lambda stage, done, total: told.update({stage: (done, total)})
+    )
+    assert set(told) == {"drawing the sample", "reading keys", "verifying pairs", "comparing with all texts"}
+    assert told["drawing the sample"] == told["comparing with all texts"] == (5, 5)
+    assert (report.indices, report.documents, report.sampled) == (tuple(names), 5, 5)
     assert (report.recall.pairs, report.recall.found, report.denied) == (6, 3, 0)
     assert {one.reason: one.pairs for one in report.lost if one.pairs} == {Loss.UNPROCESSED: 3}
     assert f"{names[1]}/d-0" in server_cli("audit", f"{index_name}-*").out
@@ -331,6 +339,46 @@ def test_real_press_releases(client: Client, index_name: str) -> None:
     assert part.recall.pairs == sum(bool(sampled & set(pair)) for pair in truth)
     assert part.within.pairs == sum(sampled >= set(pair) for pair in truth)
     assert part.precision == whole.precision == 1.0
+
+
+@pytest.mark.long
+def test_an_application_that_writes_meanwhile(client: Client, index_name: str) -> None:
+    """Texts change, documents come and go, groups are formed anew: the sums hold, and nothing is denied."""
+    texts = {id: text for k in range(40) for id, text in named(f"w{k}", family(f"w{k}", 5, edits=2)).items()}
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    pipeline.init(client, index_name, Settings(("text",)))
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    done, rounds = threading.Event(), [0]
+
+    def write() -> None:
+        rng = random.Random(1)
+        while not done.is_set():
+            chosen = rng.sample(sorted(texts), 10)
+            put(client, index_name, {id: {"text": texts[id] + f" changed {rng.random()}"} for id in chosen[:5]})
+            for id in chosen[5:]:
+                change(
+                    client,
+                    index_name,
+                    id,
+                    {"text": texts[id]},
+                )
+            pipeline.enrich(client, index_name, check=True)
+            pipeline.group(client, index_name)
+            rounds[0] += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        reports = [pipeline.audit(client, index_name, sample=150, seed=seed) for seed in range(25)]
+    finally:
+        done.set()
+        writer.join()
+    assert rounds[0] > 3
+    for report in reports:
+        assert report.denied == 0
+        assert report.recall.pairs == report.recall.found + sum(one.pairs for one in report.lost) > 0
 
 
 @pytest.mark.long

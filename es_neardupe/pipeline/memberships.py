@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from es_neardupe import documents, queries
 from es_neardupe.audits import Denied, addressed
@@ -67,20 +68,27 @@ def memberships(
 
 def _claim(hit: Hit, target: Target) -> float:
     """The stored similarity of a member; -1 for a principal and for a document that is in no group."""
-    grouping = documents.decode_grouping(documents.stored_fields(hit.source, target.settings.prefix))
+    grouping = documents.decode_grouping(_stored(hit, target))
     return -1.0 if grouping is None or grouping.principal else grouping.similarity
 
 
 def _group(hit: Hit, target: Target) -> str:
-    return str(documents.stored_fields(hit.source, target.settings.prefix)["group"])
+    return str(_stored(hit, target)["group"])
+
+
+def _stored(hit: Hit, target: Target) -> Mapping[str, Any]:
+    return documents.stored_fields(hit.source, target.settings.prefix)
 
 
 def _principals(client: Client, target: Target, members: Sequence[Hit], source: Sequence[str]) -> dict[str, Hit]:
-    """Group -> its principal, where there is just one."""
+    """Group -> its principal as it is this moment, where there is just one."""
     groups = sorted({_group(hit, target) for hit in members})
-    body = {"query": queries.groups_by_id(target.fields, groups), "_source": list(source)}
+    body = {"query": queries.groups_by_id(target.fields, groups), "_source": False}
+    pages = client.pages(target.path, body, page_size=_PAGE) if groups else ()
+    references = [(hit.index, hit.id, hit.routing) for page in pages for hit in page]
     found: dict[str, list[Hit]] = {}
-    for page in client.pages(target.path, body, page_size=_PAGE) if groups else ():
-        for hit in page:
-            found.setdefault(_group(hit, target), []).append(hit)
+    for hit in fetch(client, references, source):
+        grouping = None if hit is None else documents.decode_grouping(_stored(hit, target))
+        if hit is not None and grouping is not None and grouping.principal:
+            found.setdefault(grouping.group, []).append(hit)
     return {group: hits[0] for group, hits in found.items() if len(hits) == 1}
