@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from server_tools import JSON, change, family, hits, jaccard, make_index, put, versions, words
+from server_tools import JSON, change, family, hits, jaccard, make_index, ours, put, versions, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -179,3 +179,32 @@ def test_evidence_of_changed_and_deleted_documents_is_not_used(client: Client, i
     assert set(kept(client, evidence)) == set(entries) - gone
     assert last.report.compared == 0
     assert last.report.written == 0
+
+
+def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, index_name: str) -> None:
+    """It takes the values that it needs, keeps the new pairs, and takes out what it sees to be stale."""
+    texts = corpus() | {f"other-{k}": text for k, text in enumerate(family(2, 4, edits=3))}
+    evidence = prepared(client, index_name, texts)
+    first = pipeline.group(client, index_name, evidence=True).evidence
+    before = kept(client, evidence)
+    assert first is not None
+    assert first.written == len(before)
+    change(client, index_name, "f1", {"text": texts["f1"].replace("edited", "changed")})
+    put(client, index_name, {"again": {"text": texts["f2"]}})  # a content that is known
+    pipeline.enrich(client, index_name, query={"ids": {"values": ["again", "f1"]}}, check=True)
+    report = pipeline.group(client, index_name, evidence=True)
+    ran, after = report.evidence, kept(client, evidence)
+    assert not report.whole
+    assert ran is not None
+    assert (ran.compared, ran.left_out, ran.refused) == (3, 0, 0)  # f1 with the other texts of its family
+    assert ran.remembered == 3
+    assert ran.removed == 1  # f1 with f2, for which "again" stands now; the other two of f1 were written anew
+    assert set(after) == (set(before) | {pair("again", other) for other in ("f0", "f1", "f2", "f3")}) - {
+        pair("f1", "f2")
+    }
+    now = {id: stored.get("content") for id, stored in ours(client, index_name).items()}
+    for one in after.values():
+        assert [one["content_a"], one["content_b"]] == [now[one[side]["id"]] for side in "ab"]
+    whole = pipeline.group(client, index_name, evidence=True, rebuild=True).evidence
+    assert whole is not None
+    assert (whole.compared, whole.written, whole.removed, whole.judged_anew) == (0, 0, 0, 0)

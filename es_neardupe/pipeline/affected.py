@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.indices import Target
 from es_neardupe.pair_memory import PairMemory
 from es_neardupe.pipeline.criteria import Criterion
@@ -30,6 +29,10 @@ __all__ = ["affected"]
 
 _MOST_TERMS = 8192
 """Terms of one query: servers allow 65,536 by default, and some are set to fewer."""
+
+
+_PAGE = 10_000
+"""A query of so many terms costs the server more than the documents that it finds: it is asked once if that will do."""
 
 
 def affected(
@@ -46,12 +49,13 @@ def affected(
 ) -> tuple[Verified, NDArray[np.bool_]]:
     """The verified pairs around the documents that the queries ``seeds`` match, and which rows are affected.
 
-    ``learn`` is told which rows are, before their pairs are compared, to add to the memory. The other rows only share a key with an affected one: no pair between two of them counts.
+    The other rows only share a key with an affected one: no pair between two of them counts. ``learn`` is told the
+    affected rows before their pairs are compared, so that it can add to the memory.
     """
     area = _Area(client, target, rules)
     for query in seeds:
         area.inside.update(hit.address for hit in area.read(query))
-    before = 0
+    before, earlier = 0, None
     while True:
         area.widen(progress)
         corpus = read_corpus([list(area.hits.values())], target.settings.prefix, target.settings.scheme.bands, rules)
@@ -69,16 +73,14 @@ def affected(
             memory=memory,
             progress=progress,
             inside=inside,
-        )
-        # What an earlier round compared, this one remembered.
-        found.verifier.compared, found.verifier.remembered, before = (
-            found.verifier.compared + before,
-            found.verifier.remembered - before,
-            found.verifier.compared + before,
+            earlier=earlier,
         )
         new = _reached(found, inside, wanted)
         if not new.any():
+            found.verifier.compared += before  # what earlier rounds compared, this one took from the memory
+            found.verifier.remembered -= before
             return found._replace(corpus=area.counted(corpus)), inside
+        before, earlier = before + found.verifier.compared, found.verifier
         area.inside.update(corpus.references[row][:2] for row in np.flatnonzero(new).tolist())
 
 
@@ -112,7 +114,7 @@ class _Area:
         """The documents with a fingerprint of the scheme that a query matches; noted as they come."""
         fields = self._target.fields
         whole = queries.all_of(queries.fingerprinted(fields, self._target.scheme_id), query)
-        for page in self._client.pages(self._target.path, {"query": whole, **self._body}, page_size=2000):
+        for page in self._client.pages(self._target.path, {"query": whole, **self._body}, page_size=_PAGE):
             for hit in page:
                 self.hits[hit.address] = hit
                 yield hit
@@ -150,7 +152,5 @@ def _group_ids(stored: dict[str, Any]) -> list[str]:
 
 
 def _keys(stored: dict[str, Any]) -> list[str]:
-    try:
-        return list(documents.decode(stored).bands)
-    except CorruptFingerprint:
-        return []
+    keys = stored.get("bands") or []
+    return [key for key in ([keys] if isinstance(keys, str) else keys) if isinstance(key, str)]

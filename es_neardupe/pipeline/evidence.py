@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.bulk import write
+from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, ensure, exists
 from es_neardupe.documents import timestamp
@@ -20,26 +19,59 @@ from es_neardupe.pair_memory import PairMemory
 from es_neardupe.pipeline.criteria import Criterion
 from es_neardupe.pipeline.pairing import Verified
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action
+from es_neardupe.records import Action, Address, Corpus, Hit
 from es_neardupe.stages.compared import Texts
 from es_neardupe.stages.evidence import READ, Basis, Judged, Kept, decisions, entries, plan, read_kept
 from es_neardupe.tally import Tally
 
-__all__ = ["Evidence", "EvidenceReport", "load_evidence", "read_evidence", "write_evidence"]
+__all__ = ["Evidence", "EvidenceReport", "evidence_of", "load_evidence", "read_evidence", "write_evidence"]
 
 _PAGE = 5000
+_MOST_TERMS = 8192
 
 
-class Evidence(NamedTuple):
-    """What is kept in an index, and by what the pairs of this run are judged."""
+class Evidence:
+    """What is kept in an index, as far as it was read, and by what the pairs of this run are judged."""
 
-    kept: Kept
-    basis: Basis
+    def __init__(self, client: Client, target: Target, basis: Basis) -> None:
+        self._client = client
+        self._target = target
+        self.basis = basis
+        self.memory = PairMemory()
+        """For `verified_pairs`: pairs that need not be verified again."""
+        self._all: Kept | None = None
+        self._some: dict[str, Hit] = {}
+        self._asked: set[Address] = set()
 
     @property
-    def memory(self) -> PairMemory:
-        """For `verified_pairs`: pairs that need not be verified again."""
-        return self.kept.memory
+    def kept(self) -> Kept:
+        """What was read."""
+        if self._all is not None:
+            return self._all
+        return read_kept([list(self._some.values())], self.basis.scheme, self.basis.measure)
+
+    def read_all(self, progress: Progress = silent) -> None:
+        """Read every entry."""
+        self._all = read_evidence(self._client, self._target, self.basis.measure, self.memory, progress)
+
+    def read_about(self, corpus: Corpus, rows: NDArray[np.bool_]) -> None:
+        """Read the entries about some documents (bool of the rows), and those about the contents that they bear. What
+        was asked for before is not asked again."""
+        name = companion_name(self._target, Companion.PAIRS)
+        new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._asked]
+        if not new or not exists(self._client, name):
+            return
+        refresh(self._client, name)
+        self._asked.update(corpus.references[row][:2] for row in new)
+        for chunk in chunked(new, _MOST_TERMS):
+            ids = sorted({corpus.references[row][1] for row in chunk})
+            hashes = sorted({corpus.content[row].decode() for row in chunk})
+            terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}
+            query = {"bool": {"should": [{"terms": {field: values}} for field, values in terms.items()]}}
+            for page in self._client.pages(name, {"query": query, "_source": READ}, page_size=_PAGE):
+                more = [hit for hit in page if hit.id not in self._some]
+                self._some.update((hit.id, hit) for hit in more)
+                read_kept([more], self.basis.scheme, self.basis.measure, self.memory)
 
 
 @dataclass(frozen=True)
@@ -71,8 +103,9 @@ class EvidenceReport:
     refusals: tuple[str, ...]
 
 
-def load_evidence(client: Client, target: Target, wanted: Criterion, progress: Progress = silent) -> Evidence:
-    """The evidence that there is; only values of the index's scheme and of the wanted measure are in its memory.
+def evidence_of(client: Client, target: Target, wanted: Criterion) -> Evidence:
+    """The evidence of an index, of which nothing was read yet. Its memory takes the values of the index's scheme and
+    of the wanted measure only.
 
     Raises `SettingsError` for a measure that looks at more than the words: equal content hashes do not tell then
     that it says the same again.
@@ -82,20 +115,28 @@ def load_evidence(client: Client, target: Target, wanted: Criterion, progress: P
             f"Evidence is kept by the words of texts, and {wanted.measure.label} looks at more than these: what it "
             f"said of two texts cannot be kept. Run `group` without --evidence, or choose another measure."
         )
-    basis = Basis(target.scheme_id, _in_words(wanted), wanted.min, wanted.max)
-    return Evidence(read_evidence(client, target, basis.measure, progress), basis)
+    return Evidence(client, target, Basis(target.scheme_id, _in_words(wanted), wanted.min, wanted.max))
 
 
-def read_evidence(client: Client, target: Target, measure: str, progress: Progress = silent) -> Kept:
+def load_evidence(client: Client, target: Target, wanted: Criterion, progress: Progress = silent) -> Evidence:
+    """`evidence_of` an index, all of it read."""
+    found = evidence_of(client, target, wanted)
+    found.read_all(progress)
+    return found
+
+
+def read_evidence(
+    client: Client, target: Target, measure: str, memory: PairMemory | None = None, progress: Progress = silent
+) -> Kept:
     """All entries, with the values of one measure; none where there is no such index."""
     name = companion_name(target, Companion.PAIRS)
     if not exists(client, name):
-        return read_kept([], target.scheme_id, measure)
+        return read_kept([], target.scheme_id, measure, memory)
     refresh(client, name)
     total = count(client, name)
     pages = client.pages(name, {"query": {"match_all": {}}, "_source": READ}, page_size=_PAGE)
     told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)
-    return read_kept(told, target.scheme_id, measure)
+    return read_kept(told, target.scheme_id, measure, memory)
 
 
 def _in_words(wanted: Criterion) -> str:
@@ -120,10 +161,10 @@ def write_evidence(
 ) -> EvidenceReport:
     """Keep what was verified, and take out what no longer holds. A second run without changes writes nothing.
 
-    ``evidence`` is what `load_evidence` gave before, whose memory `verified_pairs` used. To be called when all pairs
-    were asked for, and after `Verifier.confirmed`, when it is known which texts are no longer there. ``whole``:
-    whether the corpus holds all documents of the index; if not, entries about documents that are not in it stay.
-    Makes the index if it is missing.
+    ``evidence`` is that whose memory `verified_pairs` used, read as far as it is about documents of the corpus. To be
+    called when all pairs were asked for, and after `Verifier.confirmed`, when it is known which texts are no longer
+    there. ``whole``: whether the corpus holds all documents of the index; if not, entries about documents that are
+    not in it stay. Makes the index if it is missing.
     """
     name = ensure(client, target, Companion.PAIRS)
     corpus, verifier, basis = found.corpus, found.verifier, evidence.basis

@@ -106,7 +106,7 @@ def what_if(
         raise SettingsError("Name one threshold or more to try, as --min 0.7,0.8,0.9.")
     target = open_target(client, index, prefix)
     past = _past(client, target, linkage)
-    kept = read_evidence(client, target, _measure_kept(client, target, past.settings["measure"]), progress)
+    kept = read_evidence(client, target, _measure_kept(client, target, past.settings["measure"]), progress=progress)
     corpus = read_fingerprints(client, target, progress, past.rules)
     found = past.known_pairs(corpus, kept)
     unknown = np.isnan(found.similarity)

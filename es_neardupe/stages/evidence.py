@@ -91,9 +91,10 @@ class Plan(NamedTuple):
     """Ids of entries about a document that changed or went, and of those of another scheme."""
 
 
-def read_kept(pages: Iterable[Sequence[Hit]], scheme: str, measure: str) -> Kept:
-    """Take the pages of entries apart into columns."""
-    memory, broken = PairMemory(), []
+def read_kept(pages: Iterable[Sequence[Hit]], scheme: str, measure: str, memory: PairMemory | None = None) -> Kept:
+    """Take the pages of entries apart into columns, and add their values to a memory (default: a new one)."""
+    broken: list[str] = []
+    memory = PairMemory() if memory is None else memory
     columns: list[tuple[NDArray[Any], ...]] = [_columns([], scheme, measure)[1:]]
     for page in pages:
         fine = [hit for hit in page if _readable(hit)]
