@@ -40,9 +40,11 @@ class PairMemory:
         result = np.full(len(left), np.nan)
         if len(self._keys) and len(left):
             wanted = _keys(left, right)
+            order = np.argsort(wanted)  # in order, the search stays where the last one ended
+            wanted = wanted[order]
             places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-            found = (self._keys[places] == wanted) & (left != b"") & (right != b"")
-            result[found] = self._values[places[found]]
+            found = (self._keys[places] == wanted) & (left[order] != b"") & (right[order] != b"")
+            result[order[found]] = self._values[places[found]]
         return result
 
     def _merge(self) -> None:
