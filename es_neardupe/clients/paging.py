@@ -14,8 +14,6 @@ from es_neardupe.records import Hit, Product, Server
 
 __all__ = ["Reading", "pages"]
 
-_FIRST_PAGE = 300
-"""Most documents of the first page: while it is read, nobody else has anything to do."""
 
 _Body = Mapping[str, Any]
 
@@ -46,6 +44,7 @@ class Reading:
     page_size: int
     slice: tuple[int, int] | None
     keep_alive: str
+    first_page: int | None = None
 
     def search(self, **more: Any) -> dict[str, Any]:
         """The search body of a page."""
@@ -94,6 +93,7 @@ def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body]
             return
         raise
     after: Any = None
+    first = {} if reading.first_page is None else {"size": reading.first_page}
     try:
         while True:
             search = reading.search(
@@ -101,15 +101,16 @@ def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body]
                 # _doc alone loses documents on several shards, _shard_doc alone starts again for each page
                 sort=["_doc", "_shard_doc"],
                 track_total_hits=False,
-                **({"search_after": after} if after is not None else {"size": min(_FIRST_PAGE, reading.page_size)}),
+                **({"search_after": after} if after is not None else first),
             )
             answer = client.request("POST", "/_search", params=_WHOLE, body=search)
             pit = answer.get("pit_id", pit)
             hits = answer["hits"]["hits"]
-            if not hits:
+            if hits:
+                after = hits[-1]["sort"]
+                yield hits
+            if len(hits) < search["size"]:
                 return
-            after = hits[-1]["sort"]
-            yield hits
     finally:
         _close(client, pit)
 

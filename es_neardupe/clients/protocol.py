@@ -53,12 +53,14 @@ class Client(Protocol):
         page_size: int = 1000,
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
+        first_page: int | None = None,
     ) -> Iterator[list[Hit]]:
         """Every document that matches ``body``, exactly once, as of one moment; no page is empty.
 
         ``index`` may be an alias, a pattern or a comma list. ``slice`` is (number, of how many): the slices
         of one query are disjoint and together complete. ``keep_alive`` is the longest time between two
-        pages. ``body`` is a search body; its order and size are ours. Asked ``fields`` and
+        pages. ``first_page`` can be smaller than the others, so that work begins early. ``body`` is a search body; its
+        order and size are ours. Asked ``fields`` and
         ``docvalue_fields`` (lists by flat name) are found in ``Hit.source`` beside the source.
         """
 

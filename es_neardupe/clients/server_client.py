@@ -77,9 +77,10 @@ class ServerClient:
         page_size: int = 1000,
         slice: tuple[int, int] | None = None,
         keep_alive: str = "5m",
+        first_page: int | None = None,
     ) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        return pages(self, Reading(index, body, page_size, slice, keep_alive))
+        return pages(self, Reading(index, body, page_size, slice, keep_alive, first_page))
 
     def close(self) -> None:
         """See ``Client.close``."""

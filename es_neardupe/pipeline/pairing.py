@@ -92,8 +92,12 @@ def compared(
     memory: PairMemory | None,
     progress: Progress,
     inside: NDArray[np.bool_] | None = None,
+    earlier: Verifier | None = None,
 ) -> Verified:
-    """The candidate pairs of a corpus, compared; with ``inside`` (bool[rows]) only pairs that touch such a row."""
+    """The candidate pairs of a corpus, compared; with ``inside`` (bool[rows]) only pairs that touch such a row.
+
+    ``earlier``: the verifier of a smaller corpus, whose reading need not be done again.
+    """
     classes = classes_of(corpus, copies)
     candidates = candidate_pairs(client, target, corpus, classes, max_bucket=max_bucket, rules=rules)
     candidates = replace(candidates, large=_explained(client, target, corpus, classes, candidates.large))
@@ -101,6 +105,8 @@ def compared(
         touched = np.array([bool(inside[rows].any()) for rows in classes.members], np.bool_)
         candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
     verifier = Verifier(client, target.settings, corpus, classes, measure, memory)
+    if earlier is not None:
+        verifier.adopt(earlier)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)
     return Verified(corpus, classes, candidates, verifier, similarity)
 

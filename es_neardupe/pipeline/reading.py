@@ -15,6 +15,9 @@ __all__ = ["text_pages"]
 _PAGE_CHARS = 8_000_000
 """Characters aimed at in one page."""
 
+_FIRST_PAGE = 300
+"""Most documents of the first page: while it is read, nobody else has anything to do."""
+
 _SAMPLE = 20
 """Documents that tell how large the others are."""
 
@@ -36,4 +39,4 @@ def text_pages(client: Client, target: Target, query: Mapping[str, Any], source:
     chars = (whole if read_whole else needed) / max(len(sources), 1)
     page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
     body = {"query": dict(query), "_source": True if read_whole else list(source)}
-    return client.pages(target.path, body, page_size=page_size)
+    return client.pages(target.path, body, page_size=page_size, first_page=min(_FIRST_PAGE, page_size))

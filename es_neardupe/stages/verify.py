@@ -137,6 +137,13 @@ class Verifier:
         step = len(pairs) if self.measure.at_once else _STEP
         return (pairs[start : start + step] for start in range(0, len(pairs), step or 1))
 
+    def adopt(self, earlier: Verifier) -> None:
+        """Take over what another one, of a corpus with some of these documents, has seen of their texts."""
+        addresses = [reference[:2] for reference in self.corpus.references]
+        for mine, theirs in ((self.seen, earlier.seen), (self.changed, earlier.changed), (self.gone, earlier.gone)):
+            known = {earlier.corpus.references[row][:2] for row in theirs}
+            mine.update(row for row, address in enumerate(addresses) if address in known)
+
     def check_copies(self, progress: Progress = silent) -> None:
         """Read the texts of exact copies that were not needed for any pair, and note those that have changed.
 
