@@ -427,7 +427,7 @@ def test_failed_shards_are_not_the_end_of_reading(client: Client, fake: Fake, pr
     whole = {"pit_id": "p2", "hits": {"hits": [hit]}}
     partial = {"_shards": {"total": 4, "failed": 2}, "hits": {"hits": []}}
     fake.on("POST /_search", reply(whole), reply(partial))
-    pages = client.pages("i", {})
+    pages = client.pages("i", {}, page_size=1)
     assert [hit.id for hit in next(pages)] == ["1"]
     with pytest.raises(IncompleteAnswer, match="2 of 4 shards"):
         next(pages)
