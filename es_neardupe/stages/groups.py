@@ -38,14 +38,15 @@ def complete(size: int, left: Ints, right: Ints) -> Ints:
     """As `star`, but a partner is taken only if it matches every member taken before it."""
     principal = np.full(size, -1, np.intp)
     later, bounds = _partners(size, left, right)
-    matching = [set(later[bounds[number] : bounds[number + 1]].tolist()) for number in range(size)]
     for number in range(size):
         if principal[number] < 0:
-            members = [number]
+            principal[number] = number
+            allowed: set[int] | None = None  # the partners of all members so far; None: of nobody but the principal
             for partner in later[bounds[number] : bounds[number + 1]].tolist():
-                if principal[partner] < 0 and all(partner in matching[member] for member in members):
-                    members.append(partner)  # partners ascend, so each member knows the pair as its left one
-            principal[members] = number
+                if principal[partner] < 0 and (allowed is None or partner in allowed):
+                    principal[partner] = number
+                    known = set(later[bounds[partner] : bounds[partner + 1]].tolist())
+                    allowed = known if allowed is None else allowed & known
     return principal
 
 
