@@ -62,7 +62,7 @@ def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran
 def prepared(client: Client, index: str, texts: dict[str, str], threshold: float = 0.6) -> str:
     """An enriched index of these texts; the name of its evidence."""
     make_index(client, index)
-    put(client, index, {id: {"text": text} for id, text in texts.items()})
+    put(client, index, {id: {"text": text, "part": number % 2} for number, (id, text) in enumerate(texts.items())})
     pipeline.init(client, index, Settings(("text",), threshold=threshold))
     pipeline.enrich(client, index)
     return companion_name(open_target(client, index, DEFAULT_PREFIX), Companion.PAIRS)

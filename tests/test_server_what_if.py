@@ -124,6 +124,13 @@ def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: 
         assert (one.detection, one.detection_cases) == (None, report.detection_cases)
     assert (found.thresholds[1].joined, found.thresholds[1].left) == (0, 0)
 
+    apart: JSON = {"within": "part", "principal": "part:desc"}
+    pipeline.group(client, index_name, min=0.6, evidence=True, **apart)
+    (again,) = pipeline.what_if(client, index_name, min=[0.7]).thresholds
+    report = pipeline.group(client, index_name, min=0.7, dry_run=True, **apart)
+    assert (again.groups, again.grouped, again.largest) == (report.groups, report.grouped, report.largest)
+    assert again.grouped < pipeline.group(client, index_name, min=0.7, dry_run=True).grouped
+
 
 def test_what_is_not_known_is_counted(client: Client, index_name: str) -> None:
     """New documents without evidence, entries about changed ones; both count as no match."""
