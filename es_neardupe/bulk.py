@@ -156,7 +156,8 @@ def _outcome(action: Action, item: dict[str, Any]) -> Outcome:
         )
     if outcome.type == "security_exception":
         raise Forbidden(
-            f"The user may not write to index {action.index}: grant the privilege `index` on it.",
+            f"The user may not write to index {action.index}: grant the privilege "
+            f"`{'delete' if action.op == 'delete' else 'index'}` on it.",
             status=outcome.status,
             type=outcome.type,
             reason=outcome.reason,
