@@ -29,6 +29,7 @@ __all__ = [
     "check_text_fields",
     "check_writable",
     "count",
+    "counts",
     "mappings_of",
     "open_target",
     "put_settings",
@@ -275,3 +276,10 @@ def count(client: Client, name: str, query: Mapping[str, Any] | None = None) -> 
     """The exact number of documents that a query matches."""
     body = {"size": 0, "track_total_hits": True, "query": query or {"match_all": {}}}
     return int(search(client, name, body)["hits"]["total"]["value"])
+
+
+def counts(client: Client, name: str, **parts: Mapping[str, Any]) -> dict[str, int]:
+    """The exact number of documents that each of some queries matches, as of one moment."""
+    body = {"size": 0, "aggs": {part: {"filter": dict(query)} for part, query in parts.items()}}
+    found = search(client, name, body)["aggregations"]
+    return {part: int(found[part]["doc_count"]) for part in parts}

@@ -20,7 +20,6 @@ __all__ = [
     "grouped_members",
     "groups_by_id",
     "matching",
-    "outside",
     "processed",
     "sample",
     "since",
@@ -40,11 +39,6 @@ def matching(scope: Mapping[str, Any] | None) -> JSON:
 def all_of(*clauses: Mapping[str, Any] | None) -> JSON:
     """Documents that fulfil every given clause, unscored; None is no clause."""
     return {"bool": {"filter": [dict(clause) for clause in clauses if clause]}}
-
-
-def outside(scope: Mapping[str, Any]) -> JSON:
-    """Documents that a scope leaves out."""
-    return _none_of(dict(scope))
 
 
 def processed(fields: Fields) -> JSON:

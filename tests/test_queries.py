@@ -60,7 +60,6 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
                 "track_total_hits": True,
             },
         ),
-        (queries.outside({"term": {"a": 1}}), {"bool": {"must_not": [{"term": {"a": 1}}]}}),
         (
             queries.sample({"term": {"a": 1}}, 20, 3),
             {
@@ -121,7 +120,6 @@ def test_every_query_is_tested() -> None:
         "grouped_members",
         "groups_by_id",
         "matching",
-        "outside",
         "processed",
     }
     assert tested | {"since", "stale", "states", "ungrouped", "sample", "JSON"} == set(queries.__all__)

@@ -13,7 +13,7 @@ from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_range_field, check_writable, count, open_target, refresh
+from es_neardupe.indices import Target, check_range_field, check_writable, counts, open_target, refresh
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
@@ -90,17 +90,19 @@ def enrich(
     if since is not None:
         check_range_field(client, target.path, since[0])
     refresh(client, target.path)
-    documents_in_scope = count(client, target.path, queries.matching(query))
-    excluded = count(client, target.path, queries.outside(query)) if query else 0
-    fingerprinted = queries.fingerprinted(target.fields, target.scheme_id)
-    current = count(client, target.path, queries.all_of(query, fingerprinted))
     selection = _selection(target, query, check, since, all)
-    expected = count(client, target.path, selection)
-
+    before = counts(
+        client,
+        target.path,
+        scope=queries.matching(query),
+        everything={"match_all": {}},
+        current=queries.all_of(query, queries.fingerprinted(target.fields, target.scheme_id)),
+        selected=selection,
+    )
     renewal = _Renewal(target.settings, rewrite=all)
     pages = text_pages(client, target, selection, source_of(target.settings))
     read = plan(pages, target.settings, max_chars)
-    updates = renewal.updates(tracked(read, progress, "fingerprinting", expected))
+    updates = renewal.updates(tracked(read, progress, "fingerprinting", before["selected"]))
     send = pretend if dry_run else partial(write, client, batch=batch, workers=workers)
     lost = renewal.settle(send(updates))
     for _ in range(_ROUNDS):
@@ -111,16 +113,16 @@ def enrich(
     renewal.tally.counts["conflicts"] = len(lost)
     if not dry_run:
         refresh(client, target.path)
-    counts = renewal.tally.counts
+    done = renewal.tally.counts
     return EnrichReport(
         index=index,
         scheme=target.scheme_id,
-        documents=documents_in_scope,
-        excluded=excluded,
-        current=current,
-        **{name: counts[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
+        documents=before["scope"],
+        excluded=before["everything"] - before["scope"],
+        current=before["current"],
+        **{name: done[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
         states=dict(renewal.states),
-        numeric=counts["numeric"],
+        numeric=done["numeric"],
         refusals=renewal.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
