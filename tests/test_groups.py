@@ -60,9 +60,9 @@ def test_complete_takes_who_fits_all_before(graph: tuple[int, Pairs]) -> None:
         assert rows[0] == one
         assert all(pair in linked for pair in combinations(rows, 2))
     for row in range(size):
-        for one in groups:
+        for one, rows in groups.items():
             if one < principal[row]:
-                assert any((earlier, row) not in linked for earlier in groups[one] if earlier < row)
+                assert any((earlier, row) not in linked for earlier in rows if earlier < row)
 
 
 @given(graphs(), st.randoms(use_true_random=False))
