@@ -24,6 +24,7 @@ from es_neardupe.settings import Settings
 __all__ = [
     "decode",
     "decode_grouping",
+    "decode_signature",
     "encode",
     "encode_grouping",
     "fingerprint_sources",
@@ -92,13 +93,21 @@ def decode(stored: Mapping[str, Any]) -> Fingerprint:
             state=state,
             content=_content(stored.get("content"), state),
             bands=_bands(stored.get("bands") or ()),
-            signature=base64.b64decode(stored.get("signature") or "", validate=True),
+            signature=decode_signature(stored),
             tokens=_count(stored["tokens"]),
             features=_count(stored["features"]),
             numeric=_flag(stored.get("numeric")),
         )
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise CorruptFingerprint(f"A stored fingerprint cannot be read: {error!r}.") from error
+
+
+def decode_signature(stored: Mapping[str, Any]) -> bytes:
+    """The signature alone, where nothing else was read. Raises `CorruptFingerprint` as `decode` does."""
+    try:
+        return base64.b64decode(stored.get("signature") or "", validate=True)
+    except (TypeError, ValueError) as error:
+        raise CorruptFingerprint(f"A stored signature cannot be read: {error!r}.") from error
 
 
 def encode_grouping(grouping: Grouping) -> dict[str, Any]:

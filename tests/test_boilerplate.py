@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from itertools import combinations
 from typing import Any
 
@@ -9,17 +10,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit_tools import set_resemblance, shingle_set, words
+from unit_tools import SETTINGS, FakeClient, hits, set_resemblance, shingle_set, words
 
 from es_neardupe import measures
 from es_neardupe.errors import SettingsError
 from es_neardupe.feature_sources import parse_all
+from es_neardupe.indices import Target
 from es_neardupe.keys import Scheme, features, token_hashes, window_hashes
 from es_neardupe.measures import Weights
 from es_neardupe.passages import beginning, covered_passages
 from es_neardupe.pipeline.common import _decoded, _ignored
 from es_neardupe.pipeline.detection import detection_cases, detection_of
+from es_neardupe.records import Classes
 from es_neardupe.scoring import Ignored, Measure, MeasureName
+from es_neardupe.stages.buckets import read_signatures
+from es_neardupe.stages.corpus import read_corpus
 
 TEXT = st.lists(st.sampled_from("abc"), max_size=12).map(" ".join)
 LEGAL = words(0, 40, "legal")
@@ -104,6 +109,22 @@ def test_covered_passages() -> None:
     assert beginning("one  two\nthree", 10) == "one two..."
     assert beginning("one two", 7) == "one two"
     assert beginning("onetwothree", 5) == "onetw..."
+
+
+def test_signatures_that_cannot_be_read() -> None:
+    """They are all zeros: deleted meanwhile, of another length, or no base64. The others stand in their place."""
+    found = hits({str(row): words(row, 30) for row in range(5)})
+    corpus = read_corpus([found], "neardupe", SETTINGS.scheme.bands)
+    sources: dict[tuple[str, str], Any] = {hit.address: hit.source for hit in found}
+    wanted = [base64.b64decode(hit.source["neardupe"]["signature"]) for hit in found]
+    del sources["i", "1"]
+    sources["i", "2"] = {"neardupe": {"signature": "AAAA"}}
+    sources["i", "3"] = {"neardupe": {"signature": "?"}}
+    client: Any = FakeClient(sources)
+    target = Target("i", ("i",), SETTINGS, 10_000)
+    classes = Classes([np.array([row]) for row in range(5)])
+    read = read_signatures(client, target, corpus, classes, np.array([4, 3, 2, 1, 0]))
+    assert [row.tobytes() for row in read] == [wanted[4], bytes(128), bytes(128), bytes(128), wanted[0]]
 
 
 def test_a_stored_list_is_checked() -> None:

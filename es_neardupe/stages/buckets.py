@@ -26,12 +26,10 @@ def read_signatures(
 
     Where a signature cannot be read (any more), it is all zeros: such a text is compared with fewer or other ones.
     """
-    field = target.fields.signature
     slots = target.settings.scheme.permutations
     found = np.zeros((len(numbers), slots), np.uint8)
     references = (corpus.references[classes.members[number][0]] for number in numbers.tolist())
-    wanted = [f"{target.settings.prefix}.{name}" for name in ("scheme", "state", "content", "tokens", "features")]
-    for place, hit in enumerate(fetch(client, references, [field, *wanted])):
+    for place, hit in enumerate(fetch(client, references, [target.fields.signature])):
         signature = b"" if hit is None else _signature(documents.stored_fields(hit.source, target.settings.prefix))
         if len(signature) == slots:
             found[place] = np.frombuffer(signature, np.uint8)
@@ -40,7 +38,7 @@ def read_signatures(
 
 def _signature(stored: Mapping[str, Any]) -> bytes:
     try:
-        return documents.decode(stored).signature
+        return documents.decode_signature(stored)
     except CorruptFingerprint:
         return b""
 
