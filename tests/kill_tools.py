@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
@@ -127,8 +127,19 @@ class State:
     def of(cls, client: Client, index: str) -> State:
         """The user's fields as text, ours and the documents of our own indices field by field."""
         ours = {hit["_id"]: without_dates(hit["_source"].get("neardupe")) for hit in hits(client, index)}
-        companions = {name: without_dates(_sources(client, name)) for name in _companions(client, index)}
+        companions = {
+            name: {id: one for id, one in without_dates(_sources(client, name)).items() if not _of_the_dead(one, ours)}
+            for name in _companions(client, index)
+        }
         return cls(theirs(client, index), ours, companions)
+
+
+def _of_the_dead(source: JSON, present: Container[str]) -> bool:
+    """Whether it is evidence about a deleted document: a run over a part of the index leaves it, one over all does not.
+
+    Which of the two the last one is differs: a run that was cut off is repeated over all.
+    """
+    return "a" in source and not (source["a"]["id"] in present and source["b"]["id"] in present)
 
 
 def without_dates(value: Any) -> Any:

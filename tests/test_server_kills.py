@@ -18,8 +18,8 @@ MOMENTS = 10
 
 FAMILIES = 120
 
-NEW: list[Command] = [("enrich", {}), ("group", {})]
-CHANGED: list[Command] = [("enrich", {"check": True}), ("group", {"check": True})]
+NEW: list[Command] = [("enrich", {}), ("group", {"evidence": True})]
+CHANGED: list[Command] = [("enrich", {"check": True}), ("group", {"check": True, "evidence": True})]
 """With ``check``, since a run that was cut off is repeated on the whole index, which notices every deletion."""
 
 Prepare = Callable[[Client, str], None]
