@@ -18,6 +18,7 @@ from es_neardupe.pipeline.common import CommonUsed, effect, keep, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.evidence import EvidenceReport
+from es_neardupe.pipeline.pairing import explained
 from es_neardupe.pipeline.regrouping import Found, Run
 from es_neardupe.pipeline.ruling import rules_of
 from es_neardupe.pipeline.seeds import Start, start_of
@@ -195,7 +196,7 @@ def group(
         whole=start.whole,
         reason=start.reason,
         unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id)),
-        **_figures(start, found),
+        **_figures(run, start, found),
         written=tally.counts["written"],
         changed=tally.counts["changed"],
         deleted=tally.counts["deleted"],
@@ -216,7 +217,7 @@ def _common(run: Run, found: Found, dry_run: bool) -> CommonUsed | None:
     return used(run.wanted.common, pairs.verifier, changed)
 
 
-def _figures(start: Start, found: Found) -> dict[str, Any]:
+def _figures(run: Run, start: Start, found: Found) -> dict[str, Any]:
     """The counts of documents, pairs and groups, for the report."""
     corpus, classes, candidates, verifier, _ = found.linked.found
     inside = found.linked.inside
@@ -234,7 +235,7 @@ def _figures(start: Start, found: Found) -> dict[str, Any]:
         "compared": verifier.compared,
         "matches": int(found.linked.matches.sum()),
         "skipped": candidates.skipped,
-        "large_buckets": candidates.large,
+        "large_buckets": explained(run.client, run.target, found.linked.found),
         "groups": found.rest.groups + len(groups),
         "grouped": grouped,
         "alone": start.documents - grouped - stale - corrupt,

@@ -27,6 +27,7 @@ __all__ = [
     "candidate_pairs",
     "class_keys",
     "compared",
+    "explained",
     "joined",
     "parts",
     "read_fingerprints",
@@ -100,7 +101,6 @@ def compared(
     """
     classes = classes_of(corpus, copies)
     candidates = candidate_pairs(client, target, corpus, classes, max_bucket=max_bucket, rules=rules)
-    candidates = replace(candidates, large=_explained(client, target, corpus, classes, candidates.large))
     if inside is not None:
         touched = np.array([bool(inside[rows].any()) for rows in classes.members], np.bool_)
         candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
@@ -125,13 +125,12 @@ def joined(client: Client, target: Target, corpus: Corpus, classes: Classes, max
     return find_candidates(class_keys(corpus, classes), max_bucket, signatures, documents)
 
 
-def _explained(
-    client: Client, target: Target, corpus: Corpus, classes: Classes, large: tuple[Bucket, ...]
-) -> tuple[Bucket, ...]:
-    """The largest of the buckets with what their texts have in common, and the others as they are."""
+def explained(client: Client, target: Target, found: Verified) -> tuple[Bucket, ...]:
+    """The large buckets; the largest of them with what their texts have in common."""
+    large = found.candidates.large
     some = large[:_EXPLAINED]
-    found = passages(client, target, corpus, classes, [one.sample for one in some])
-    return (*(replace(one, passage=passage) for one, passage in zip(some, found, strict=True)), *large[_EXPLAINED:])
+    shared = passages(client, target, found.corpus, found.classes, [one.sample for one in some])
+    return (*(replace(one, passage=passage) for one, passage in zip(some, shared, strict=True)), *large[_EXPLAINED:])
 
 
 def _meeting(corpus: Corpus, classes: Classes, candidates: Candidates, rules: Rules) -> Candidates:

@@ -15,7 +15,7 @@ from es_neardupe.indices import open_target
 from es_neardupe.pipeline.common import CommonUsed, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
-from es_neardupe.pipeline.pairing import verified_pairs
+from es_neardupe.pipeline.pairing import explained, verified_pairs
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -126,7 +126,7 @@ def pairs(
     target = open_target(client, index, prefix)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
-    corpus, classes, candidates, verifier, similarity = verified_pairs(
+    found = verified_pairs(
         client,
         target,
         wanted.measure,
@@ -134,6 +134,7 @@ def pairs(
         max_bucket=max_bucket,
         progress=progress,
     )
+    corpus, classes, candidates, verifier, similarity = found
     verifier.check_copies(progress)
     match = np.flatnonzero(wanted.fits(similarity))
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
@@ -149,7 +150,7 @@ def pairs(
         common=used(wanted.common, verifier) if wanted.common else None,
         candidates=len(candidates),
         skipped=candidates.skipped,
-        large_buckets=candidates.large,
+        large_buckets=explained(client, target, found),
         stale=len(away),
         _classes=[[corpus.references[row][:2] for row in rows.tolist() if row not in away] for rows in classes.members],
         _left=candidates.left[order],

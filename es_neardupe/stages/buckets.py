@@ -18,6 +18,9 @@ from es_neardupe.records import Classes, Corpus
 
 __all__ = ["passages", "read_signatures"]
 
+_LOOKED_AT = 100_000
+"""Characters of a text in which common passages are sought."""
+
 
 def read_signatures(
     client: Client, target: Target, corpus: Corpus, classes: Classes, numbers: NDArray[np.intp]
@@ -46,13 +49,14 @@ def _signature(stored: Mapping[str, Any]) -> bytes:
 def passages(
     client: Client, target: Target, corpus: Corpus, classes: Classes, samples: Sequence[Sequence[int]]
 ) -> list[str]:
-    """The beginning of the passage that the present texts of each sample of classes share; "" where there is none."""
-    numbers = sorted({number for sample in samples for number in sample})
-    fields = target.settings.fields
-    references = [corpus.references[classes.members[number][0]] for number in numbers]
-    hits = fetch(client, references, fields, batch=50)
-    text_of = {
-        number: "" if hit is None else documents.readable_text(hit.source, fields) or ""
-        for number, hit in zip(numbers, hits, strict=True)
-    }
-    return [beginning(common_passage([text_of[number] for number in sample])) for sample in samples]
+    """The beginning of the passage that the present texts of each sample of classes share; "" where there is none.
+
+    Of a long text its first 100,000 characters are looked at.
+    """
+    found = []
+    for sample in samples:
+        references = [corpus.references[classes.members[number][0]] for number in sample]
+        sources = ({} if hit is None else hit.source for hit in fetch(client, references, target.settings.fields))
+        texts = [(documents.readable_text(one, target.settings.fields) or "")[:_LOOKED_AT] for one in sources]
+        found.append(beginning(common_passage(texts)))
+    return found
