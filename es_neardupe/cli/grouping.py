@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from es_neardupe.cli.boilerplate import tell_of_common, tell_of_large_buckets
+from es_neardupe.cli.deciding import deciding
 from es_neardupe.cli.options import (
     AsJson,
     Batch,
     DryRun,
-    Features,
-    IgnoreCommon,
     IndexName,
-    MatchingName,
-    Max,
     MaxBucket,
-    MeasureName,
-    Min,
-    Ngram,
     Prefix,
-    Renew,
-    Whitespace,
     Workers,
     connected,
     resumable,
@@ -42,19 +34,12 @@ from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 __all__ = ["register", "tell_of_weights", "wanted", "warn_of_detection"]
 
 
+@deciding()
 def group(
     client: Client,
     index: IndexName,
     *,
-    measure: MeasureName = "resemblance",
-    matching: MatchingName = None,
-    min: Min = None,
-    max: Max = 1.0,
-    features: Features,
-    ngram: Ngram = None,
-    whitespace: Whitespace = False,
-    renew: Renew = False,
-    ignore_common: IgnoreCommon = None,
+    choice: dict[str, Any],
     linkage: Annotated[
         Linkage,
         typer.Option(help="star: each member is similar to the principal; chain: to some member; complete: to all."),
@@ -98,15 +83,7 @@ def group(
         report = group_(
             client,
             index,
-            measure=measure,
-            matching=matching,
-            min=min,
-            max=max,
-            features=features,
-            ngram=ngram,
-            whitespace=whitespace,
-            renew=renew,
-            ignore_common=ignore_common,
+            **choice,
             linkage=linkage,
             principal=principal,
             within=within,

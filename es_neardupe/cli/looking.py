@@ -10,22 +10,14 @@ from typing import Annotated, Any
 import typer
 
 from es_neardupe.cli.boilerplate import tell_of_common, tell_of_large_buckets
+from es_neardupe.cli.deciding import deciding
 from es_neardupe.cli.grouping import tell_of_weights, wanted, warn_of_detection
 from es_neardupe.cli.options import (
     AsJson,
-    Features,
-    IgnoreCommon,
     IndexName,
-    MatchingName,
-    Max,
     MaxBucket,
-    MeasureName,
-    Min,
-    Ngram,
     Prefix,
     Query,
-    Renew,
-    Whitespace,
     connected,
     parse_query,
 )
@@ -42,6 +34,7 @@ from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 __all__ = ["register", "show_similar", "similar_json"]
 
 
+@deciding("min", "ignore_common")
 def similar(
     client: Client,
     index: IndexName,
@@ -49,14 +42,8 @@ def similar(
     id: Annotated[str | None, typer.Option("--id", help="Document of the index.", show_default=False)] = None,
     text: Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)] = None,
     file: Annotated[str | None, typer.Option("--file", help="File with a text, or -.", show_default=False)] = None,
-    measure: MeasureName = "resemblance",
-    matching: MatchingName = None,
+    choice: dict[str, Any],
     min: Annotated[float, typer.Option("--min", help="Least exact similarity, in (0, 1].")] = 0.5,
-    max: Max = 1.0,
-    features: Features,
-    ngram: Ngram = None,
-    whitespace: Whitespace = False,
-    renew: Renew = False,
     top: Annotated[int, typer.Option("--top", min=1, help="Hits shown.")] = 10,
     query: Query = None,
     max_candidates: Annotated[int, typer.Option(min=1, help="Candidates compared, those with most keys first.")] = 1000,
@@ -82,14 +69,8 @@ def similar(
         index,
         id=id,
         text=text,
-        measure=measure,
-        matching=matching,
+        **choice,
         min=min,
-        max=max,
-        features=features,
-        ngram=ngram,
-        whitespace=whitespace,
-        renew=renew,
         top=top,
         query=parse_query(query),
         max_candidates=max_candidates,
@@ -135,19 +116,12 @@ def _by_measure(measure: str, similarity: float) -> dict[str, Any]:
     return {"measure": measure, "similarity": similarity}
 
 
+@deciding()
 def pairs(
     client: Client,
     index: IndexName,
     *,
-    measure: MeasureName = "resemblance",
-    matching: MatchingName = None,
-    min: Min = None,
-    max: Max = 1.0,
-    features: Features,
-    ngram: Ngram = None,
-    whitespace: Whitespace = False,
-    renew: Renew = False,
-    ignore_common: IgnoreCommon = None,
+    choice: dict[str, Any],
     top: Annotated[int | None, typer.Option(min=1, help="Pairs shown, most similar first.", show_default="all")] = None,
     max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
     prefix: Prefix = DEFAULT_PREFIX,
@@ -165,15 +139,7 @@ def pairs(
         found = pairs_(
             client,
             index,
-            measure=measure,
-            matching=matching,
-            min=min,
-            max=max,
-            features=features,
-            ngram=ngram,
-            whitespace=whitespace,
-            renew=renew,
-            ignore_common=ignore_common,
+            **choice,
             max_bucket=max_bucket,
             prefix=prefix,
             progress=progress,

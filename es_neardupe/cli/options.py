@@ -14,35 +14,26 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from es_neardupe import node
-from es_neardupe.alignment import Matching
 from es_neardupe.cli.output import warn
 from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
 from es_neardupe.errors import IncompleteAnswer, RequestError, SettingsError, Unreachable
-from es_neardupe.pipeline.criteria import DECIDING
 
 __all__ = [
     "AsJson",
     "Batch",
     "DryRun",
-    "Features",
-    "IgnoreCommon",
     "IndexName",
-    "MatchingName",
-    "Max",
     "MaxBucket",
     "MaxChars",
-    "MeasureName",
     "Min",
-    "Ngram",
     "Prefix",
     "Query",
-    "Renew",
-    "Whitespace",
     "Workers",
     "connect_to",
     "connectable",
     "connected",
     "listed",
+    "parameters_of",
     "parse_query",
     "resumable",
 ]
@@ -50,7 +41,6 @@ __all__ = [
 T = TypeVar("T", int, float)
 
 _CONNECTION = "Connection"
-_MEASURE = "Measure"
 _AGAIN = "Run the same command again: it goes on where it stopped."
 
 IndexName = Annotated[str, typer.Argument(metavar="INDEX", help="Index, alias or pattern.", show_default=False)]
@@ -67,56 +57,6 @@ Query = Annotated[
 Min = Annotated[
     float | None,
     typer.Option("--min", help="Least exact similarity, in (0, 1].", show_default="the threshold of the index"),
-]
-Max = Annotated[float, typer.Option("--max", help="Greatest exact similarity, in (0, 1].")]
-MeasureName = Annotated[
-    str,
-    typer.Option(
-        "--measure", metavar="|".join(one.value for one in DECIDING), help="What decides.", rich_help_panel=_MEASURE
-    ),
-]
-MatchingName = Annotated[
-    str | None,
-    typer.Option(
-        "--matching",
-        metavar="|".join(one.value for one in Matching),
-        help="How common passages are found, for jaccard and the containments.",
-        show_default="literal",
-        rich_help_panel=_MEASURE,
-    ),
-]
-Features = Annotated[
-    list[str],
-    typer.Option(
-        "--features",
-        metavar="[FIELD:]SOURCE",
-        help="For resemblance, weighted and bag: other features than shingles. Repeatable.",
-        default_factory=list,
-        show_default=False,
-        rich_help_panel=_MEASURE,
-    ),
-]
-Ngram = Annotated[
-    int | None,
-    typer.Option("--ngram", help="For bag: words in an n-gram, 1 to 7.", show_default="1", rich_help_panel=_MEASURE),
-]
-Whitespace = Annotated[
-    bool,
-    typer.Option("--whitespace", help="For bag: words as they stand between blanks.", rich_help_panel=_MEASURE),
-]
-Renew = Annotated[
-    bool,
-    typer.Option("--renew", help="Take the frequencies of features anew, where they count.", rich_help_panel=_MEASURE),
-]
-IgnoreCommon = Annotated[
-    float | None,
-    typer.Option(
-        "--ignore-common",
-        metavar="SHARE",
-        help="Shingles that more than this share of the documents have do not count.",
-        show_default=False,
-        rich_help_panel=_MEASURE,
-    ),
 ]
 MaxBucket = Annotated[
     int,
@@ -195,8 +135,8 @@ def connected(command: Callable[..., None]) -> Callable[..., None]:
 
 def connectable(command: Callable[..., None]) -> Callable[..., None]:
     """The same for a command that may do without a server: its first parameter becomes what opens the client."""
-    own = _parameters(command)[1:]
-    connection = _parameters(_connect)
+    own = parameters_of(command)[1:]
+    connection = parameters_of(_connect)
     names = {parameter.name for parameter in connection}
 
     @wraps(command)
@@ -211,7 +151,7 @@ def connectable(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """The parameters with their annotations as types. (`get_type_hints` of Python 3.10 hides options in Optional.)"""
     return list(inspect.signature(function, eval_str=True).parameters.values())
 

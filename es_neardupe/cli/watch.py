@@ -9,26 +9,20 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from es_neardupe.cli.deciding import deciding
 from es_neardupe.cli.grouping import tell_of_weights, warn_of_detection
 from es_neardupe.cli.metrics import metrics, serving
 from es_neardupe.cli.options import (
     AsJson,
     Batch,
-    Features,
     IndexName,
-    MatchingName,
-    Max,
     MaxBucket,
     MaxChars,
-    MeasureName,
-    Min,
-    Ngram,
     Prefix,
-    Whitespace,
     Workers,
     connected,
     resumable,
@@ -63,6 +57,7 @@ def _checked(text: str) -> str:
     return text
 
 
+@deciding("renew")
 def watch(
     client: Client,
     index: IndexName,
@@ -85,13 +80,7 @@ def watch(
     metrics_host: Annotated[
         str, typer.Option(help="Address to serve them at.", rich_help_panel=_METRICS)
     ] = "127.0.0.1",
-    measure: MeasureName = "resemblance",
-    matching: MatchingName = None,
-    min: Min = None,
-    max: Max = 1.0,
-    features: Features,
-    ngram: Ngram = None,
-    whitespace: Whitespace = False,
+    choice: dict[str, Any],
     linkage: Annotated[Linkage, typer.Option(help="As for group.")] = Linkage.STAR,
     principal: Annotated[str, typer.Option(metavar="POLICY", help="As for group.")] = "longest",
     within: Annotated[str | None, typer.Option(metavar="FIELD", help="As for group.")] = None,
@@ -134,13 +123,7 @@ def watch(
             stop=stop,
             lag=lag,
             on_round=tell,
-            measure=measure,
-            matching=matching,
-            min=min,
-            max=max,
-            features=features,
-            ngram=ngram,
-            whitespace=whitespace,
+            **choice,
             linkage=linkage,
             principal=principal,
             within=within,
