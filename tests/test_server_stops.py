@@ -8,13 +8,12 @@ import socket
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kill_tools import State, copies_of, put_back
-from server_tools import JSON, change, family, make_index, one_line, ours, put, theirs, wait_until, words
+from server_tools import JSON, family, make_index, one_line, ours, put, theirs, wait_until
 
 from es_neardupe import Settings, node, pipeline
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
@@ -57,8 +56,8 @@ def killed_midway(command: str, client: Client, index: str, moved: Callable[[], 
         process.send_signal(signal.SIGKILL)
     finally:
         process.kill()
-        process.communicate()
-    assert process.returncode == -signal.SIGKILL
+        _, said = process.communicate()
+    assert process.returncode == -signal.SIGKILL, said
 
 
 def more_than(client: Client, index: str, field: str) -> Callable[[], bool]:
@@ -88,56 +87,6 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     pipeline.enrich(client, index_name)
     pipeline.group(client, index_name)
     assert ours(client, index_name) == disturbed
-
-
-def regrouped(client: Client, index: str) -> None:
-    """Groups of some history: members moved, principals changed, families merged."""
-    filled(client, index, families=63)
-    pipeline.enrich(client, index)
-    pipeline.group(client, index)
-    for n in range(0, 60, 6):
-        base = family(n, 3, length=60)
-        change(client, index, f"f{n:03}-0", {"text": " ".join(words(f"away{n}", 30))})  # the principal leaves
-        change(client, index, f"f{n + 1:03}-0", {"text": base[0]})  # one comes from elsewhere
-        change(client, index, f"f{n + 2:03}-1", {"text": base[1] + " and more words"})  # a longer one: new principal
-    pipeline.enrich(client, index, check=True, batch=100)
-
-
-class Killed(BaseException):
-    """No error that any code handles."""
-
-
-class Dying:
-    """A client whose process ends after so many bulk requests: when a real one dies is left to chance."""
-
-    def __init__(self, client: Client, writes: int) -> None:
-        self._client = client
-        self._left = writes
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
-        if self._left == 0:
-            raise Killed
-        self._left -= 1
-        return self._client.bulk(body, params=params)
-
-
-def test_a_client_that_is_killed_while_it_changes_groups(client: Client, index_name: str) -> None:
-    regrouped(client, index_name)
-    before = ours(client, index_name)
-    wanted = pipeline.group(client, index_name).written
-    undisturbed = ours(client, index_name)
-    for writes in (1, 12, wanted - 1):
-        client.request("DELETE", path(index_name))
-        regrouped(client, index_name)
-        assert ours(client, index_name) == before
-        with pytest.raises(Killed):
-            pipeline.group(Dying(client, writes), index_name, batch=1, workers=1)
-        assert ours(client, index_name) not in (before, undisturbed)
-        assert pipeline.group(client, index_name).written == wanted - writes
-        assert ours(client, index_name) == undisturbed
 
 
 def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None:
