@@ -117,8 +117,9 @@ class Registry:
         return {hit.id: _entry(hit.source) for hit in hits if hit.source["kind"] == "group"}
 
     def living(self) -> Iterator[Entry]:
-        """All groups that have not ended."""
+        """All groups that have not ended; those too that a run wrote just before it was killed."""
         if exists(self._client, self.name):
+            refresh(self._client, self.name)
             for page in self._client.pages(self.name, {"query": _living(())}, page_size=2000):
                 yield from (_entry(hit.source) for hit in page)
 

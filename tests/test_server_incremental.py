@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from server_tools import family, hits, make_index, ours, put, words
+from server_tools import change, family, hits, make_index, ours, put, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -308,3 +308,21 @@ def test_other_features_need_whole_runs(client: Client, index_name: str) -> None
     again = pipeline.group(client, index_name, features=["words"])
     assert (again.whole, again.written) == (True, 0)
     assert again.reason == "the measure looks at more than the words that keys are made from"
+
+
+def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:
+    """Its text has changed behind our back: it keeps its fields till it is renewed, and its group has another one."""
+    texts = dict(zip(("p", "m1", "m2"), family("former", 3), strict=True))
+    texts["p"] += " and a few words more"
+    start(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    ((id, _),) = members(client, index_name).items()
+    change(client, index_name, "p", {"text": " ".join(words("else", 40))})
+    assert pipeline.group(client, index_name, rebuild=True).stale == 1
+    stored = ours(client, index_name)
+    assert [stored[one]["group"] for one in ("p", "m1", "m2")] == [id] * 3
+    assert sum(one["principal"] for one in stored.values()) == 2
+    assert members(client, index_name) == {id: {"m1", "m2"}}
+    assert pipeline.group(client, index_name, check=True).affected == 0
+    regroup(client, index_name, check=False)
+    assert ours(client, index_name)["p"]["group"] != id
+    assert_settled(client, index_name)

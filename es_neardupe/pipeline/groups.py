@@ -65,15 +65,25 @@ def groups(
     found: dict[str, list[Member]] = {}
     for hit in _read(client, target, queries.grouped_members(target.fields, group)):
         _add(found, hit, prefix)
-    principals: dict[str, Member] = {}
+    principals: dict[str, list[Member]] = {}
     for ids in chunked(sorted(found), _TERMS):
         for hit in _read(client, target, queries.groups_by_id(target.fields, ids)):
-            principals[documents.stored_fields(hit.source, prefix).get("group", "")] = Member(hit.index, hit.id, 1.0)
-    every = [_group(id, principals.get(id), members) for id, members in found.items()]
+            id = documents.stored_fields(hit.source, prefix).get("group", "")
+            principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
+    registry = Registry(client, target)
+    told = registry.entries([id for id, several in principals.items() if len(several) > 1])
+    every = [_group(id, _the_one(principals.get(id, []), told.get(id)), members) for id, members in found.items()]
     large = [one for one in every if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
-    entries = Registry(client, target).entries([one.group for one in large[:top]])
+    entries = registry.entries([one.group for one in large[:top]])
     return [replace(one, known=entries.get(one.group)) for one in large[:top]]
+
+
+def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
+    """The principal of a group. A former one bears its id still if its text has changed and waits for ``enrich``:
+    then the registry says which of them it is; the other is in no group till it is renewed."""
+    known = [one for one in principals if told is not None and one.address == told.principal]
+    return min(known or principals, key=lambda one: one.address, default=None)
 
 
 def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:

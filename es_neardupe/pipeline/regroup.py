@@ -17,6 +17,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Grouping
 from es_neardupe.registry import Entry
 from es_neardupe.rules import Linkage
+from es_neardupe.stages.corpus import in_order
 from es_neardupe.stages.groups import assign_ids, chain, complete, star
 from es_neardupe.stages.quality import bridges, inner_pairs, judge
 
@@ -50,8 +51,11 @@ def link(
     matches = wanted.fits(similarity) & among[candidates.left] & among[candidates.right]
     matches = verifier.confirmed(candidates.left, candidates.right, matches, progress, among=among)
     size = len(classes)
-    left, right = candidates.left[matches], candidates.right[matches]
-    principal = LINK[linkage](size, left, right)
+    rank = _ranks(found)
+    pairs = np.stack([candidates.left[matches], candidates.right[matches]])
+    left, right = np.take_along_axis(pairs, np.argsort(rank[pairs], axis=0), axis=0)
+    numbered = np.argsort(rank)
+    principal = numbered[LINK[linkage](size, rank[left], rank[right])[rank]]
     to_principal = np.ones(size)
     direct = principal[right] == left
     to_principal[right[direct]] = similarity[matches][direct]
@@ -61,6 +65,21 @@ def link(
         apart = np.flatnonzero((principal != np.arange(size)) & ~verified)
         to_principal[apart] = verifier.similarities(principal[apart], apart, progress)
     return Linked(found, inside, matches, principal, to_principal)
+
+
+def _ranks(found: Verified) -> Ints:
+    """The place of each class in the order of principals, by its first document that is still as it was.
+
+    Classes are numbered by the documents that were read. Where the first one has changed since, the class stands
+    further back, as it will once that document has its new keys.
+    """
+    verifier, members = found.verifier, found.classes.members
+    if not verifier.away:
+        return np.arange(len(members))
+    still = (verifier.first_row(number) for number in range(len(members)))
+    firsts = np.array([rows[0] if row is None else row for rows, row in zip(members, still, strict=True)], np.intp)
+    place = {row: place for place, row in enumerate(in_order(found.corpus, firsts).tolist())}
+    return np.array([place[row] for row in firsts.tolist()], np.intp)
 
 
 def groupings(
@@ -108,7 +127,8 @@ def _members(linked: Linked) -> tuple[dict[int, list[int]], dict[int, float]]:
         if np.isnan(linked.similarity[number]) or not linked.inside[rows[0]]:
             continue
         present = [row for row in rows.tolist() if row not in away]
-        rows_of.setdefault(int(linked.principal[number]), []).extend(present)
+        together = rows_of.setdefault(int(linked.principal[number]), [])
+        together[:] = [*present, *together] if linked.principal[number] == number else [*together, *present]
         similarity_of.update(dict.fromkeys(present, float(linked.similarity[number])))
     members = {rows[0]: rows for rows in rows_of.values() if rows}
     members |= {row: [row] for row in np.flatnonzero(linked.inside & ~keyed).tolist()}

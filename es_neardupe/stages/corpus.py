@@ -15,7 +15,7 @@ from es_neardupe.records import Address, Classes, Corpus, Grouping, Hit, Referen
 from es_neardupe.rules import DEFAULT_RULES, Rules
 from es_neardupe.schema import Fields
 
-__all__ = ["classes_of", "read_corpus", "source_of"]
+__all__ = ["classes_of", "in_order", "read_corpus", "source_of"]
 
 _READ = ("scheme", "state", "content", "bands", "tokens", "features", "group", "principal", "similarity")
 
@@ -108,9 +108,7 @@ def classes_of(corpus: Corpus, copies: bool = True) -> Classes:
     rows = np.flatnonzero(corpus.keys.any(axis=1))
     if not len(rows):
         return Classes([])
-    by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
-    ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
-    ordered = np.array(by_id)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
+    ordered = in_order(corpus, rows)
     if not copies:
         return Classes(list(ordered.reshape(-1, 1)))
     same = _identities(corpus, ordered)
@@ -120,6 +118,13 @@ def classes_of(corpus: Corpus, copies: bool = True) -> Classes:
     class_of = number[inverse.reshape(-1)]
     sorted_rows = ordered[np.argsort(class_of, kind="stable")]
     return Classes(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
+
+
+def in_order(corpus: Corpus, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows in the order of principals: by the policy, then the longest, then the oldest id."""
+    by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
+    ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
+    return np.array(by_id, np.intp)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
 
 
 def _identities(corpus: Corpus, rows: NDArray[np.intp]) -> NDArray[Any]:
