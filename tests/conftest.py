@@ -43,6 +43,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server_url", names, indirect=True, scope="session")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the groups are looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a server, and begin with that: the tests of one server stay in one process of several."""
     for item in items:

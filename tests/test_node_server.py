@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,6 +95,22 @@ class TestOneServer:
             node.start(release.server, data=home / "three", port=one.port)
         node.stop(data=one.data)
         assert node.running() == (two,)
+
+    def test_two_that_start_at_the_same_time(self, release: node.Release, tmp_path: Path) -> None:
+        """With homes of their own they know nothing of each other, and may choose the same port."""
+        command = [sys.executable, "-m", "es_neardupe", "node", "start", "--heap", "256m", "--json"]
+        homes = [tmp_path / "one", tmp_path / "two"]
+        environments = [{**os.environ, "ES_NEARDUPE_HOME": str(one)} for one in homes]
+        try:
+            running = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE) for env in environments]
+            told = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+            assert len({one["port"] for one in told}) == 2
+            for one in told:
+                process = ask("GET", f"{one['url']}/_nodes/_local/process?filter_path=nodes.*.process.id")
+                assert [each["process"]["id"] for each in process["nodes"].values()] == [one["pid"]]
+        finally:
+            for env in environments:
+                subprocess.run([*command[:4], "stop"], env=env, check=True, capture_output=True)
 
     def test_a_crash_of_the_server_itself_is_told(self, release: node.Release, home: Path) -> None:
         data = home / "broken"

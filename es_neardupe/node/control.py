@@ -31,7 +31,7 @@ def status() -> Status:
         return Status((), (), ())
     with state.guard():
         nodes, cleaned = state.scan()
-    ready = tuple(node for node in nodes if health.is_ready(node.url))
+    ready = tuple(node for node in nodes if health.is_ready(node.url, node.pid))
     return Status(ready, tuple(node for node in nodes if node not in ready), cleaned)
 
 

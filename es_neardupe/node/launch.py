@@ -21,8 +21,14 @@ __all__ = ["start"]
 
 _SPAWN_TIMEOUT = 30.0
 _LOOK_EVERY = 0.1
+_PORTS = 3
+"""Ports tried where none is asked for: another process may take the chosen one first."""
 # CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, known on Windows only: Ctrl-C here is not for the server.
 _FLAGS = 0x08000200 if sys.platform == "win32" else 0
+
+
+class _PortLost(NodeError):
+    """The server ended, and something else has its port."""
 
 
 def start(
@@ -55,7 +61,14 @@ def start(
         node = _start_once(_launch(release, heap, folder, file), port)
     if port not in (None, node.port):
         raise NodeError(f"{release.server} {release.version} runs already at {node.url}; stop it to change its port")
-    _wait_until_ready(node, file, timeout)
+    for again in range(_PORTS if port is None else 1, 0, -1):
+        try:
+            _wait_until_ready(node, file, timeout)
+            break
+        except _PortLost:
+            if again == 1:
+                raise
+            node = _start_once(_launch(release, heap, folder, file), None)
     return node
 
 
@@ -126,9 +139,10 @@ def _environment() -> dict[str, str]:
 
 def _wait_until_ready(node: Node, file: Path, timeout: float) -> None:
     deadline = time.monotonic() + timeout
-    while not health.is_ready(node.url):
+    while not health.is_ready(node.url, node.pid):
         if _alive(file) is None:
-            raise NodeError(f"{_name(node)} ended while it started; {logs.ending(node.log)}")
+            lost = _PortLost if not ports.is_free(node.port) else NodeError
+            raise lost(f"{_name(node)} ended while it started; {logs.ending(node.log)}")
         if time.monotonic() > deadline:
             raise NodeError(
                 f"{_name(node)} at {node.url} did not answer within {timeout:.0f} s and still runs; "
