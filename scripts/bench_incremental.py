@@ -52,10 +52,10 @@ def main() -> None:
     assert (wanted.written, left.written) == (done.written, 0), (wanted.written, done.written, left.written)
     print(f"whole run: {whole:.2f} s (without write-back)")
     print(f"incremental: {part:.2f} s (with it), {done.affected:,} documents affected")
+    print(f"an incremental run costs {part / first:.3f} of the first one, which writes all documents,")
     print(
-        f"an incremental run costs {part / first:.3f} of the first one, which writes all documents, and {part / whole:.3f}"
+        f"and {part / whole:.3f} of looking at all of them without writing; both want the same {done.groups:,} groups"
     )
-    print(f"of looking at all of them without writing; both want the same {done.groups:,} groups")
     drop(client)
     client.close()
 
