@@ -15,7 +15,7 @@ from es_neardupe.records import Address, Hit
 from es_neardupe.registry import Entry, Registry
 from es_neardupe.settings import DEFAULT_PREFIX
 
-__all__ = ["Group", "Member", "group_history", "groups"]
+__all__ = ["Group", "Member", "group_history", "groups", "read_groups"]
 
 _TERMS = 1000
 
@@ -58,10 +58,20 @@ def groups(
     prefix: str = DEFAULT_PREFIX,
 ) -> list[Group]:
     """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
-    if min_size < 2 or (top is not None and top < 1):
-        raise SettingsError("--min-size must be 2 or more, --top 1 or more.")
     target = open_target(client, index, prefix)
     refresh(client, target.path)
+    found = read_groups(client, target, min_size=min_size, top=top, group=group)
+    entries = Registry(client, target).entries([one.group for one in found])
+    return [replace(one, known=entries.get(one.group)) for one in found]
+
+
+def read_groups(
+    client: Client, target: Target, *, min_size: int = 2, top: int | None = None, group: str | None = None
+) -> list[Group]:
+    """As `groups`, by the documents that searches see and nothing else: ``known`` is left None."""
+    if min_size < 2 or (top is not None and top < 1):
+        raise SettingsError("--min-size must be 2 or more, --top 1 or more.")
+    prefix = target.settings.prefix
     found: dict[str, list[Member]] = {}
     for hit in _read(client, target, queries.grouped_members(target.fields, group)):
         _add(found, hit, prefix)
@@ -70,13 +80,11 @@ def groups(
         for hit in _read(client, target, queries.groups_by_id(target.fields, ids)):
             id = documents.stored_fields(hit.source, prefix).get("group", "")
             principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
-    registry = Registry(client, target)
-    told = registry.entries([id for id, several in principals.items() if len(several) > 1])
+    told = Registry(client, target).entries([id for id, several in principals.items() if len(several) > 1])
     every = [_group(id, _the_one(principals.get(id, []), told.get(id)), members) for id, members in found.items()]
     large = [one for one in every if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
-    entries = registry.entries([one.group for one in large[:top]])
-    return [replace(one, known=entries.get(one.group)) for one in large[:top]]
+    return large[:top]
 
 
 def _the_one(principals: list[Member], told: Entry | None) -> Member | None:

@@ -9,8 +9,8 @@ from typing import Any
 from es_neardupe import queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, count
-from es_neardupe.pipeline.groups import groups
+from es_neardupe.indices import Target, counts
+from es_neardupe.pipeline.groups import read_groups
 from es_neardupe.registry import LastRun, Registry
 
 __all__ = ["Start", "start_of"]
@@ -53,8 +53,9 @@ def start_of(
     at other fields too, nobody notices when these change, and each run is a whole one.
     """
     fields, scheme = target.fields, target.scheme_id
-    documents = count(client, target.path, queries.fingerprinted(fields, scheme))
-    waiting = count(client, target.path, queries.ungrouped(fields, scheme))
+    fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)
+    found = counts(client, target.path, documents=fingerprinted, waiting=ungrouped)
+    documents, waiting = found["documents"], found["waiting"]
     last = registry.last_run()
     settled = last is not None and last.finished and not _differences(last, settings)
     reason = _why_whole(last, settings, waiting, documents, rebuild)
@@ -64,7 +65,7 @@ def start_of(
         return Start(True, reason, documents, settled)
     broken = _broken(client, target, registry) if check else frozenset()
     chunks = chunked(sorted(broken), _TERMS)
-    seeds = (queries.ungrouped(fields, scheme), *({"terms": {fields.group: chunk}} for chunk in chunks))
+    seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
     reason = f"{waiting:,} new or changed documents"
     if check:
         reason += f", {len(broken):,} groups that lost documents"
@@ -103,7 +104,7 @@ def _broken(client: Client, target: Target, registry: Registry) -> frozenset[str
     """The groups whose size or principal is another than the registry says, or that only one of the two knows."""
     there = {
         one.group: (one.size, one.members[0].address if one.principal is not None else None)
-        for one in groups(client, target.name, prefix=target.settings.prefix)
+        for one in read_groups(client, target)
     }
     told = {entry.group: (entry.size, entry.principal) for entry in registry.living()}
     return frozenset(id for id in there.keys() | told.keys() if there.get(id) != told.get(id))

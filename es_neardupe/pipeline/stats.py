@@ -11,7 +11,7 @@ from es_neardupe import queries
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
 from es_neardupe.indices import Target, open_target, refresh, search
-from es_neardupe.pipeline.groups import groups
+from es_neardupe.pipeline.groups import read_groups
 from es_neardupe.pipeline.pairing import read_fingerprints
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Product, State
@@ -87,7 +87,7 @@ def stats(
     found = answer["aggregations"]
     parts = {name: int(bucket["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
     numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
-    sizes = Counter(one.size for one in groups(client, index, prefix=prefix))
+    sizes = Counter(one.size for one in read_groups(client, target))
     return Stats(
         index=index,
         indices=target.indices,
