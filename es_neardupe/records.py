@@ -1,4 +1,4 @@
-"""The frozen records that travel between stages. They hold data and no behaviour."""
+"""The frozen records that travel between stages. They hold data, and at most say it in another form."""
 
 from __future__ import annotations
 
@@ -196,6 +196,15 @@ class Classes:
 
     members: list[NDArray[np.intp]]
     """Rows of each class, in the order of principals."""
+
+    @property
+    def first(self) -> NDArray[np.intp]:
+        """The first row of each class; shape (k,)."""
+        return np.array([rows[0] for rows in self.members], np.intp)
+
+    def touching(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which classes have one of these rows (bool of the corpus); shape (k,)."""
+        return np.array([bool(rows[members].any()) for members in self.members], np.bool_)
 
     def __len__(self) -> int:
         return len(self.members)

@@ -88,7 +88,7 @@ def _reached(found: Verified, inside: NDArray[np.bool_], wanted: Criterion) -> N
     """The rows that are not inside yet, but match a row that is, or are copies of one."""
     matches = wanted.fits(found.similarity)
     left, right = found.candidates.left[matches], found.candidates.right[matches]
-    touched = np.array([bool(inside[rows].any()) for rows in found.classes.members], np.bool_)
+    touched = found.classes.touching(inside)
     of_classes = touched.copy()
     of_classes[right[touched[left]]] = True
     of_classes[left[touched[right]]] = True

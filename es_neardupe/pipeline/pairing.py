@@ -102,7 +102,7 @@ def compared(
     classes = classes_of(corpus, copies)
     candidates = candidate_pairs(client, target, corpus, classes, max_bucket=max_bucket, rules=rules)
     if inside is not None:
-        touched = np.array([bool(inside[rows].any()) for rows in classes.members], np.bool_)
+        touched = classes.touching(inside)
         candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
     verifier = Verifier(client, target.settings, corpus, classes, measure, memory)
     if earlier is not None:
@@ -137,7 +137,7 @@ def _meeting(corpus: Corpus, classes: Classes, candidates: Candidates, rules: Ru
     """The candidates that may meet by the rules."""
     if rules.within is None and rules.window is None:
         return candidates
-    first = np.array([rows[0] for rows in classes.members], np.intp)
+    first = classes.first
     a, b = first[candidates.left], first[candidates.right]
     may = corpus.scopes[a] == corpus.scopes[b]
     if rules.window is not None:
@@ -170,6 +170,5 @@ def parts(target: Target, rules: Rules) -> dict[str, Any]:
 
 def class_keys(corpus: Corpus, classes: Classes) -> NDArray[np.uint64]:
     """The keys of each class, shape (classes, bands)."""
-    first = np.array([rows[0] for rows in classes.members], np.intp)
-    keys: NDArray[np.uint64] = corpus.keys[first]
+    keys: NDArray[np.uint64] = corpus.keys[classes.first]
     return keys

@@ -47,7 +47,7 @@ def link(
 ) -> Linked:
     """Link the matches between rows that are inside, after checking that all their texts are still there."""
     _, classes, candidates, verifier, similarity = found
-    among = np.array([bool(inside[rows[0]]) for rows in classes.members], np.bool_)
+    among = inside[classes.first]
     matches = wanted.fits(similarity) & among[candidates.left] & among[candidates.right]
     matches = verifier.confirmed(candidates.left, candidates.right, matches, progress, among=among)
     size = len(classes)

@@ -145,7 +145,7 @@ class _Past:
         classes = classes_of(corpus, copies=self.settings["max"] >= 1)
         most = self.settings["max_bucket"]
         candidates = candidate_pairs(self.client, self.target, corpus, classes, max_bucket=most, rules=self.rules)
-        content = corpus.content[[rows[0] for rows in classes.members]]
+        content = corpus.content[classes.first]
         similarity = kept.memory.lookup(content[candidates.left], content[candidates.right])
         nobody = Verifier(self.client, self.target.settings, corpus, classes, Measure())  # is asked for no pair
         return Verified(corpus, classes, candidates, nobody, similarity)

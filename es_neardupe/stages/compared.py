@@ -87,7 +87,7 @@ def compare(
     """Compare the present texts of candidates by each measure. Of exact copies each is read, to see whether it is
     still one, and the first is compared for all of them."""
     sizes = np.array([len(rows) for rows in classes.members], np.int64)
-    first = np.array([rows[0] for rows in classes.members], np.intp)
+    first = classes.first
     results = [Compared(left, right, np.full(len(left), np.nan), sizes, first) for _ in measures]
     weights = np.array([texts.corpus.tokens[rows].sum() for rows in classes.members], np.int64)
     read = np.zeros(len(classes), np.bool_)

@@ -61,8 +61,7 @@ class Candidacy:
 
     def __init__(self, corpus: Corpus, classes: Classes, left: Ints, right: Ints) -> None:
         """``left`` and ``right``: the candidate pairs of classes."""
-        first = np.array([rows[0] for rows in classes.members], np.intp)
-        contents = corpus.content[first]
+        contents = corpus.content[classes.first]
         self._order = np.argsort(contents)
         self._contents = contents[self._order]
         self._size = len(classes)

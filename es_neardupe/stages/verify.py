@@ -97,7 +97,7 @@ class Verifier:
         """The measure of pairs by their texts, as `similarities` returns it."""
         result = np.full(len(left), np.nan)
         done = 0
-        weights = np.array([self.corpus.tokens[rows[0]] for rows in self.classes.members], np.int64)
+        weights = self.corpus.tokens[self.classes.first]
         for batch in portions(left, right, weights, _BATCH_TOKENS):
             numbers = np.unique([left[batch], right[batch]])
             found = self._prepared(numbers)
@@ -129,7 +129,7 @@ class Verifier:
 
     def _content(self) -> NDArray[np.bytes_]:
         """The content hash of each class."""
-        content: NDArray[np.bytes_] = self.corpus.content[[rows[0] for rows in self.classes.members]]
+        content: NDArray[np.bytes_] = self.corpus.content[self.classes.first]
         return content
 
     def _parts(self, pairs: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
