@@ -34,6 +34,7 @@ __all__ = [
     "read_text",
     "readable_text",
     "stored_fields",
+    "text_of",
     "timestamp",
 ]
 
@@ -181,6 +182,11 @@ def readable_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | Non
         return read_text(source, fields)
     except InputError:
         return None
+
+
+def text_of(source: Mapping[str, Any], fields: Sequence[str]) -> str:
+    """As `read_text`; "" instead of an error."""
+    return readable_text(source, fields) or ""
 
 
 def has_any(source: Mapping[str, Any], fields: Sequence[str]) -> bool:

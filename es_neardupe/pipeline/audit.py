@@ -170,7 +170,7 @@ def _members(client: Client, target: Target, chosen: Sequence[Reference], ground
 
 def _features(hits: Sequence[Hit], target: Target) -> list[NDArray[np.uint64]]:
     """Of the present texts; none for a document without a readable one."""
-    texts = [documents.readable_text(hit.source, target.settings.fields) or "" for hit in hits]
+    texts = [documents.text_of(hit.source, target.settings.fields) for hit in hits]
     return features(texts, target.settings.shingle)
 
 

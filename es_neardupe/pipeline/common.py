@@ -187,6 +187,6 @@ def _examples(client: Client, target: Target, ignored: Ignored) -> list[str]:
     """The most frequent common passages of some documents."""
     fields = target.settings.fields
     some = fetch(client, islice(sampled(client, target), _TEXTS), fields, batch=50)
-    texts = [documents.readable_text(hit.source, fields) or "" for hit in some if hit is not None]
+    texts = [documents.text_of(hit.source, fields) for hit in some if hit is not None]
     found = covered_passages(texts, ignored.features, target.settings.shingle)
     return [beginning(passage, 100) for passage, _ in found[:_EXAMPLES]]

@@ -81,7 +81,7 @@ def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
     read = 0
     for chunk in chunked(sampled(client, target), _FETCH):
         sources = [hit.source for hit in fetch(client, chunk, measure.fields(fields)) if hit is not None]
-        texts = [documents.readable_text(source, fields) or "" for source in sources]
+        texts = [documents.text_of(source, fields) for source in sources]
         distinct += [one.features for one in documents.prepared(measure, sources, texts, fields)]
         read += len(sources)
     features, counts = np.unique(np.concatenate(distinct), return_counts=True)

@@ -56,7 +56,7 @@ def memberships(
         members = {hit.address: hit for hit in present if _claim(hit, target) >= least}
         principals = _principals(client, target, list(members.values()), source)
         hits = [*members.values(), *principals.values()]
-        texts = [documents.readable_text(hit.source, settings.fields) or "" for hit in hits]
+        texts = [documents.text_of(hit.source, settings.fields) for hit in hits]
         judged = zip(described(hits, settings, candidacy).condition, features(texts, settings.shingle), strict=True)
         sound = {hit.address: found for hit, (code, found) in zip(hits, judged, strict=True) if code == FOUND}
         for member in members.values():

@@ -34,7 +34,7 @@ def text_pages(client: Client, target: Target, query: Mapping[str, Any], source:
     sample = search(client, target.path, {"size": _SAMPLE, "query": dict(query)})["hits"]["hits"]
     sources = [hit.get("_source", {}) for hit in sample]
     whole = sum(len(str(one)) for one in sources)
-    needed = sum(len(documents.readable_text(one, fields) or "") for one in sources)
+    needed = sum(len(documents.text_of(one, fields)) for one in sources)
     read_whole = needed >= _MOST * whole
     chars = (whole if read_whole else needed) / max(len(sources), 1)
     page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))

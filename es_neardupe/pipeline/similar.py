@@ -180,7 +180,7 @@ def _verified(
     for start in range(0, len(references), _FETCH):
         chunk = fetch(client, references[start : start + _FETCH], fields)
         hits = [hit for hit in chunk if hit is not None]
-        texts = [documents.readable_text(hit.source, settings.fields) or "" for hit in hits]
+        texts = [documents.text_of(hit.source, settings.fields) for hit in hits]
         sources = [hit.source for hit in hits]
         every = documents.prepared(measure, sources, texts, settings.fields)
         for hit, theirs in zip(hits, every, strict=True):

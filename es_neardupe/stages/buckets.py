@@ -57,6 +57,6 @@ def passages(
     for sample in samples:
         references = [corpus.references[classes.members[number][0]] for number in sample]
         sources = ({} if hit is None else hit.source for hit in fetch(client, references, target.settings.fields))
-        texts = [(documents.readable_text(one, target.settings.fields) or "")[:_LOOKED_AT] for one in sources]
+        texts = [documents.text_of(one, target.settings.fields)[:_LOOKED_AT] for one in sources]
         found.append(beginning(common_passage(texts)))
     return found

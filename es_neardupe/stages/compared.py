@@ -45,7 +45,7 @@ class Texts:
             references = [self.corpus.references[row] for row in portion]
             hits = fetch(self.client, references, self.settings.fields, batch=_FETCH_DOCUMENTS)
             sources = [{} if hit is None else hit.source for hit in hits]
-            texts = [documents.readable_text(source, self.settings.fields) or "" for source in sources]
+            texts = [documents.text_of(source, self.settings.fields) for source in sources]
             for row, text, content in zip(portion, texts, contents(texts), strict=True):
                 if content.encode() == self.corpus.content[row]:
                     yield row, text

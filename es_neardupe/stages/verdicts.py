@@ -99,7 +99,7 @@ def source_of(settings: Settings) -> list[str]:
 
 def described(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> Described:
     """Compare the stored fingerprint of each document with that of its present text."""
-    texts = [documents.readable_text(hit.source, settings.fields) or "" for hit in hits]
+    texts = [documents.text_of(hit.source, settings.fields) for hit in hits]
     present = fingerprints(texts, settings.scheme, max_chars=sys.maxsize)
     stored = [documents.stored_fields(hit.source, settings.prefix) for hit in hits]
     condition = [_condition(*both) for both in zip(stored, present, strict=True)]

@@ -225,7 +225,7 @@ class Verifier:
             hits = list(fetch(self.client, references, wanted, batch=_FETCH_DOCUMENTS))
             self.seen.update(chunk)
             sources = [{} if hit is None else hit.source for hit in hits]
-            texts = [documents.readable_text(source, fields) or "" for source in sources]
+            texts = [documents.text_of(source, fields) for source in sources]
             present = zip(contents(texts), documents.prepared(self.measure, sources, texts, fields), strict=True)
             for row, hit, (content, found) in zip(chunk, hits, present, strict=True):
                 if hit is None:
