@@ -15,6 +15,7 @@ from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target
 from es_neardupe.keys import features
 from es_neardupe.keys.content import contents
+from es_neardupe.measures import resemblance
 from es_neardupe.progress import Progress
 from es_neardupe.records import Classes, Corpus
 from es_neardupe.scoring import Measure
@@ -86,7 +87,7 @@ class Claims:
             if texts is None or len(texts) < 2:
                 self._confirmed[k] = True
                 continue
-            actual = _resemblance(texts, self._target.settings.shingle)
+            actual = resemblance(*features(texts, self._target.settings.shingle))
             claimed = float(self._similarity[k])
             one, other = (self._corpus.references[row][:2] for row in rows if row is not None)
             if abs(claimed - actual) > _TOLERANCE:
@@ -96,14 +97,6 @@ class Claims:
         """The present texts, None if one is no longer what was fingerprinted."""
         fields = self._target.settings.fields
         hits = list(fetch(self._client, [self._corpus.references[row] for row in rows], fields))
-        texts = ["" if hit is None else documents.readable_text(hit.source, fields) or "" for hit in hits]
+        texts = ["" if hit is None else documents.text_of(hit.source, fields) for hit in hits]
         stored = [self._corpus.content[row].decode() for row in rows]
         return texts if contents(texts) == stored else None
-
-
-def _resemblance(texts: list[str], shingle: int) -> float:
-    one, other = features(texts, shingle)
-    found: list[float] = [
-        value for block in Inverted([one]).similar([other], least=np.finfo(float).tiny) for value in block.similarity
-    ]
-    return float(found[0]) if found else 0.0
