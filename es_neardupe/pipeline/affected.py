@@ -55,7 +55,7 @@ def affected(
     area = _Area(client, target, rules)
     for query in seeds:
         area.inside.update(hit.address for hit in area.read(query))
-    before, earlier = 0, None
+    earlier = None
     while True:
         area.widen(progress)
         corpus = read_corpus([list(area.hits.values())], target.settings.prefix, target.settings.scheme.bands, rules)
@@ -77,10 +77,8 @@ def affected(
         )
         new = _reached(found, inside, wanted)
         if not new.any():
-            found.verifier.compared += before  # what earlier rounds compared, this one took from the memory
-            found.verifier.remembered -= before
             return found._replace(corpus=area.counted(corpus)), inside
-        before, earlier = before + found.verifier.compared, found.verifier
+        earlier = found.verifier
         area.inside.update(corpus.references[row][:2] for row in np.flatnonzero(new).tolist())
 
 

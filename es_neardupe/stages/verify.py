@@ -138,7 +138,12 @@ class Verifier:
         return (pairs[start : start + step] for start in range(0, len(pairs), step or 1))
 
     def adopt(self, earlier: Verifier) -> None:
-        """Take over what another one, of a corpus with some of these documents, has seen of their texts."""
+        """Take over what another one, of a corpus with some of these documents, has seen of their texts.
+
+        What it compared is counted as this one's, which finds it in the memory.
+        """
+        self.compared += earlier.compared
+        self.remembered -= earlier.compared
         addresses = [reference[:2] for reference in self.corpus.references]
         for mine, theirs in ((self.seen, earlier.seen), (self.changed, earlier.changed), (self.gone, earlier.gone)):
             known = {earlier.corpus.references[row][:2] for row in theirs}
