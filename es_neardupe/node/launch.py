@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
 from es_neardupe.errors import NodeError
 from es_neardupe.node import folders, health, jars, jvm, logs, ports, state
 from es_neardupe.node.records import Launch, Node
@@ -53,23 +55,22 @@ def start(
     folder = folders.chosen(data) if data is not None else folders.default_data(release.slug)
     file = state.pid_file(release.slug, folder)
     state.require_folder(folders.run())
-    node = _alive(file)
-    if node is None:
+    if _alive(file) is None:
         jvm.require_extra()
         jars.ensure(release, offline=offline, say=say)
         say(f"starting {release.server} {release.version}")
-        node = _start_once(_launch(release, heap, folder, file), port)
-    if port not in (None, node.port):
-        raise NodeError(f"{release.server} {release.version} runs already at {node.url}; stop it to change its port")
-    for again in range(_PORTS if port is None else 1, 0, -1):
-        try:
+    launch = _launch(release, heap, folder, file)
+    for attempt in _attempts(1 if port is not None else _PORTS):
+        with attempt:
+            node = _start_once(launch, port)
+            if port not in (None, node.port):
+                raise NodeError(f"{_name(node)} runs already at {node.url}; stop it to change its port")
             _wait_until_ready(node, file, timeout)
-            break
-        except _PortLost:
-            if again == 1:
-                raise
-            node = _start_once(_launch(release, heap, folder, file), None)
     return node
+
+
+def _attempts(number: int) -> Retrying:
+    return Retrying(retry=retry_if_exception_type(_PortLost), stop=stop_after_attempt(number), reraise=True)
 
 
 def _check_heap(heap: str) -> None:
