@@ -14,6 +14,7 @@ from es_neardupe.schema import Fields
 
 __all__ = [
     "JSON",
+    "MOST_TERMS",
     "all_of",
     "candidates",
     "fingerprinted",
@@ -29,6 +30,9 @@ __all__ = [
 ]
 
 JSON = dict[str, Any]
+
+MOST_TERMS = 8192
+"""Terms of one query: servers allow 65,536 by default, and some are set to fewer."""
 
 
 def matching(scope: Mapping[str, Any] | None) -> JSON:

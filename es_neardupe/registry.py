@@ -15,12 +15,12 @@ from es_neardupe.companions import Companion, Stored, companion_name, ensure, ex
 from es_neardupe.errors import RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, refresh, search
+from es_neardupe.queries import MOST_TERMS
 from es_neardupe.records import Action, Address
 
 __all__ = ["Entry", "Event", "LastRun", "Registry", "Totals"]
 
 _RUN = "run"
-_MOST_TERMS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Registry:
 
 
 def _living(without: Iterable[str]) -> dict[str, Any]:
-    left_out = [{"terms": {"group": chunk}} for chunk in chunked(without, _MOST_TERMS)]
+    left_out = [{"terms": {"group": chunk}} for chunk in chunked(without, MOST_TERMS)]
     return {
         "bool": {
             "filter": [{"term": {"kind": "group"}}],

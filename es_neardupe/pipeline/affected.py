@@ -27,10 +27,6 @@ from es_neardupe.stages.corpus import read_corpus
 
 __all__ = ["affected"]
 
-_MOST_TERMS = 8192
-"""Terms of one query: servers allow 65,536 by default, and some are set to fewer."""
-
-
 _PAGE = 10_000
 """A query of so many terms costs the server more than the documents that it finds: it is asked once if that will do."""
 
@@ -140,7 +136,7 @@ class _Area:
         stored = (dict(documents.stored_fields(self.hits[address].source, prefix)) for address in new)
         terms = {value for one in stored for value in values(one)} - self._asked[name]
         self._asked[name] |= terms
-        for chunk in chunked(sorted(terms), _MOST_TERMS):
+        for chunk in chunked(sorted(terms), queries.MOST_TERMS):
             yield from self.read({"terms": {f"{prefix}.{name}": chunk}})
 
 

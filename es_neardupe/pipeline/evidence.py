@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe import queries
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, ensure, exists
@@ -27,7 +28,6 @@ from es_neardupe.tally import Tally
 __all__ = ["Evidence", "EvidenceReport", "evidence_of", "load_evidence", "read_evidence", "write_evidence"]
 
 _PAGE = 5000
-_MOST_TERMS = 8192
 
 
 class Evidence:
@@ -63,7 +63,7 @@ class Evidence:
             return
         refresh(self._client, name)
         self._asked.update(corpus.references[row][:2] for row in new)
-        for chunk in chunked(new, _MOST_TERMS):
+        for chunk in chunked(new, queries.MOST_TERMS):
             ids = sorted({corpus.references[row][1] for row in chunk})
             hashes = sorted({corpus.content[row].decode() for row in chunk})
             terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}

@@ -18,8 +18,6 @@ __all__ = ["Start", "start_of"]
 _MOST_WAITING = 0.25
 """Share of waiting documents from which on reading all keys once costs less than asking for neighbours."""
 
-_TERMS = 8192
-
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -64,7 +62,7 @@ def start_of(
     if reason is not None:
         return Start(True, reason, documents, settled)
     broken = _broken(client, target, registry) if check else frozenset()
-    chunks = chunked(sorted(broken), _TERMS)
+    chunks = chunked(sorted(broken), queries.MOST_TERMS)
     seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
     reason = f"{waiting:,} new or changed documents"
     if check:
