@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit_tools import columns
 
 from es_neardupe import allpairs, distributions
 from es_neardupe.alignment import Matching
@@ -220,20 +221,8 @@ def test_a_cluster_makes_the_interval_wider() -> None:
 def corpus(addresses: Sequence[tuple[str, str]], keyed: Sequence[bool]) -> Corpus:
     size = len(addresses)
     keys = np.arange(1, 2 * size + 1, dtype=np.uint64).reshape(size, 2) * np.array(keyed, np.uint64)[:, None]
-    return Corpus(
-        references=[(index, id, None) for index, id in addresses],
-        versions=np.zeros((size, 2), np.int64),
-        content=np.array([str(number) for number in range(size)], "S32"),
-        tokens=np.ones(size, np.int64),
-        keys=keys,
-        group_ids=[None] * size,
-        groupings=[None] * size,
-        states={},
-        corrupt=[],
-        places=np.zeros(size, np.int64),
-        scopes=np.zeros(size, np.int64),
-        days=np.zeros(size),
-    )
+    references = [(index, id, None) for index, id in addresses]
+    return columns(size, references=references, content=np.array([str(n) for n in range(size)], "S32"), keys=keys)
 
 
 def test_a_sample_depends_on_seed_and_addresses_only() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit_tools import columns
 
 from es_neardupe.documents import own_group
 from es_neardupe.graphs import components
@@ -208,19 +209,10 @@ class World:
 
     def corpus(self) -> Corpus:
         size = len(self.stored)
-        return Corpus(
-            references=[("i", f"d{row}", None) for row in range(size)],
-            versions=np.zeros((size, 2), np.int64),
-            content=np.array([f"{row:032}" for row in range(size)], "S32"),
-            tokens=np.ones(size, np.int64),
-            keys=np.ones((size, 1), np.uint64),
+        return columns(
+            size,
             group_ids=[one.group if isinstance(one, Grouping) else one for one in self.stored],
             groupings=[one if isinstance(one, Grouping) else None for one in self.stored],
-            states={},
-            corrupt=[],
-            places=np.zeros(size, np.int64),
-            scopes=np.zeros(size, np.int64),
-            days=np.zeros(size),
         )
 
     def wanted(self) -> dict[int, Grouping]:

@@ -122,4 +122,4 @@ def test_every_query_is_tested() -> None:
         "matching",
         "processed",
     }
-    assert tested | {"since", "stale", "states", "ungrouped", "sample", "JSON"} == set(queries.__all__)
+    assert tested | {"since", "stale", "states", "ungrouped", "sample", "JSON", "MOST_TERMS"} == set(queries.__all__)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from conftest import read_jsonl
-from unit_tools import words
+from unit_tools import columns, words
 
 from es_neardupe import measures
 from es_neardupe.keys import Scheme, band_keys, features, signatures
@@ -53,20 +53,9 @@ def compared(texts: Sequence[str], least: float, max_bucket: int) -> Compared:
 def corpus_of(keys: Any, content: Sequence[str]) -> Corpus:
     """A corpus of documents with these keys; ids are their numbers."""
     size = len(keys)
-    return Corpus(
-        references=[("i", f"{row:06}", None) for row in range(size)],
-        versions=np.zeros((size, 2), np.int64),
-        content=np.array(content, "S32"),
-        tokens=np.full(size, 60, np.int64),
-        keys=keys,
-        group_ids=[None] * size,
-        groupings=[None] * size,
-        states={},
-        corrupt=[],
-        places=np.zeros(size, np.int64),
-        scopes=np.zeros(size, np.int64),
-        days=np.zeros(size),
-    )
+    references = [("i", f"{row:06}", None) for row in range(size)]
+    tokens = np.full(size, 60, np.int64)
+    return columns(size, references=references, content=np.array(content, "S32"), tokens=tokens, keys=keys)
 
 
 @pytest.mark.parametrize("copies", [True, False])

@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from es_neardupe import documents
 from es_neardupe.keys import tokenize
-from es_neardupe.records import Hit, Product, Server
+from es_neardupe.records import Corpus, Hit, Product, Server
 from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
 
 SETTINGS = Settings(("text",), threshold=0.8)
@@ -109,3 +110,23 @@ def words(start: int, count: int, mark: str = "w") -> str:
 def paged(items: Sequence[Hit], size: int) -> list[Sequence[Hit]]:
     """Cut into pages."""
     return [items[k : k + size] for k in range(0, len(items), size)]
+
+
+def columns(size: int, **some: Any) -> Corpus:
+    """A corpus of that many documents that nobody has grouped yet, each with a text of its own; ``some`` columns
+    otherwise."""
+    plain: dict[str, Any] = {
+        "references": [("i", f"d{row}", None) for row in range(size)],
+        "versions": np.zeros((size, 2), np.int64),
+        "content": np.array([f"{row:032}" for row in range(size)], "S32"),
+        "tokens": np.ones(size, np.int64),
+        "keys": np.ones((size, 1), np.uint64),
+        "group_ids": [None] * size,
+        "groupings": [None] * size,
+        "states": {},
+        "corrupt": [],
+        "places": np.zeros(size, np.int64),
+        "scopes": np.zeros(size, np.int64),
+        "days": np.zeros(size),
+    }
+    return Corpus(**plain | some)
