@@ -44,9 +44,9 @@ class Loss(str, Enum):
     STALE = "stale"
     """A document has another text than the one that was fingerprinted."""
     BUCKET = "bucket"
-    """They share a key, but more texts do than the bucket limit lets be compared."""
+    """They share enough keys, but more texts do than the bucket limit lets be compared."""
     BANDS = "bands"
-    """They share no key: chance, which the detection probability describes."""
+    """They share no key, or fewer than the scheme asks for: chance, which the detection probability describes."""
 
 
 @dataclass(frozen=True)

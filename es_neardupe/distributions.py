@@ -76,9 +76,9 @@ class Level:
     sample_pairs: int
     """Pairs of the sample that reach it, found by comparing all with all."""
     sample_found: int
-    """Of these, pairs that share a band key."""
+    """Of these, candidate pairs by their keys."""
     expected: Expected
-    """All pairs of the index that reach it, whether or not they share a key."""
+    """All pairs of the index that reach it, candidates or not."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Distribution:
     """Documents whose pairs were all compared."""
     sample: Histogram
     candidates: Histogram
-    """Pairs of documents, in the whole index, that share a key or are exact copies."""
+    """Pairs of documents, in the whole index, that are candidates or exact copies."""
     levels: tuple[Level, ...]
     above: tuple[Example, ...]
     below: tuple[Example, ...]
@@ -131,7 +131,7 @@ class DistributionReport:
     documents: int
     """Documents with keys: what a sample is drawn from."""
     candidates: int
-    """Pairs of distinct texts that share a key: each was compared."""
+    """Candidate pairs of distinct texts: each was compared."""
     skipped: int
     """Comparisons left out in large buckets."""
     stale: int

@@ -80,14 +80,15 @@ def candidates(
     keys: Sequence[str],
     *,
     size: int,
+    agree: int = 1,
     scope: Mapping[str, Any] | None = None,
 ) -> JSON:
-    """Search for the documents that share band keys with a probe, most shared keys first.
+    """Search for the documents that share ``agree`` band keys or more with a probe, most shared keys first.
 
     Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys.
     """
     clauses = [{"constant_score": {"filter": {"term": {fields.bands: key}}}} for key in keys]
-    query: JSON = {"bool": {"should": clauses, "minimum_should_match": 1}}
+    query: JSON = {"bool": {"should": clauses, "minimum_should_match": agree}}
     if scope:
         query["bool"]["filter"] = [dict(scope)]
     return {

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys import Scheme, choose_bands
 
-__all__ = ["DEFAULT_MAX_CHARS", "DEFAULT_PREFIX", "Settings"]
+__all__ = ["DEFAULT_MAX_CHARS", "DEFAULT_PREFIX", "PRESETS", "Settings"]
 
 DEFAULT_PREFIX = "neardupe"
 
 DEFAULT_MAX_CHARS = 10_000_000
 """Documents with more characters get the state ``too_large`` instead of keys."""
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
+    # web pages, 2006. The threshold is the lowest one, in thousandths, that is found with the default detection.
+    "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
+}
+"""Settings that belong together, by name. Of these only the threshold may be chosen otherwise."""
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -26,7 +33,8 @@ class Settings:
 
     ``threshold`` and ``detection`` say which keys are wanted: of the pairs that are exactly ``threshold``
     similar, the share ``detection`` must become candidates. ``bands`` and ``rows``, given together,
-    overrule that choice. Raises `SettingsError` for values out of range.
+    overrule that choice; with them, ``agree`` bands may be asked of a candidate. Raises `SettingsError` for
+    values out of range.
     """
 
     fields: tuple[str, ...]
@@ -36,6 +44,7 @@ class Settings:
     permutations: int = 128
     bands: int | None = None
     rows: int | None = None
+    agree: int = 1
     prefix: str = DEFAULT_PREFIX
     scheme: Scheme = field(init=False)
 
@@ -46,13 +55,35 @@ class Settings:
             raise SettingsError("bands and rows belong together: give both, or neither.")
         bands, rows = self.bands, self.rows
         if bands is None or rows is None:
+            if self.agree != 1:
+                raise SettingsError("agree takes bands and rows: those that are chosen are made for one band.")
             bands, rows = choose_bands(self.threshold, self.detection, self.permutations)
         elif not 0 < self.threshold <= 1:
             raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold}.")
         elif not 0 < self.detection < 1:
             raise SettingsError(f"The detection must lie between 0 and 1, not {self.detection}.")
-        scheme = Scheme(shingle=self.shingle, permutations=self.permutations, bands=bands, rows=rows)
+        scheme = Scheme(shingle=self.shingle, permutations=self.permutations, bands=bands, rows=rows, agree=self.agree)
         object.__setattr__(self, "scheme", scheme)
+
+    @classmethod
+    def chosen(cls, fields: tuple[str, ...], *, preset: str | None = None, **options: Any) -> Settings:
+        """Settings by the options that were given: None stands for that of the preset, or else the default.
+
+        Raises `SettingsError` for an unknown preset, and for options that contradict it.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        if preset is None:
+            return cls(fields, **given)
+        if preset not in PRESETS:
+            raise SettingsError(f"There is no preset {preset!r}. Known: {', '.join(PRESETS)}.")
+        fixed = PRESETS[preset]
+        for name in sorted(fixed.keys() & given.keys() - {"threshold"}):
+            if given[name] != fixed[name]:
+                raise SettingsError(
+                    f"The preset {preset} has {name} {fixed[name]}, not {given[name]}: leave out either --preset or "
+                    f"--{name}."
+                )
+        return cls(fields, **{**fixed, **given})
 
     def _check_names(self) -> None:
         if isinstance(self.fields, str):
@@ -106,6 +137,7 @@ class Settings:
             permutations=scheme.permutations,
             bands=scheme.bands,
             rows=scheme.rows,
+            agree=scheme.agree,
             prefix=prefix,
         )
         if settings.scheme != scheme:
@@ -119,5 +151,5 @@ class Settings:
 
     def _comparable(self) -> dict[str, Any]:
         return {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection} | {
-            name: value for name, value in self.scheme.to_dict().items() if name != "version"
+            name: value for name, value in asdict(self.scheme).items() if name != "version"
         }

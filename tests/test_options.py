@@ -180,8 +180,9 @@ def test_options_reach_the_library(name: str) -> None:
         from es_neardupe.settings import Settings
 
         settings = inspect.signature(Settings).parameters
-        for key in ("threshold", "detection", "shingle", "permutations", "bands", "rows", "prefix"):
-            assert own.pop(key).default == settings[key].default
+        for key in ("threshold", "detection", "shingle", "permutations", "bands", "rows", "agree", "prefix"):
+            assert own.pop(key).default in (None, settings[key].default)  # None: as the preset or `Settings` has it
+        assert own.pop("preset").default is None
     for key, parameter in own.items():
         if key in elsewhere:
             continue

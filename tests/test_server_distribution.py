@@ -186,7 +186,7 @@ def test_command(filled: str, server_cli: Cli, client: Client, tmp_path: Path) -
     assert shown.code == 0
     assert shown.err.splitlines() == [f"drawn in {picture}"]
     assert "threshold 0.75" in picture.read_text("utf-8")
-    for said in ("resemblance, 5 words: all", "^ threshold 0.75", "just above", "just below", "share a key", "█"):
+    for said in ("resemblance, 5 words: all", "^ threshold 0.75", "just above", "just below", "candidates", "█"):
         assert said in shown.out
     made = server_cli("distribution", filled, "--thresholds", "0.5,0.9", "--threshold", "0.75", "--json")
     report = NearDupe(filled, url=client.url).distribution(thresholds=[0.5, 0.9], threshold=0.75)

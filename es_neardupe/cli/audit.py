@@ -24,7 +24,7 @@ _REASONS = {
     Loss.CORRUPT: ("stored keys unreadable, or not of the text", "enrich {index} --all"),
     Loss.STALE: ("text changed since enrich", "enrich {index} --check"),
     Loss.BUCKET: ("left out in a large bucket", "group {index} --max-bucket N"),
-    Loss.BANDS: ("no key in common, by chance", ""),
+    Loss.BANDS: ("too few keys in common, by chance", ""),
 }
 
 

@@ -91,7 +91,7 @@ def _show(report: DistributionReport, one: Distribution) -> None:
     plot_counts(one.sample, report.threshold)
     show(f"{one.title}: {one.candidates.pairs:,} candidate pairs of the index")
     plot_counts(one.candidates, report.threshold)
-    columns = ["threshold", "pairs", "documents", "groups", "largest", "detection", "in sample", "share a key"]
+    columns = ["threshold", "pairs", "documents", "groups", "largest", "detection", "in sample", "candidates"]
     print_table([*columns, "all pairs, estimated (95 %)"], map(_row, one.levels))
     for side, examples in (("above", one.above), ("below", one.below)):
         if examples:

@@ -172,14 +172,14 @@ def warn_of_detection(least: float, probability: float | None, cases: Sequence[D
     """Say so when the bands do not find all pairs that are ``least`` similar."""
     if probability is not None and probability < 0.985:
         warn(
-            f"Pairs exactly {least:g} similar share a key with probability {probability:.3f} only: others of them are "
-            f"missed. For a lower threshold the index needs other bands."
+            f"Pairs exactly {least:g} similar become candidates with probability {probability:.3f} only: others of "
+            f"them are missed. For a lower threshold the index needs other bands."
         )
     if probability is None:
         shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in cases)
         warn(
-            f"The keys are made for resemblance. Pairs exactly {least:g} similar by this measure share a key with "
-            f"probability {shown}: others of them are missed."
+            f"The keys are made for resemblance. Pairs exactly {least:g} similar by this measure become "
+            f"candidates with probability {shown}: others of them are missed."
         )
 
 

@@ -10,18 +10,50 @@ from es_neardupe.cli.curve import plot_curve
 from es_neardupe.cli.options import AsJson, Batch, DryRun, IndexName, Prefix, Workers, connected, resumable
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.clients import Client
+from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline import bands as bands_
 from es_neardupe.pipeline import clean as clean_
 from es_neardupe.pipeline import doctor as doctor_
 from es_neardupe.pipeline import init as init_
 from es_neardupe.pipeline import stats as stats_
-from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.settings import DEFAULT_PREFIX, PRESETS, Settings
 
 __all__ = ["register"]
 
-Threshold = Annotated[float, typer.Option(help="Resemblance from which pairs must be found, in (0, 1].")]
-Detection = Annotated[float, typer.Option(help="Share of the pairs exactly at the threshold that must be found.")]
-Permutations = Annotated[int, typer.Option(help="Slots of the signature: one byte each in every document.")]
+
+_default = {
+    name: str(getattr(Settings, name)) for name in ("threshold", "detection", "shingle", "permutations", "agree")
+}
+"""What an option is that was not given, unless a preset says otherwise."""
+
+Preset = Annotated[
+    str | None, typer.Option(help=f"Settings that belong together: {', '.join(PRESETS)}.", show_default=False)
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        help="Resemblance from which pairs must be found, in (0, 1].",
+        show_default=_default["threshold"],
+    ),
+]
+Detection = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the pairs exactly at the threshold that must be found.",
+        show_default=_default["detection"],
+    ),
+]
+Shingle = Annotated[int | None, typer.Option(help="Words in a shingle.", show_default=_default["shingle"])]
+Permutations = Annotated[
+    int | None,
+    typer.Option(
+        help="Slots of the signature: one byte each in every document.", show_default=_default["permutations"]
+    ),
+]
+Agree = Annotated[
+    int | None,
+    typer.Option(help="Bands that candidates have to share; with --bands and --rows.", show_default=_default["agree"]),
+]
 Bands = Annotated[int | None, typer.Option(help="Bands, instead of the chosen ones; with --rows.", show_default=False)]
 Rows = Annotated[int | None, typer.Option(help="Rows of a band; with --bands.", show_default=False)]
 
@@ -31,12 +63,14 @@ def init(
     index: IndexName,
     *,
     field: Annotated[list[str], typer.Option("--field", help="Text field; repeat it to join several in this order.")],
-    threshold: Threshold = 0.8,
-    detection: Detection = 0.99,
-    shingle: Annotated[int, typer.Option(help="Words in a shingle.")] = 5,
-    permutations: Permutations = 128,
+    preset: Preset = None,
+    threshold: Threshold = None,
+    detection: Detection = None,
+    shingle: Shingle = None,
+    permutations: Permutations = None,
     bands: Bands = None,
     rows: Rows = None,
+    agree: Agree = None,
     prefix: Prefix = DEFAULT_PREFIX,
     create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
     dry_run: DryRun = False,
@@ -49,15 +83,19 @@ def init(
       es-neardupe init news --field title --field body
 
       es-neardupe init ads --field text --threshold 0.6 --create
+
+      es-neardupe init archive --field body --preset supershingles
     """
-    settings = Settings(
-        fields=tuple(field),
+    settings = Settings.chosen(
+        tuple(field),
+        preset=preset,
         threshold=threshold,
         detection=detection,
         shingle=shingle,
         permutations=permutations,
         bands=bands,
         rows=rows,
+        agree=agree,
         prefix=prefix,
     )
     report = init_(client, index, settings, create=create, dry_run=dry_run)
@@ -72,31 +110,44 @@ def init(
     else:
         show(f"Index {index} has these settings already: nothing to do.")
     show(
-        f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows; a pair exactly {threshold:g} similar "
-        f"becomes a candidate with probability {report.detection:.4f}."
+        f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
+        f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."
     )
-    if report.detection < detection:
-        warn(f"That is less than the detection of {detection:g} asked for: bands and rows were given by hand.")
+    if report.detection < settings.detection:
+        by = "by hand" if preset is None else f"by the preset {preset}, which is made for higher thresholds"
+        warn(f"That is less than the detection of {settings.detection:g} asked for: bands and rows were given {by}.")
     if not dry_run:
         say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
 
 
 def bands(
     *,
-    threshold: Threshold = 0.8,
-    detection: Detection = 0.99,
-    permutations: Permutations = 128,
+    preset: Preset = None,
+    threshold: Threshold = None,
+    detection: Detection = None,
+    permutations: Permutations = None,
     bands: Bands = None,
     rows: Rows = None,
+    agree: Agree = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which bands a threshold gets, what they cost, and what they find.
 
-    Example:
+    Examples:
 
       es-neardupe bands --threshold 0.6
+
+      es-neardupe bands --preset supershingles
     """
-    report = bands_(threshold, detection=detection, permutations=permutations, bands=bands, rows=rows)
+    report = bands_(
+        threshold,
+        preset=preset,
+        detection=detection,
+        permutations=permutations,
+        bands=bands,
+        rows=rows,
+        agree=agree,
+    )
     if as_json:
         print_json(report)
         return
@@ -104,11 +155,13 @@ def bands(
         f"{report.bands} bands x {report.rows} rows of {report.permutations} slots: {report.key_bytes} bytes of keys "
         f"and {report.permutations} bytes of signature in each document."
     )
-    show(f"A pair exactly {threshold:g} similar becomes a candidate with probability {report.detection:.4f}.")
+    if report.agree > 1:
+        show(f"Two documents are candidates if {report.agree} of their bands agree.")
+    show(f"A pair exactly {report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}.")
     if report.detection < report.wanted_detection:
         warn(f"That is less than the detection of {report.wanted_detection:g} asked for.")
     print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])
-    plot_curve(report.curve, threshold)
+    plot_curve(report.curve, report.threshold)
 
 
 def doctor(client: Client, index: IndexName, *, prefix: Prefix = DEFAULT_PREFIX, as_json: AsJson = False) -> None:
@@ -156,7 +209,8 @@ def stats(
     others = [("  of other schemes", report.other_schemes), ("  unprocessed", report.unprocessed)]
     waiting = [("waiting for group", report.ungrouped)]
     grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
-    print_table([f"{index}, scheme {report.scheme}", "documents"], [("documents", report.documents), *rows, *others])
+    name = f"{index}, scheme {report.scheme}{agreement(report.agree)}"
+    print_table([name, "documents"], [("documents", report.documents), *rows, *others])
     print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
     if report.sizes:
         print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])

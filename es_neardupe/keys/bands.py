@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from itertools import combinations
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +13,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.mixing import MULTIPLIER, U64, mix64
 from es_neardupe.keys.signature import Signatures
 
-__all__ = ["KEY_LENGTH", "band_keys"]
+__all__ = ["KEY_LENGTH", "band_keys", "chosen_bands", "joint_keys", "share_keys"]
 
 KEY_LENGTH = 8
 """Characters of a band key."""
@@ -32,6 +34,33 @@ def band_keys(signatures: Signatures, bands: int, rows: int) -> list[tuple[str, 
     packed = _hashes(signatures[:, : bands * rows].reshape(texts, bands, rows))
     packed |= np.minimum(np.arange(bands, dtype=np.uint64), np.uint64(63)) << np.uint64(42)
     return [tuple(keys) for keys in _base64(packed).tolist()]
+
+
+def chosen_bands(bands: int, agree: int) -> list[tuple[int, ...]]:
+    """All choices of ``agree`` bands, in the order of the columns of `joint_keys`."""
+    return list(combinations(range(bands), agree))
+
+
+def joint_keys(keys: U64, agree: int) -> U64:
+    """One number for each choice of ``agree`` bands: rows that share one of them share that many keys.
+
+    ``keys`` are packed band keys, uint64[n, bands], 0 for none; the result is uint64[n, choices], 0 where a key lacks.
+    """
+    if agree == 1:
+        return keys
+    joint = np.empty((len(keys), comb(keys.shape[1], agree)), np.uint64)
+    for place, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
+        sums = np.zeros(len(keys), np.uint64)
+        for band in chosen:
+            sums = mix64(sums * MULTIPLIER + keys[:, band])
+        joint[:, place] = np.where((keys[:, chosen] != 0).all(axis=1), sums, 0)
+    return joint
+
+
+def share_keys(one: U64, other: U64, agree: int = 1) -> NDArray[np.bool_]:
+    """Which rows of packed band keys (both uint64[n, bands], 0 for none) have ``agree`` keys or more in common."""
+    found: NDArray[np.bool_] = np.count_nonzero((one == other) & (one != 0), axis=1) >= agree
+    return found
 
 
 def _hashes(cells: Signatures) -> U64:

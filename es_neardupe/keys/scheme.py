@@ -12,13 +12,15 @@ import xxhash
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["MAX_BANDS", "MAX_ROWS", "Scheme", "choose_bands"]
+__all__ = ["MAX_BANDS", "MAX_ROWS", "Scheme", "agreement", "choose_bands"]
 
 MAX_BANDS = 128
 """A band's position is one character of its key."""
 MAX_ROWS = 32
 """The most rows that :func:`choose_bands` takes: 256 bits a band, when a key holds 42 of them. More rows
 would only make near-certain pairs (similarity above 0.99) easier to miss."""
+_MAX_CHOICES = 128
+"""The most choices of ``agree`` out of ``bands`` bands: each is joined on like a band key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +39,8 @@ class Scheme:
     rows: int
     """Slots in a band; ``bands * rows`` slots are used."""
     seed: int = 1
+    agree: int = 1
+    """Bands that two texts have to share to be candidates. It decides no key, but which keys are enough."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -48,6 +52,10 @@ class Scheme:
         _check("bands", self.bands, 1, MAX_BANDS)
         _check("rows", self.rows, 1, None)
         _check("seed", self.seed, 0, 2**64 - 1)
+        _check("agree", self.agree, 1, self.bands)
+        if (choices := math.comb(self.bands, self.agree)) > _MAX_CHOICES and self.agree > 1:
+            way = f"{self.agree} of {self.bands} bands can be chosen in {choices:,} ways"
+            raise SettingsError(f"{way}, and at most {_MAX_CHOICES} are joined: take fewer bands, or let 1 agree")
         if (used := self.bands * self.rows) > self.permutations:
             product = f"b*r = {self.bands} x {self.rows} = {used}"
             raise SettingsError(f"{product} is over the {self.permutations} slots (permutations)")
@@ -59,14 +67,14 @@ class Scheme:
         return f"v{self.version}-{xxhash.xxh3_64_hexdigest(canonical.encode())[:8]}"
 
     def to_dict(self) -> dict[str, int]:
-        """The settings by name."""
-        return asdict(self)
+        """The settings by name; without those that came later and have their default, so that ids stay."""
+        return {name: value for name, value in asdict(self).items() if value != _LATER.get(name)}
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Scheme:
         """The scheme of :meth:`to_dict`; SettingsError if a key is missing, unknown or ill-typed."""
         names = {field.name for field in fields(cls)}
-        if missing := sorted(names - set(mapping)):
+        if missing := sorted(names - set(mapping) - set(_LATER)):
             raise SettingsError(f"the scheme lacks {', '.join(missing)}")
         if unknown := sorted(map(str, set(mapping) - names)):
             raise SettingsError(f"the scheme has unknown settings: {', '.join(unknown)}")
@@ -87,8 +95,20 @@ class Scheme:
         return cls(shingle=shingle, permutations=permutations, bands=bands, rows=rows, seed=seed)
 
     def detection(self, similarity: float) -> float:
-        """The probability that two texts of this resemblance share a band key: 1 - (1 - s^r)^b."""
-        return _detection(similarity, self.bands, self.rows)
+        """The probability that two texts of this resemblance share ``agree`` of b bands of r rows or more.
+
+        The upper tail of the binomial distribution of b tries with s^r each; for one band 1 - (1 - s^r)^b.
+        """
+        return _detection(similarity, self.bands, self.rows, self.agree)
+
+
+_LATER = {"agree": 1}
+"""Settings that earlier programs did not know, with their defaults."""
+
+
+def agreement(agree: int) -> str:
+    """What is said of bands of which more than one must agree; nothing for one."""
+    return "" if agree == 1 else f", of which {agree} must agree"
 
 
 def choose_bands(threshold: float, detection: float, permutations: int) -> tuple[int, int]:
@@ -113,8 +133,10 @@ def choose_bands(threshold: float, detection: float, permutations: int) -> tuple
     )
 
 
-def _detection(similarity: float, bands: int, rows: int) -> float:
-    return float(1 - (1 - similarity**rows) ** bands)
+def _detection(similarity: float, bands: int, rows: int, agree: int = 1) -> float:
+    shared = similarity**rows
+    too_few = (math.comb(bands, k) * shared**k * (1 - shared) ** (bands - k) for k in range(agree))
+    return float(1 - math.fsum(too_few))
 
 
 def _check(name: str, value: int, low: int, high: int | None) -> None:

@@ -114,7 +114,11 @@ class _Area:
                 yield hit
 
     def widen(self, progress: Progress) -> None:
-        """Read whatever shares a group with an affected document, which makes it one, or a key."""
+        """Read whatever shares a group with an affected document, which makes it one, or a key.
+
+        A query of many documents' keys cannot ask for several of one document: where a scheme wants more, what shares
+        one is read, and the join decides.
+        """
         while new := self.inside - self._widened:
             self._widened |= new
             progress("reading the neighbourhood", len(self._widened), None)

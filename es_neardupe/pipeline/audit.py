@@ -150,7 +150,7 @@ def _ground(
     corpus = read_fingerprints(client, target, progress)
     classes = classes_of(corpus)
     candidates = joined(client, target, corpus, classes, max_bucket)
-    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right)
+    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, target.settings.scheme.agree)
     parts: list[Described] = [described([], target.settings, candidacy)]
     found: list[NDArray[np.uint64]] = []
     present = (hit for hit in fetch(client, chosen, source_of(target.settings), batch=_FETCH) if hit is not None)
@@ -208,7 +208,7 @@ def _advice(target: Target, least: float, tally: Tally, whole: bool) -> BandsAdv
             bands, rows = choose_bands(least, detection, settings.permutations)
         except SettingsError:  # beyond what so many permutations can do
             return None
-        other = replace(settings.scheme, bands=bands, rows=rows)
+        other = replace(settings.scheme, bands=bands, rows=rows, agree=1)
         found = tally.expected(other)
         if found is not None and found > expected and found >= settings.detection:
             return BandsAdvice(bands, rows, detection, found)

@@ -66,7 +66,7 @@ class Criterion:
     min: float
     max: float
     detection: float | None
-    """Probability that a pair exactly ``min`` similar shares a key; None where the measure does not decide that."""
+    """Probability that a pair exactly ``min`` similar is a candidate; None where the measure does not decide that."""
     detection_cases: tuple[DetectionCase, ...]
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None

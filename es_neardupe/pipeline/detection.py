@@ -27,11 +27,11 @@ class DetectionCase:
     resemblance: float
     """The resemblance of such a pair of long texts."""
     probability: float
-    """Probability that they share a band key."""
+    """Probability that they are candidates."""
 
 
 def detection_of(measure: Measure, least: float, scheme: Scheme) -> float | None:
-    """Probability that a pair exactly ``least`` similar shares a key; None where the measure does not decide that."""
+    """Probability that a pair exactly ``least`` similar is a candidate; None where the measure does not decide that."""
     return scheme.detection(least) if measure.by_keys else None
 
 

@@ -20,6 +20,7 @@ from es_neardupe.indices import (
     way_to_lift,
     write_blocks,
 )
+from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
@@ -62,7 +63,8 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     except NeardupeError as error:
         return [*checks, Check("scheme", "error", str(error))]
     scheme = target.settings.scheme
-    parts = f"{scheme.id}: {scheme.bands} bands of {scheme.rows} rows, threshold {target.settings.threshold:g}"
+    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
+    parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
     return [*checks, Check("scheme", "ok", parts), *_limits(client, target), *_documents(client, target)]
 
 

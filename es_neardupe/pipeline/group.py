@@ -72,7 +72,7 @@ class GroupReport:
     copies: int
     """Documents that are exact copies of another one and were taken as that one."""
     candidates: int
-    """Pairs of distinct texts that share a band key: all of them were verified."""
+    """Candidate pairs of distinct texts: all of them were verified."""
     compared: int
     """Of these and of pairs within groups, those whose texts were compared; the others were known."""
     matches: int

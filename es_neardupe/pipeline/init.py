@@ -36,6 +36,8 @@ class InitReport:
     threshold: float
     bands: int
     rows: int
+    agree: int
+    """Bands that a candidate pair shares."""
     detection: float
     """Probability that a pair exactly at the threshold becomes a candidate."""
     dry_run: bool
@@ -109,6 +111,7 @@ def _report(
         threshold=settings.threshold,
         bands=scheme.bands,
         rows=scheme.rows,
+        agree=scheme.agree,
         detection=scheme.detection(settings.threshold),
         dry_run=dry_run,
     )

@@ -119,10 +119,12 @@ def candidate_pairs(
 
 
 def joined(client: Client, target: Target, corpus: Corpus, classes: Classes, max_bucket: int) -> Candidates:
-    """The pairs of classes that share a key; in buckets over ``max_bucket`` those that the stored signatures choose."""
+    """The pairs of classes that share as many keys as the scheme asks for; in buckets over ``max_bucket`` those that
+    the stored signatures choose."""
     documents = np.array([len(rows) for rows in classes.members], np.int64)
     signatures = partial(read_signatures, client, target, corpus, classes)
-    return find_candidates(class_keys(corpus, classes), max_bucket, signatures, documents)
+    agree = target.settings.scheme.agree
+    return find_candidates(class_keys(corpus, classes), max_bucket, signatures, documents, agree)
 
 
 def explained(client: Client, target: Target, found: Verified) -> tuple[Bucket, ...]:

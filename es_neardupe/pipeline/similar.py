@@ -44,7 +44,7 @@ class SimilarHit:
 
 @dataclass(frozen=True)
 class Detection:
-    """How likely a document exactly ``min`` similar shares a band key with the probe; ``probability`` is None where
+    """How likely a document exactly ``min`` similar is a candidate; ``probability`` is None where
     the measure does not decide that."""
 
     min: float
@@ -59,7 +59,7 @@ class Similar:
     """``index`` and ``id``, or ``text`` (its beginning); with the probe's ``state`` and ``tokens``."""
     hits: tuple[SimilarHit, ...]
     candidates: int
-    """Documents that share a band key."""
+    """Documents that share enough band keys: one, unless the scheme asks for more."""
     not_compared: int
     """Candidates beyond ``max_candidates``, those that share the fewest keys."""
     detection: Detection
@@ -67,7 +67,7 @@ class Similar:
     """What decided, in words; ``resemblance`` by default."""
     max: float
     detection_cases: tuple[DetectionCase, ...]
-    """For another measure than the resemblance: how likely some kinds of documents share a key."""
+    """For another measure than the resemblance: how likely some kinds of documents are candidates."""
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
 
@@ -160,7 +160,9 @@ def _candidates(
 ) -> tuple[list[tuple[Reference, int]], int]:
     """Documents that share keys with the probe, each with how many, and their total; the probe itself left out."""
     size = min(most + 1, target.max_result_window)
-    body = queries.candidates(target.fields, fingerprint.bands, size=size, scope=query)
+    body = queries.candidates(
+        target.fields, fingerprint.bands, size=size, agree=target.settings.scheme.agree, scope=query
+    )
     answer = search(client, target.path, body)["hits"]
     others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != probe.address]
     total = answer["total"]["value"] - (len(answer["hits"]) - len(others))

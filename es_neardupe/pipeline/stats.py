@@ -42,6 +42,8 @@ class Stats:
     index: str
     indices: tuple[str, ...]
     scheme: str
+    agree: int
+    """Bands that a candidate pair shares."""
     fields: tuple[str, ...]
     threshold: float
     documents: int
@@ -66,7 +68,7 @@ class Stats:
     sizes: Mapping[int, int]
     """Group size -> number of groups of that size."""
     buckets: tuple[BucketSize, ...] | None
-    """The band keys that most documents share; None if they were not read."""
+    """The band keys (or as many as must agree, joined by ``+``) that most documents share; None if not read."""
     bytes_per_document: Mapping[str, float] | None
     """Bytes on disk of each of our fields, over the documents; None where the server does not tell."""
 
@@ -92,6 +94,7 @@ def stats(
         index=index,
         indices=target.indices,
         scheme=target.scheme_id,
+        agree=target.settings.scheme.agree,
         fields=target.settings.fields,
         threshold=target.settings.threshold,
         documents=documents,
@@ -112,8 +115,8 @@ def stats(
 
 
 def _buckets(client: Client, target: Target, progress: Progress) -> tuple[BucketSize, ...]:
-    corpus = read_fingerprints(client, target, progress)
-    return tuple(BucketSize(key, size) for key, size in bucket_sizes(corpus.keys))
+    corpus, agree = read_fingerprints(client, target, progress), target.settings.scheme.agree
+    return tuple(BucketSize(key, size) for key, size in bucket_sizes(corpus.keys, agree=agree))
 
 
 def _bytes(client: Client, target: Target, documents: int) -> dict[str, float] | None:

@@ -75,7 +75,7 @@ class WhatIf:
     grouped: int
     largest: int
     candidates: int
-    """Pairs of distinct texts that share a band key."""
+    """Candidate pairs of distinct texts."""
     unknown: int
     """Of these, pairs without evidence: taken for no match."""
     unknown_documents: int

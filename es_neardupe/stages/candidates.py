@@ -1,4 +1,8 @@
-"""Stage: band keys -> candidate pairs, joined in memory by one sort of all keys."""
+"""Stage: band keys -> candidate pairs, joined in memory by one sort of all keys.
+
+Where several bands must agree, every choice of so many of them is a key of its own (`joint_keys`): only pairs that
+share enough are ever made, and a bucket are the rows that share all keys of a choice.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.forest import near_pairs
+from es_neardupe.keys.bands import chosen_bands, joint_keys
 
 __all__ = ["DEFAULT_MAX_BUCKET", "SAMPLE", "Bucket", "Candidates", "Signatures", "bucket_sizes", "find_candidates"]
 
@@ -30,6 +35,7 @@ class Bucket:
     """A band key that more classes share than ``max_bucket``."""
 
     key: str
+    """Where several bands must agree, as many keys, joined by ``+``."""
     size: int
     compared: int
     """Pairs that became candidates through this key."""
@@ -69,8 +75,9 @@ def find_candidates(
     max_bucket: int = DEFAULT_MAX_BUCKET,
     signatures: Signatures | None = None,
     documents: NDArray[np.int64] | None = None,
+    agree: int = 1,
 ) -> Candidates:
-    """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share a key.
+    """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share ``agree`` keys or more.
 
     In a bucket of n > ``max_bucket`` rows at most ``max_bucket`` * n pairs are compared (6 n for a ``max_bucket`` below
     6): rows whose ``signatures`` are near (see `near_pairs`), and the first rows (the longest texts, by the numbering
@@ -78,7 +85,8 @@ def find_candidates(
     order, and on nothing else in ``keys``. What was left out is counted. ``documents``: how many each row stands for, 1
     by default.
     """
-    sorted_rows, starts, sizes, names = _sorted_buckets(keys)
+    joint = joint_keys(keys, agree)
+    sorted_rows, starts, sizes, names = _sorted_buckets(joint)
     codes = _Distinct()
     for block in _small_buckets(sorted_rows, starts, sizes, max_bucket):
         codes.add(block, len(keys))
@@ -90,17 +98,23 @@ def find_candidates(
         codes.add(pairs, len(keys))
         every = len(rows) * (len(rows) - 1) // 2
         count = len(rows) if documents is None else int(documents[rows].sum())
-        large.append(Bucket(_text(name), len(rows), len(pairs), every - len(pairs), count, _sample=_spread(rows)))
+        bucket = _named(name, keys[rows[0]], joint[rows[0]], agree)
+        large.append(Bucket(bucket, len(rows), len(pairs), every - len(pairs), count, _sample=_spread(rows)))
     left, right = np.divmod(codes.all(), max(len(keys), 1))
     large.sort(key=lambda bucket: (-bucket.size, bucket.key))
     return Candidates(left.astype(np.intp), right.astype(np.intp), tuple(large))
 
 
-def bucket_sizes(keys: NDArray[np.uint64], most: int = 10) -> list[tuple[str, int]]:
-    """The band keys that most rows share, with how many, largest first; only those that two or more share."""
-    flat, counts = np.unique(keys[keys != 0], return_counts=True)
+def bucket_sizes(keys: NDArray[np.uint64], most: int = 10, agree: int = 1) -> list[tuple[str, int]]:
+    """The keys (of ``agree`` bands each) that most rows share, with how many, largest first; only those that two or
+    more share."""
+    joint = joint_keys(keys, agree)
+    flat, first, counts = np.unique(joint.reshape(-1), return_index=True, return_counts=True)
+    counts[flat == 0] = 0
     order = np.argsort(-counts, kind="stable")[:most]
-    return [(_text(flat[k]), int(counts[k])) for k in order if counts[k] > 1]
+    rows = first // max(joint.shape[1], 1)
+    named = ((_named(flat[k], keys[rows[k]], joint[rows[k]], agree), int(counts[k])) for k in order if counts[k] > 1)
+    return list(named)
 
 
 def _sorted_buckets(
@@ -203,5 +217,7 @@ class _Distinct:
         return self._parts[0]
 
 
-def _text(key: np.uint64) -> str:
-    return key.tobytes().decode("latin-1")
+def _named(name: np.uint64, keys: NDArray[np.uint64], joint: NDArray[np.uint64], agree: int) -> str:
+    """The band keys that a joint key is made of, by the keys of a row that has it."""
+    chosen = chosen_bands(len(keys), agree)[int(np.flatnonzero(joint == name)[0])]
+    return "+".join(keys[band].tobytes().decode("latin-1") for band in chosen)

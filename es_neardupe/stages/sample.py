@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.allpairs import all_pairs, measure_name
 from es_neardupe.distributions import EDGES, counted, nearest
+from es_neardupe.keys.bands import share_keys
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
 from es_neardupe.scoring import Measure
@@ -29,7 +30,7 @@ class Sample:
     degrees: Ints
     """Pairs that each document is in and that reach each threshold; shape (t, n)."""
     found: Ints
-    """Pairs that reach each threshold and share a band key; shape (t,)."""
+    """Pairs that reach each threshold and share enough band keys; shape (t,)."""
     near: NDArray[np.float64]
     """Pairs nearest to one threshold: similarity and the two numbers; shape (pairs, 3)."""
 
@@ -50,10 +51,11 @@ def compare_sample(
     *,
     thresholds: Sequence[float],
     threshold: float,
+    agree: int = 1,
     progress: Progress = silent,
 ) -> Sample:
-    """Compare all with all. ``keys`` are those of the texts, shape (n, bands); ``threshold`` the one that `near` is
-    about. Memory is bounded by the texts' features and one block of pairs."""
+    """Compare all with all. ``keys`` are those of the texts, shape (n, bands), of which a candidate shares ``agree``;
+    ``threshold`` the one that `near` is about. Memory is bounded by the texts' features and one block of pairs."""
     size, pairs = len(texts), len(texts) * (len(texts) - 1) // 2
     counts = np.zeros(len(EDGES) + 1, np.int64)
     degrees, found = np.zeros((len(thresholds), size), np.int64), np.zeros(len(thresholds), np.int64)
@@ -63,7 +65,7 @@ def compare_sample(
     for left, right, similarity in all_pairs(measure, measure.prepare(texts)):
         counts += counted(similarity)
         some = np.flatnonzero(similarity >= min(thresholds))
-        shared = (keys[left[some]] == keys[right[some]]).any(axis=1)
+        shared = share_keys(keys[left[some]], keys[right[some]], agree)
         for place, level in enumerate(thresholds):
             reached = similarity[some] >= level
             ends = np.concatenate((left[some][reached], right[some][reached]))

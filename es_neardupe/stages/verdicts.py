@@ -14,6 +14,7 @@ from es_neardupe import documents
 from es_neardupe.audits import Loss
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.keys import fingerprints
+from es_neardupe.keys.bands import share_keys
 from es_neardupe.kinds import lengths, script
 from es_neardupe.records import Address, Classes, Corpus, Fingerprint, Hit, State
 from es_neardupe.settings import Settings
@@ -59,8 +60,9 @@ class Described:
 class Candidacy:
     """The candidate pairs of an index, to be asked for by the content of two documents."""
 
-    def __init__(self, corpus: Corpus, classes: Classes, left: Ints, right: Ints) -> None:
-        """``left`` and ``right``: the candidate pairs of classes."""
+    def __init__(self, corpus: Corpus, classes: Classes, left: Ints, right: Ints, agree: int = 1) -> None:
+        """``left`` and ``right``: the candidate pairs of classes; ``agree``: the keys that such a pair shares."""
+        self.agree = agree
         contents = corpus.content[classes.first]
         self._order = np.argsort(contents)
         self._contents = contents[self._order]
@@ -149,8 +151,7 @@ def verdicts(candidacy: Candidacy, mine: Described, theirs: Described, a: Ints, 
     fine = np.flatnonzero(verdict == FOUND)
     together = candidacy.together(mine.classes[a[fine]], theirs.classes[b[fine]])
     apart = fine[~together]
-    one, other = mine.keys[a[apart]], theirs.keys[b[apart]]
-    shared = ((one == other) & (one != 0)).any(axis=1)
+    shared = share_keys(mine.keys[a[apart]], theirs.keys[b[apart]], candidacy.agree)
     altered = mine.altered[a[apart]] | theirs.altered[b[apart]]
     why = np.select([altered, shared], [_CODES[Loss.CORRUPT], _CODES[Loss.BUCKET]], _CODES[Loss.BANDS])
     verdict[apart] = why.astype(np.int8)
