@@ -19,6 +19,8 @@ FIELDS = {
     "site": {"type": "keyword"},
     "published": {"type": "date"},
 }
+TWO_BANDS = 6
+"""The seed of a run in which candidates share two keys or more."""
 
 
 def registry(client: Client, index: str) -> Registry:
@@ -109,13 +111,15 @@ class Application:
         (3, {"linkage": "complete", "principal": "oldest"}),
         (4, {"principal": "site:desc", "within": "site", "window": "published:9"}),
         (5, {"measure": "containment", "min": 0.85, "max_bucket": 4}),
+        (TWO_BANDS, {"max_bucket": 4}),
     ],
 )
 def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, options: dict[str, Any]) -> None:
     make_index(client, index_name, FIELDS)
     application = Application(client, index_name, seed)
     application.add(60)
-    pipeline.init(client, index_name, Settings(("text",)))
+    agreeing: dict[str, int] = {"bands": 16, "rows": 4, "agree": 2} if seed == TWO_BANDS else {}
+    pipeline.init(client, index_name, Settings(("text",), **agreeing))
     pipeline.enrich(client, index_name)
     assert pipeline.group(client, index_name, **options).reason == "the first run"
     assert_settled(client, index_name, **options)
