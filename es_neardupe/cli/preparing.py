@@ -209,7 +209,7 @@ def stats(
     others = [("  of other schemes", report.other_schemes), ("  unprocessed", report.unprocessed)]
     waiting = [("waiting for group", report.ungrouped)]
     grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
-    name = f"{index}, scheme {report.scheme}{agreement(report.agree)}"
+    name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
     print_table([name, "documents"], [("documents", report.documents), *rows, *others])
     print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
     if report.sizes:

@@ -43,6 +43,8 @@ that it has. The features are the set of these numbers. A text without tokens ha
 ``h = h * MULTIPLIER + slot + 1``; the key is the character of the position i followed by the 42 bits
 ``mix64(h) >> 22`` as seven characters of URL-safe base64, highest first. Positions 0 to 63 are the
 characters of URL-safe base64, 64 to 127 are U+00C0 to U+00FF.
+
+``agree`` decides no key: two texts are candidates if so many of their keys are equal.
 """
 
 from __future__ import annotations
