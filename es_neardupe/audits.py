@@ -104,6 +104,9 @@ class BandsAdvice:
 
     bands: int
     rows: int
+    shingle: int
+    permutations: int
+    """As in the index."""
     detection: float
     """To ask of ``init``: at the least similarity."""
     expected: float

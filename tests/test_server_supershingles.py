@@ -116,7 +116,7 @@ def test_groups_hold_as_documents_come_and_go(client: Client, filled: str) -> No
     assert tried.detection == PRESET.scheme.detection(0.95)
 
 
-def test_figures(client: Client, filled: str) -> None:
+def test_figures(client: Client, filled: str, server_cli: Cli) -> None:
     """The audit and the distribution count as candidates what is one, and stats names both keys of a bucket."""
     common = in_common(client, filled)
     true = [pair for pair in common if exactly(*pair) >= 0.7]
@@ -125,6 +125,11 @@ def test_figures(client: Client, filled: str) -> None:
     assert (report.recall.pairs, report.recall.found) == (len(true), len(true) - lost)
     assert {one.reason.value: one.pairs for one in report.lost if one.pairs} == {"bands": lost}
     assert (lost > 0, report.denied, report.promised) == (True, 0, PRESET.scheme.detection(0.7))
+    advice = report.advice
+    assert advice is not None
+    other = Settings(("text",), threshold=0.7, detection=advice.detection, shingle=8, permutations=84).scheme
+    assert (advice.shingle, advice.permutations, advice.bands, advice.rows) == (8, 84, other.bands, other.rows)
+    assert "--shingle 8 --permutations 84." in server_cli("audit", filled, "--min", "0.7").err
     for level in pipeline.distribution(client, filled, thresholds=[0.7, 0.9]).distributions[0].levels:
         reached = [pair for pair in common if exactly(*pair) >= level.threshold]
         assert (level.sample_pairs, level.sample_found) == (len(reached), sum(common[pair] >= 2 for pair in reached))

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from es_neardupe.audits import AuditReport, Loss, Lost, Part, Recall
+from es_neardupe.audits import AuditReport, BandsAdvice, Loss, Lost, Part, Recall
 from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Min, Prefix, connected
 from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import audit as audit_
-from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.settings import DEFAULT_PREFIX, Settings
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 
 __all__ = ["register"]
@@ -138,8 +138,15 @@ def _warn(report: AuditReport) -> None:
         warn(
             f"The bands find too few of these pairs. {advice.bands} bands of {advice.rows} rows would find "
             f"{advice.expected:.4f} of them: after `es-neardupe clean {report.index}`, `init` with "
-            f"--threshold {report.min:g} --detection {advice.detection:g}."
+            f"--threshold {report.min:g} --detection {advice.detection:g}{_others(advice)}."
         )
+
+
+def _others(advice: BandsAdvice) -> str:
+    """What else ``init`` has to be told, where the index has not the default."""
+    names = ("shingle", "permutations")
+    there = {name: getattr(advice, name) for name in names if getattr(advice, name) != getattr(Settings, name)}
+    return "".join(f" --{name} {value}" for name, value in there.items())
 
 
 def register(app: typer.Typer) -> None:

@@ -211,5 +211,5 @@ def _advice(target: Target, least: float, tally: Tally, whole: bool) -> BandsAdv
         other = replace(settings.scheme, bands=bands, rows=rows, agree=1)
         found = tally.expected(other)
         if found is not None and found > expected and found >= settings.detection:
-            return BandsAdvice(bands, rows, detection, found)
+            return BandsAdvice(bands, rows, settings.shingle, settings.permutations, detection, found)
     return None

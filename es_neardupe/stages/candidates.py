@@ -98,7 +98,7 @@ def find_candidates(
         codes.add(pairs, len(keys))
         every = len(rows) * (len(rows) - 1) // 2
         count = len(rows) if documents is None else int(documents[rows].sum())
-        bucket = _named(name, keys[rows[0]], joint[rows[0]], agree)
+        bucket = _named(name, keys[rows[:1]], joint[rows[:1]], agree)
         large.append(Bucket(bucket, len(rows), len(pairs), every - len(pairs), count, _sample=_spread(rows)))
     left, right = np.divmod(codes.all(), max(len(keys), 1))
     large.sort(key=lambda bucket: (-bucket.size, bucket.key))
@@ -109,12 +109,9 @@ def bucket_sizes(keys: NDArray[np.uint64], most: int = 10, agree: int = 1) -> li
     """The keys (of ``agree`` bands each) that most rows share, with how many, largest first; only those that two or
     more share."""
     joint = joint_keys(keys, agree)
-    flat, first, counts = np.unique(joint.reshape(-1), return_index=True, return_counts=True)
-    counts[flat == 0] = 0
+    flat, counts = np.unique(joint[joint != 0], return_counts=True)
     order = np.argsort(-counts, kind="stable")[:most]
-    rows = first // max(joint.shape[1], 1)
-    named = ((_named(flat[k], keys[rows[k]], joint[rows[k]], agree), int(counts[k])) for k in order if counts[k] > 1)
-    return list(named)
+    return [(_named(flat[k], keys, joint, agree), int(counts[k])) for k in order if counts[k] > 1]
 
 
 def _sorted_buckets(
@@ -218,6 +215,7 @@ class _Distinct:
 
 
 def _named(name: np.uint64, keys: NDArray[np.uint64], joint: NDArray[np.uint64], agree: int) -> str:
-    """The band keys that a joint key is made of, by the keys of a row that has it."""
-    chosen = chosen_bands(len(keys), agree)[int(np.flatnonzero(joint == name)[0])]
-    return "+".join(keys[band].tobytes().decode("latin-1") for band in chosen)
+    """The band keys that a joint key is made of, by the first row that has it."""
+    row, choice = np.argwhere(joint == name)[0]
+    chosen = chosen_bands(keys.shape[1], agree)[choice]
+    return "+".join(keys[row, band].tobytes().decode("latin-1") for band in chosen)
