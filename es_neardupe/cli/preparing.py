@@ -20,8 +20,7 @@ from es_neardupe.settings import DEFAULT_PREFIX, PRESETS, Settings
 
 __all__ = ["register"]
 
-
-_default = {
+_DEFAULT = {
     name: str(getattr(Settings, name)) for name in ("threshold", "detection", "shingle", "permutations", "agree")
 }
 """What an option is that was not given, unless a preset says otherwise."""
@@ -33,26 +32,26 @@ Threshold = Annotated[
     float | None,
     typer.Option(
         help="Resemblance from which pairs must be found, in (0, 1].",
-        show_default=_default["threshold"],
+        show_default=_DEFAULT["threshold"],
     ),
 ]
 Detection = Annotated[
     float | None,
     typer.Option(
         help="Share of the pairs exactly at the threshold that must be found.",
-        show_default=_default["detection"],
+        show_default=_DEFAULT["detection"],
     ),
 ]
-Shingle = Annotated[int | None, typer.Option(help="Words in a shingle.", show_default=_default["shingle"])]
+Shingle = Annotated[int | None, typer.Option(help="Words in a shingle.", show_default=_DEFAULT["shingle"])]
 Permutations = Annotated[
     int | None,
     typer.Option(
-        help="Slots of the signature: one byte each in every document.", show_default=_default["permutations"]
+        help="Slots of the signature: one byte each in every document.", show_default=_DEFAULT["permutations"]
     ),
 ]
 Agree = Annotated[
     int | None,
-    typer.Option(help="Bands that candidates have to share; with --bands and --rows.", show_default=_default["agree"]),
+    typer.Option(help="Bands that candidates have to share; with --bands and --rows.", show_default=_DEFAULT["agree"]),
 ]
 Bands = Annotated[int | None, typer.Option(help="Bands, instead of the chosen ones; with --rows.", show_default=False)]
 Rows = Annotated[int | None, typer.Option(help="Rows of a band; with --bands.", show_default=False)]
