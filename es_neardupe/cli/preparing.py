@@ -30,16 +30,12 @@ Preset = Annotated[
 ]
 Threshold = Annotated[
     float | None,
-    typer.Option(
-        help="Resemblance from which pairs must be found, in (0, 1].",
-        show_default=_DEFAULT["threshold"],
-    ),
+    typer.Option(help="Resemblance from which pairs must be found, in (0, 1].", show_default=_DEFAULT["threshold"]),
 ]
 Detection = Annotated[
     float | None,
     typer.Option(
-        help="Share of the pairs exactly at the threshold that must be found.",
-        show_default=_DEFAULT["detection"],
+        help="Share of the pairs exactly at the threshold that must be found.", show_default=_DEFAULT["detection"]
     ),
 ]
 Shingle = Annotated[int | None, typer.Option(help="Words in a shingle.", show_default=_DEFAULT["shingle"])]

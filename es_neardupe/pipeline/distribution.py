@@ -94,13 +94,7 @@ def distribution(
     for one, size, its in zip(measures, sizes, compared, strict=True):
         keys = corpus.keys[rows[:size]]
         found = compare_sample(
-            one,
-            drawn[:size],
-            keys,
-            thresholds=levels,
-            threshold=chosen,
-            agree=settings.scheme.agree,
-            progress=progress,
+            one, drawn[:size], keys, thresholds=levels, threshold=chosen, agree=settings.scheme.agree, progress=progress
         )
         made = _distribution(one, found, its, _levels(its, found, levels, _keyed(corpus), _detecting(one, settings)))
         near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in found.near.tolist())
