@@ -107,7 +107,8 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _show(found: Found, expand: bool) -> None:
-    several = len({hit.index for hit in (*found.hits, *found.apart)}) > 1
+    every = [*found.hits, *found.apart, *(one for hit in found.hits for one in hit.members)]
+    several = len({one.index for one in every}) > 1
     if found.hits:
         heads = ["score", "id", *found.hits[0].fields, "in the same group"]
         print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
