@@ -107,8 +107,7 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _show(found: Found, expand: bool) -> None:
-    every = [*found.hits, *found.apart, *(one for hit in found.hits for one in hit.members)]
-    several = len({one.index for one in every}) > 1
+    several = len({index for hit in (*found.hits, *found.apart) for index in _indices(hit)}) > 1
     if found.hits:
         heads = ["score", "id", *found.hits[0].fields, "in the same group"]
         print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
@@ -117,6 +116,10 @@ def _show(found: Found, expand: bool) -> None:
         print_table(["score", "id", *found.apart[0].fields], rows, title="Without a group id, in no group")
     if not found.hits and not found.apart:
         show(f"There are no hits from {found.start:,} on.")
+
+
+def _indices(hit: SearchHit) -> set[str]:
+    return {hit.index, *(one.index for one in hit.members)}
 
 
 def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object, ...]]:
