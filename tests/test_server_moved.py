@@ -19,7 +19,7 @@ from server_tools import JSON, family, jaccard, make_index, one_line, put, send,
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.pipeline.places import Moved
 
 SITE = {"text": {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "date"}}
@@ -253,6 +253,27 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
         best = pipeline.moved(client, index_name, gone).best
         assert best is not None
         assert (best.address, best.similarity) == ("/again", 1.0)
+
+
+class Walled:
+    """A connection whose user may not read our indices beside the user's own."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def request(self, method: str, path: str, **more: Any) -> Any:
+        if "-neardupe-" in path:
+            raise Forbidden(f"{path}: 403", status=403)
+        return self._client.request(method, path, **more)
+
+
+def test_a_user_who_may_not_read_evidence(client: Client, crawled: str, site: History) -> None:
+    found = list(pipeline.moved_all(Walled(client), crawled, [*sorted(site.now)[:3], "/never"]))  # type: ignore[arg-type]
+    assert [one.basis for one in found] == ["address"] * 3 + [None]
+    assert found[-1].reason == "unknown address, and evidence may not be read"
 
 
 def _csv_of(server_cli: Cli, index: str, address: str) -> str:

@@ -127,9 +127,13 @@ class _Finder:
         trace = self._traces.of(address)
         if trace is not None:
             return self._by_trace(address, trace)
+        return self._answer(address, self._why_unknown(address))
+
+    def _why_unknown(self, address: str) -> str:
         longest = self._fields.longest
-        too_long = longest is not None and len(address) > longest
-        return self._answer(address, "address longer than the index keeps" if too_long else "unknown address")
+        if longest is not None and len(address) > longest:
+            return "address longer than the index keeps"
+        return "unknown address, and evidence may not be read" if self._traces.forbidden else "unknown address"
 
     def _last(self, query: JSON, basis: str) -> _Document | None:
         """The latest of the documents that match."""

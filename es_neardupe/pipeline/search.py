@@ -228,7 +228,7 @@ def _collapsed_hit(client: Client, wanted: _Wanted, raw: JSON) -> SearchHit:
     if copies["total"]["relation"] != "eq":
         total = count(client, wanted.target.path, queries.all_of(wanted.query, {"term": {fields.group: group}}))
     others = [one for one in copies["hits"] if (one["_index"], one["_id"]) != (raw["_index"], raw["_id"])]
-    return _hit(wanted, raw, group, total - 1, tuple(_copy(wanted, one) for one in others[:_MEMBERS]))
+    return _hit(wanted, raw, group, max(total - 1, 0), tuple(_copy(wanted, one) for one in others[:_MEMBERS]))
 
 
 def _hit(

@@ -10,6 +10,7 @@ from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, exists
+from es_neardupe.errors import Forbidden
 from es_neardupe.indices import Target, search
 from es_neardupe.keys import fingerprints
 from es_neardupe.queries import JSON
@@ -54,15 +55,22 @@ class Traces:
         self._asked = asked
         self._registry = Registry(client, target)
         self._pairs = companion_name(target, Companion.PAIRS)
-        self._has_pairs = exists(client, self._pairs)
+        self.forbidden = False
+        """Whether the user may not read our indices beside the user's own."""
 
     def of(self, id: str) -> Trace | None:
         """Evidence says more than the last grouping, so it is asked first; None where both know nothing."""
-        return self._by_evidence(id) or self._by_grouping(id)
+        if self.forbidden:
+            return None
+        try:
+            return self._by_evidence(id) or self._by_grouping(id)
+        except Forbidden:
+            self.forbidden = True
+            return None
 
     def _by_evidence(self, id: str) -> Trace | None:
         """Documents that bear a text which was once compared with that of the document, or that text itself."""
-        if not self._has_pairs:
+        if not exists(self._client, self._pairs):
             return None
         body = {"size": 1, "query": self._about({"a.id": id, "b.id": id}), "sort": [{"at": "desc"}]}
         found = search(self._client, self._pairs, body)["hits"]["hits"]
