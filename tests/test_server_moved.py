@@ -320,6 +320,7 @@ def test_fields_that_must_be_named(client: Client, index_name: str, server_cli: 
     assert (back["earlier"], back["reason"]) == (1, "only earlier copies")
     long = server_cli("moved", index_name, "/c/" + "x" * 60, *named).json
     assert long["reason"] == "address longer than the index keeps"
+    assert pipeline.moved(client, index_name, "x" * 40_000, url_field="url", date_field="date").reason == long["reason"]
     by_id = server_cli("moved", index_name, "c", "--url-field", "link", "--date-field", "seen", "--json").json
     assert (by_id["basis"], {place["address"] for place in by_id["places"]}) == ("id", {"l1", "l2"})
 

@@ -1,4 +1,4 @@
-"""The plain requests of docs/search.md, sent as they stand there: what the page says of the answers is true."""
+"""The pages about search and moved: requests are sent as they stand there, and what is shown is what is printed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Cli
 from server_tools import JSON
 
 from es_neardupe import Settings, pipeline
@@ -132,3 +133,49 @@ def test_recipe(title: str, client: Client, news: str) -> None:
 def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: str) -> None:
     body = json.loads(RECIPES["The request behind it"].partition("\n")[2])
     assert pipeline.search_request(client, news, "bridge harbour", fields=["title"]) == body
+
+
+# docs/moved.md
+
+
+@pytest.fixture(scope="module")
+def pages(client: Client) -> Iterator[str]:
+    """The index of the page about moved."""
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    pipeline.init(client, name, Settings(("body",)), create=True)
+    pipeline.load(client, name, [str(DOCS / "pages.jsonl")])
+    pipeline.group(client, name)
+    yield name
+    pipeline.clean(client, name)
+    client.request("DELETE", path(name))
+
+
+def bare(text: str) -> list[list[str]]:
+    """The words of each line, without rules and empty lines: how wide a column is depends on the name of the index."""
+    return [line.split() for line in text.splitlines() if line.strip("─ ")]
+
+
+def test_what_moved_prints(pages: str, server_cli: Cli, tmp_path: Path) -> None:
+    one, many = re.findall(r"```console\n(.*?)```", (DOCS / "moved.md").read_text("utf-8"), re.DOTALL)
+    shown = server_cli("moved", pages, "https://news.example/bridge")
+    assert bare(one)[1:] == bare((shown.out + shown.err).replace(pages, "pages"))
+    rows = [line.split(",")[0] for line in many.splitlines() if line.startswith("https://")]
+    file = tmp_path / "dead-links.txt"
+    file.write_text("\n".join(rows), "utf-8")
+    listed = server_cli("moved", pages, "--gone", str(file))
+    assert many.splitlines()[1:] == (listed.out + listed.err).splitlines()
+
+
+def test_what_search_prints(news: str, server_cli: Cli) -> None:
+    page = (DOCS / "search.md").read_text("utf-8")
+    blocks = [one for one in re.findall(r"```console\n(.*?)```", page, re.DOTALL) if "es-neardupe search" in one]
+    assert len(blocks) == 2
+    for block in blocks:
+        more = ("--expand",) if "--expand" in block else ()
+        done = server_cli("search", news, "bridge harbour", "--field", "title", *more)
+        numbers = re.compile(r"^\d\.\d{4}$")  # scores differ between servers
+        expected, found = (
+            [[word for word in line if not numbers.match(word) or line[0] != word] for line in bare(text)]
+            for text in (block.partition("\n")[2], done.out + done.err)
+        )
+        assert expected == found

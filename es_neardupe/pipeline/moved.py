@@ -31,6 +31,11 @@ _BATCH = 64
 
 _WORKERS = 4
 
+_LONGEST_TERM = 32_766
+"""Bytes of the longest value that servers index; they refuse to look for a longer one."""
+
+_TOO_LONG = "address longer than the index keeps"
+
 
 @dataclass(frozen=True)
 class _Document:
@@ -88,7 +93,10 @@ def moved_all(
     max_candidates: int = 1000,
     prefix: str = DEFAULT_PREFIX,
 ) -> Iterator[Moved]:
-    """As `moved`, for any number of addresses, in their order; a few of them are held at a time."""
+    """As `moved`, for any number of addresses, in their order; a few of them are held at a time.
+
+    Raises what `moved` does, when the first answer is asked for.
+    """
     if max_candidates < 1:
         raise SettingsError("--max-candidates must be 1 or more.")
     target = open_target(client, index, prefix)
@@ -120,6 +128,8 @@ class _Finder:
 
     def find(self, address: str) -> Moved:
         """All that is known of one address."""
+        if len(address.encode("utf-8", "surrogatepass")) > _LONGEST_TERM:
+            return self._answer(address, _TOO_LONG)
         document = self._last({"term": {self._fields.address: address}}, "address")
         document = document or self._last({"ids": {"values": [address]}}, "id")
         if document is not None:
@@ -132,7 +142,7 @@ class _Finder:
     def _why_unknown(self, address: str) -> str:
         longest = self._fields.longest
         if longest is not None and len(address) > longest:
-            return "address longer than the index keeps"
+            return _TOO_LONG
         return "unknown address, and evidence may not be read" if self._traces.forbidden else "unknown address"
 
     def _last(self, query: JSON, basis: str) -> _Document | None:
