@@ -31,7 +31,7 @@ def moved(
     client: Client,
     index: IndexName,
     address: Annotated[
-        str | None, typer.Argument(metavar="[ADDRESS]", help="What is gone: an address, or an id.", show_default=False)
+        str | None, typer.Argument(metavar="ADDRESS", help="What is gone: an address, or an id.", show_default=False)
     ] = None,
     *,
     gone: Annotated[

@@ -30,9 +30,7 @@ def search(
     index: IndexName,
     text: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[QUERY]", help="Query string, as bridge AND title:ferry; or @FILE.", show_default=False
-        ),
+        typer.Argument(metavar="QUERY", help="Query string, as bridge AND title:ferry; or @FILE.", show_default=False),
     ] = None,
     *,
     dsl: Annotated[

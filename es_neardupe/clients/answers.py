@@ -52,7 +52,7 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
     type_, reason = _cause(answer.body)
     kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"
-    message = f"{doing}: {answer.status} {words}{'' if words.endswith('.') else '.'}"
+    message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
     way_out = _way_out(kind, answer)
     return kind(f"{message} {way_out}".rstrip(), status=answer.status, type=type_, reason=reason)
 
