@@ -106,11 +106,7 @@ def search(
     target = wanted.target
     answer = ask(client, target.path, wanted.body)
     counted = answer["aggregations"]
-    apart: list[JSON] = []
-    if missing := counted["without_group"]["doc_count"]:
-        plain = {name: part for name, part in wanted.body.items() if name in ("sort", "from", "size", "_source")}
-        body = plain | {"query": queries.without_group(target.fields, wanted.query)}
-        apart = ask(client, target.path, body)["hits"]["hits"]
+    missing = counted["without_group"]["doc_count"]
     return Found(
         index=index,
         documents=answer["hits"]["total"]["value"],
@@ -120,8 +116,16 @@ def search(
         start=start,
         size=size,
         hits=tuple(_collapsed_hit(client, wanted, hit) for hit in answer["hits"]["hits"]),
-        apart=tuple(_hit(wanted, hit, None) for hit in apart),
+        apart=_apart(client, wanted) if missing else (),
     )
+
+
+def _apart(client: Client, wanted: _Wanted) -> tuple[SearchHit, ...]:
+    """The same page of the documents without a group id."""
+    plain = {name: part for name, part in wanted.body.items() if name in ("sort", "from", "size", "_source")}
+    body = plain | {"query": queries.without_group(wanted.target.fields, wanted.query)}
+    hits = ask(client, wanted.target.path, body)["hits"]["hits"]
+    return tuple(_hit(wanted, hit, None) for hit in hits)
 
 
 def search_request(

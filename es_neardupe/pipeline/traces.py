@@ -20,6 +20,9 @@ from es_neardupe.settings import DEFAULT_MAX_CHARS
 
 __all__ = ["Known", "Trace", "Traces"]
 
+_OURS = ("content", "group", "principal", "similarity")
+"""What is read of our fields."""
+
 
 @dataclass(frozen=True)
 class Known:
@@ -130,6 +133,3 @@ class Traces:
             texts = [documents.text_of(hit.source, settings.fields) for hit in page]
             for hit, one in zip(page, fingerprints(texts, settings.scheme, max_chars=DEFAULT_MAX_CHARS), strict=True):
                 yield hit, one.content
-
-
-_OURS = ("content", "group", "principal", "similarity")
