@@ -21,6 +21,8 @@ from es_neardupe.pipeline.init import InitReport
 from es_neardupe.pipeline.keeping import Advice
 from es_neardupe.pipeline.load import LoadReport
 from es_neardupe.pipeline.pairs import Pairs
+from es_neardupe.pipeline.places import Moved
+from es_neardupe.pipeline.search import Found
 from es_neardupe.pipeline.similar import Similar
 from es_neardupe.pipeline.stats import Stats
 from es_neardupe.pipeline.watch import WatchReport
@@ -82,6 +84,14 @@ class NearDupe:
         """See `es_neardupe.pipeline.similar`."""
         return pipeline.similar(self.client, self.index, prefix=self.prefix, **options)
 
+    def search(self, text: str | Mapping[str, Any], **options: Any) -> Found:
+        """See `es_neardupe.pipeline.search`."""
+        return pipeline.search(self.client, self.index, text, prefix=self.prefix, **options)
+
+    def search_request(self, text: str | Mapping[str, Any], **options: Any) -> dict[str, Any]:
+        """See `es_neardupe.pipeline.search_request`."""
+        return pipeline.search_request(self.client, self.index, text, prefix=self.prefix, **options)
+
     def group(self, **options: Any) -> GroupReport:
         """See `es_neardupe.pipeline.group`."""
         return pipeline.group(self.client, self.index, prefix=self.prefix, **options)
@@ -101,6 +111,14 @@ class NearDupe:
     def pairs(self, **options: Any) -> Pairs:
         """See `es_neardupe.pipeline.pairs`."""
         return pipeline.pairs(self.client, self.index, prefix=self.prefix, **options)
+
+    def moved(self, address: str, **options: Any) -> Moved:
+        """See `es_neardupe.pipeline.moved`."""
+        return pipeline.moved(self.client, self.index, address, prefix=self.prefix, **options)
+
+    def moved_all(self, addresses: Iterable[str], **options: Any) -> Iterator[Moved]:
+        """See `es_neardupe.pipeline.moved_all`."""
+        return pipeline.moved_all(self.client, self.index, addresses, prefix=self.prefix, **options)
 
     def distribution(self, **options: Any) -> DistributionReport:
         """See `es_neardupe.pipeline.distribution`."""

@@ -14,13 +14,14 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
 from es_neardupe.errors import InputError
 
-__all__ = ["Problem", "Record", "check_paths", "read_records", "read_text_file"]
+__all__ = ["Problem", "Record", "check_paths", "read_lines", "read_records", "read_text_file"]
 
 STDIN = "-"
 _PACKED = (".gz", ".xz")
@@ -90,6 +91,21 @@ def read_text_file(name: str) -> str:
         raise InputError(f"{name} cannot be read: {_words(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 ({error.reason} at byte {error.start}).") from error
+
+
+def read_lines(name: str) -> Iterator[str]:
+    """The lines of a file (packed or not), or of standard input for ``-``, as they come: without blanks around them,
+    empty ones left out. Raises `InputError`, which names the line."""
+    number = 0
+    try:
+        with nullcontext(sys.stdin.buffer) if name == STDIN else _opened(Path(name)) as stream:
+            for number, line in enumerate(stream, 1):
+                if found := line.decode("utf-8-sig" if number == 1 else "utf-8").strip():
+                    yield found
+    except _BROKEN as error:
+        raise InputError(f"{name} cannot be read: {_words(error)}.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}:{number} is not UTF-8 ({error.reason}).") from error
 
 
 def _kind(file: Path) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "MOST_TERMS",
     "all_of",
     "candidates",
+    "collapsed",
     "fingerprinted",
     "grouped_members",
     "groups_by_id",
@@ -27,6 +28,7 @@ __all__ = [
     "stale",
     "states",
     "ungrouped",
+    "without_group",
 ]
 
 JSON = dict[str, Any]
@@ -82,13 +84,18 @@ def candidates(
     size: int,
     agree: int = 1,
     scope: Mapping[str, Any] | None = None,
+    group: str | None = None,
 ) -> JSON:
     """Search for the documents that share ``agree`` band keys or more with a probe, most shared keys first.
 
-    Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys.
+    Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys. ``group``:
+    also the members of a group, those of them that share no key too.
     """
-    clauses = [{"constant_score": {"filter": {"term": {fields.bands: key}}}} for key in keys]
+    clauses: list[JSON] = [{"constant_score": {"filter": {"term": {fields.bands: key}}}} for key in keys]
     query: JSON = {"bool": {"should": clauses, "minimum_should_match": agree}}
+    if group is not None:
+        members = {"constant_score": {"filter": {"term": {fields.group: group}}, "boost": 0}}
+        query = {"bool": {"should": [query, members] if keys else [members], "minimum_should_match": 1}}
     if scope:
         query["bool"]["filter"] = [dict(scope)]
     return {
@@ -97,6 +104,46 @@ def candidates(
         "_source": [fields.group, fields.tokens],
         "track_total_hits": True,
     }
+
+
+def collapsed(
+    fields: Fields,
+    query: Mapping[str, Any],
+    *,
+    size: int,
+    start: int = 0,
+    members: int = 0,
+    source: Sequence[str] = (),
+    sort: Any = None,
+) -> JSON:
+    """Search with one hit for each group; ``members`` of the group's other hits are told with it, in the same order.
+
+    ``collapse`` makes one hit of all documents without a group id, so these are left out of the hits and counted. So
+    are those that wait for ``group``.
+    """
+    ordered = {} if sort is None else {"sort": sort}
+    # One more: the hit itself is among them.
+    copies = {"name": "copies", "size": members + 1 if members else 0, "_source": list(source), **ordered}
+    return {
+        "query": dict(query),
+        "post_filter": {"exists": {"field": fields.group}},
+        "collapse": {"field": fields.group, "inner_hits": copies},
+        **ordered,
+        "from": start,
+        "size": size,
+        "track_total_hits": True,
+        "_source": list(source),
+        "aggs": {
+            "groups": {"cardinality": {"field": fields.group}},
+            "without_group": {"missing": {"field": fields.group}},
+            "waiting": {"filter": {"bool": {"must_not": [{"exists": {"field": fields.similarity}}]}}},
+        },
+    }
+
+
+def without_group(fields: Fields, query: Mapping[str, Any]) -> JSON:
+    """The documents that `collapsed` leaves out, with their scores."""
+    return {"bool": {"must": [dict(query)], "must_not": [{"exists": {"field": fields.group}}]}}
 
 
 def grouped_members(fields: Fields, group: str | None = None) -> JSON:

@@ -123,6 +123,15 @@ class Registry:
             for page in self._client.pages(self.name, {"query": _living(())}, page_size=2000):
                 yield from (_entry(hit.source) for hit in page)
 
+    def led_by(self, id: str) -> Entry | None:
+        """Of the groups whose principal has this id, in whichever index, the one that was touched last."""
+        if not exists(self._client, self.name):
+            return None
+        wanted = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
+        body = {"size": 1, "query": wanted, "sort": [{"updated": "desc"}]}
+        hits = search(self._client, self.name, body)["hits"]["hits"]
+        return _entry(hits[0]["_source"]) if hits else None
+
     def totals(self, without: Iterable[str] = ()) -> Totals:
         """Sums over the groups that have not ended, leaving some out."""
         if not exists(self._client, self.name):

@@ -87,6 +87,32 @@ def test_json_has_no_such_number(value: float) -> None:
             "search_phase_execution_exception",
             "why",
         ),
+        (
+            {
+                "error": {
+                    "type": "x_content_parse_exception",
+                    "reason": "[bool] failed to parse field [filter]",
+                    "root_cause": [{"type": "parsing_exception", "reason": "unknown query [matsch]"}],
+                }
+            },
+            "x_content_parse_exception",
+            "[bool] failed to parse field [filter]: unknown query [matsch]",
+        ),
+        (
+            {
+                "error": {
+                    "type": "search_phase_execution_exception",
+                    "reason": "all shards failed",
+                    "root_cause": [{"type": "x", "reason": "no query"}],
+                    "failed_shards": [
+                        {"reason": {"reason": "no query", "caused_by": {"reason": "a bracket\nis open"}}}
+                    ],
+                }
+            },
+            "search_phase_execution_exception",
+            "no query: a bracket is open",
+        ),
+        ({"error": {"reason": "why", "failed_shards": [{"reason": "odd"}]}}, "", "why"),
         ({"error": "words"}, "", "words"),
         ({"error": ["odd"]}, "", ""),
         ("<html>", "", ""),

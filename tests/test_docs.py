@@ -33,7 +33,9 @@ from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.pipeline.init import InitReport
 from es_neardupe.pipeline.load import LoadReport
+from es_neardupe.pipeline.places import Moved, Place
 from es_neardupe.pipeline.rounds import Round
+from es_neardupe.pipeline.search import Copy, Found, SearchHit
 from es_neardupe.pipeline.similar import Detection, Similar, SimilarHit
 from es_neardupe.pipeline.stats import Stats
 from es_neardupe.pipeline.what_if import Threshold, WhatIf
@@ -281,6 +283,8 @@ SHAPES: dict[str, Any] = {
     "group": GroupReport,
     "watch": Round,
     "similar": Similar,
+    "search": Found,
+    "moved": Moved,
     "compare": Comparison,
     "distribution": DistributionReport,
     "audit": AuditReport,
@@ -315,6 +319,15 @@ def test_json_shapes_of_parts() -> None:
     ):
         assert list(part) == [field.name for field in fields(kind) if field.name[0] != "_"]
     assert list(json.loads(checks)["checks"][0]) == [field.name for field in fields(Check)]
+
+
+def test_json_shapes_of_hits_and_places() -> None:
+    (found,), (place, _) = (
+        json.loads(re.findall(r"```json\n(.*?)```", section("json.md", name), re.DOTALL)[0])[part]
+        for name, part in (("`search`", "hits"), ("`moved`", "places"))
+    )
+    for kind, shown in ((SearchHit, found), (Copy, found["members"][0]), (Place, place)):
+        assert list(shown) == [field.name for field in fields(kind)]
 
 
 def test_json_shape_of_a_distribution() -> None:

@@ -93,6 +93,49 @@ def test_candidates_within_a_scope() -> None:
     assert scope == {"term": {"language": "en"}}
 
 
+def test_candidates_and_a_group() -> None:
+    """Members of the group need no key, however many others must share, and score 0."""
+    keys = [{"constant_score": {"filter": {"term": {"nd.bands": key}}}} for key in ("Akey", "Bkey")]
+    members = {"constant_score": {"filter": {"term": {"nd.group": "g"}}, "boost": 0}}
+    body = queries.candidates(F, ("Akey", "Bkey"), size=5, agree=2, group="g")
+    shared = {"bool": {"should": keys, "minimum_should_match": 2}}
+    assert body["query"] == {"bool": {"should": [shared, members], "minimum_should_match": 1}}
+
+
+def test_a_group_without_keys() -> None:
+    """A bool query without clauses would match everything."""
+    body = queries.candidates(F, (), size=5, group="g")
+    members = {"constant_score": {"filter": {"term": {"nd.group": "g"}}, "boost": 0}}
+    assert body["query"] == {"bool": {"should": [members], "minimum_should_match": 1}}
+
+
+def test_collapsed() -> None:
+    assert queries.collapsed(F, SCOPE, size=10, start=20, members=2, source=["title"], sort=["date"]) == {
+        "query": SCOPE,
+        "post_filter": {"exists": {"field": "nd.group"}},
+        "collapse": {
+            "field": "nd.group",
+            "inner_hits": {"name": "copies", "size": 3, "_source": ["title"], "sort": ["date"]},
+        },
+        "sort": ["date"],
+        "from": 20,
+        "size": 10,
+        "track_total_hits": True,
+        "_source": ["title"],
+        "aggs": {
+            "groups": {"cardinality": {"field": "nd.group"}},
+            "without_group": {"missing": {"field": "nd.group"}},
+            "waiting": {"filter": {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}},
+        },
+    }
+    plain = queries.collapsed(F, SCOPE, size=10)
+    assert plain["collapse"]["inner_hits"] == {"name": "copies", "size": 0, "_source": []}
+    assert "sort" not in plain
+    assert queries.without_group(F, SCOPE) == {
+        "bool": {"must": [SCOPE], "must_not": [{"exists": {"field": "nd.group"}}]}
+    }
+
+
 def test_states_are_told_apart() -> None:
     """Each part leaves out what the ones before it take."""
     body = queries.states(F, "v1-x")
@@ -116,10 +159,13 @@ def test_every_query_is_tested() -> None:
     tested = {
         "all_of",
         "candidates",
+        "collapsed",
         "fingerprinted",
         "grouped_members",
         "groups_by_id",
         "matching",
         "processed",
     }
-    assert tested | {"since", "stale", "states", "ungrouped", "sample", "JSON", "MOST_TERMS"} == set(queries.__all__)
+    assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON", "MOST_TERMS"} == set(
+        queries.__all__
+    )

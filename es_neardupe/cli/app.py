@@ -20,8 +20,10 @@ from es_neardupe.cli import (
     grouping,
     listing,
     looking,
+    moved,
     node,
     preparing,
+    searching,
     watch,
     what_if,
     working,
@@ -45,7 +47,21 @@ app = typer.Typer(
         "Exit codes: 0 done, 1 an error (said in one line), 2 wrong usage, 130 interrupted."
     ),
 )
-for module in (preparing, working, grouping, watch, listing, looking, compare, distribution, what_if, audit, demo):
+for module in (
+    preparing,
+    working,
+    grouping,
+    watch,
+    listing,
+    looking,
+    searching,
+    moved,
+    compare,
+    distribution,
+    what_if,
+    audit,
+    demo,
+):
     module.register(app)
 _AS_USED = [
     "init",
@@ -54,8 +70,10 @@ _AS_USED = [
     "group",
     "watch",
     "similar",
+    "search",
     "groups",
     "pairs",
+    "moved",
     "compare",
     "distribution",
     "what_if",

@@ -32,6 +32,7 @@ __all__ = [
     "say",
     "show",
     "warn",
+    "without_controls",
 ]
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -51,7 +52,12 @@ def printable(value: object) -> str:
     """
     text = str(value)
     body = text.lstrip(" ")
-    return " " * (len(text) - len(body)) + _CONTROLS.sub("\ufffd", re.sub(r"\s+", " ", body))
+    return " " * (len(text) - len(body)) + without_controls(re.sub(r"\s+", " ", body))
+
+
+def without_controls(text: str) -> str:
+    """A text that cannot steer a terminal, otherwise as it is."""
+    return _CONTROLS.sub("\ufffd", text)
 
 
 def say(message: str) -> None:

@@ -52,7 +52,7 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
     type_, reason = _cause(answer.body)
     kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"
-    message = f"{doing}: {answer.status} {words}{'' if words.endswith('.') else '.'}"
+    message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
     way_out = _way_out(kind, answer)
     return kind(f"{message} {way_out}".rstrip(), status=answer.status, type=type_, reason=reason)
 
@@ -80,7 +80,11 @@ def _check_one(body: Mapping[str, Any], doing: str) -> None:
 
 
 def _cause(body: Any) -> tuple[str, str]:
-    """The type and the reason in an error body; a failed search names only the root cause's reason."""
+    """The type and the reason in an error body; a failed search names only the root cause's reason.
+
+    What lies behind a reason is often what the user has to know, such as the name that nobody knows in a filter that
+    cannot be read: it is told too.
+    """
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, str):
         return "", _one_line(error)
@@ -89,7 +93,16 @@ def _cause(body: Any) -> tuple[str, str]:
     root = next(iter(_dicts(error.get("root_cause"))), {})
     vague = error.get("type") == "search_phase_execution_exception"
     reason = (root.get("reason") if vague else None) or error.get("reason") or root.get("reason") or ""
-    return str(error.get("type") or ""), _one_line(str(reason))
+    parts = [str(one) for one in (reason, root.get("reason"), _of_the_shard(error)) if one]
+    told = [one for place, one in enumerate(parts) if not any(one in other for other in parts[:place])]
+    return str(error.get("type") or ""), _one_line(": ".join(told))
+
+
+def _of_the_shard(error: Mapping[str, Any]) -> str:
+    """Why the first of the shards failed that an error names: what lies behind its reason."""
+    why = next(iter(_dicts(error.get("failed_shards"))), {}).get("reason")
+    behind = why.get("caused_by") if isinstance(why, dict) else None
+    return str(behind.get("reason") or "") if isinstance(behind, dict) else ""
 
 
 def _is_block(body: Any) -> bool:

@@ -12,7 +12,9 @@ from es_neardupe.pipeline.groups import group_history, groups
 from es_neardupe.pipeline.init import init
 from es_neardupe.pipeline.keeping import suggest_keep
 from es_neardupe.pipeline.load import load
+from es_neardupe.pipeline.moved import moved, moved_all
 from es_neardupe.pipeline.pairs import pairs
+from es_neardupe.pipeline.search import search, search_request
 from es_neardupe.pipeline.similar import similar
 from es_neardupe.pipeline.stats import stats
 from es_neardupe.pipeline.watch import watch
@@ -31,7 +33,11 @@ __all__ = [
     "groups",
     "init",
     "load",
+    "moved",
+    "moved_all",
     "pairs",
+    "search",
+    "search_request",
     "similar",
     "stats",
     "suggest_keep",

@@ -7,9 +7,9 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.indices import Target
 from es_neardupe.rules import LONGEST, Column, Linkage, Policy, Rules, Window, parse_policy, parse_window
 
-__all__ = ["policy_of", "rules_of"]
+__all__ = ["DATES", "column_of", "field_types", "policy_of", "rules_of"]
 
-_DATES = {"date", "date_nanos"}
+DATES = {"date", "date_nanos"}
 _SORTED = {"keyword", "constant_keyword", "boolean", "version", "ip", "byte", "short", "integer", "long"}
 _SORTED |= {"unsigned_long", "half_float", "float", "double", "scaled_float"}
 
@@ -29,15 +29,15 @@ def rules_of(
     except ValueError:
         known = ", ".join(one.value for one in Linkage)
         raise SettingsError(f"There is no linkage {str(linkage)!r}. Known: {known}.") from None
-    kinds = _field_types(client, target) if within or window or principal != "longest" else {}
+    kinds = field_types(client, target) if within or window or principal != "longest" else {}
     limit = None
     if window is not None:
         field, days = parse_window(window)
-        limit = Window(_column(field, kinds, target, only=_DATES), days)
+        limit = Window(column_of(field, kinds, target, only=DATES), days)
     return Rules(
         linkage=linked,
         policy=_policy(principal, kinds, target, limit),
-        within=None if within is None else _column(within, kinds, target),
+        within=None if within is None else column_of(within, kinds, target),
         window=limit,
     )
 
@@ -52,10 +52,10 @@ def _policy(text: str, kinds: dict[str, str], target: Target, window: Window | N
     if field is None:
         return LONGEST
     if field:
-        return Policy(text, _column(field, kinds, target), descending)
+        return Policy(text, column_of(field, kinds, target), descending)
     if window is not None:
         return Policy(text, window.column, descending)
-    dates = sorted(name for name, kind in kinds.items() if kind in _DATES)
+    dates = sorted(name for name, kind in kinds.items() if kind in DATES)
     if len(dates) != 1:
         there = f"Date fields there: {', '.join(dates)}." if dates else "It has no date field at all."
         raise SettingsError(
@@ -64,17 +64,17 @@ def _policy(text: str, kinds: dict[str, str], target: Target, window: Window | N
     return Policy(text, Column(dates[0], date=True), descending)
 
 
-def _column(field: str, kinds: dict[str, str], target: Target, only: set[str] | None = None) -> Column:
+def column_of(field: str, kinds: dict[str, str], target: Target, only: set[str] | None = None) -> Column:
     """The field, if all indices can sort by it."""
-    allowed = only or _DATES | _SORTED
+    allowed = only or DATES | _SORTED
     if kinds.get(field) not in allowed:
         known = ", ".join(sorted(name for name, kind in kinds.items() if kind in allowed)) or "none"
         what = "date field" if only else "field with values to compare (keyword, number, date, boolean)"
         raise SettingsError(f"Index {target.name} has no {what} {field!r}. There: {known}.")
-    return Column(field, date=kinds[field] in _DATES)
+    return Column(field, date=kinds[field] in DATES)
 
 
-def _field_types(client: Client, target: Target) -> dict[str, str]:
+def field_types(client: Client, target: Target) -> dict[str, str]:
     """The type of each of the user's fields that documents can be sorted by; fields of several types are left out."""
     answer = client.request("GET", path(target.path, "_field_caps"), params={"fields": "*"})["fields"]
     own = f"{target.settings.prefix}."

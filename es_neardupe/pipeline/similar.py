@@ -10,19 +10,15 @@ from es_neardupe import documents, queries
 from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target, search
 from es_neardupe.keys import fingerprints
 from es_neardupe.pipeline.criteria import Choice, Criterion, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.stages.lookup import present_source
+from es_neardupe.stages.lookup import compared_with, present_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
-
-_FETCH = 50
-"""Texts compared at a time."""
 
 
 @dataclass(frozen=True)
@@ -174,19 +170,10 @@ def _verified(
     client: Client, target: Target, wanted: Criterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
 ) -> Iterator[SimilarHit]:
     """Compare the probe with the present text of each candidate; one deleted meanwhile is no hit."""
-    settings, measure = target.settings, wanted.measure
-    (own,) = documents.prepared(measure, [probe.source], [probe.text], settings.fields)
     shared = {reference[:2]: bands for reference, bands in found}
-    fields = [*measure.fields(settings.fields), target.fields.group]
     references = [reference for reference, _ in found]
-    for start in range(0, len(references), _FETCH):
-        chunk = fetch(client, references[start : start + _FETCH], fields)
-        hits = [hit for hit in chunk if hit is not None]
-        texts = [documents.text_of(hit.source, settings.fields) for hit in hits]
-        sources = [hit.source for hit in hits]
-        every = documents.prepared(measure, sources, texts, settings.fields)
-        for hit, theirs in zip(hits, every, strict=True):
-            similarity = measure.score(own, theirs)
-            if wanted.min <= similarity <= wanted.max:
-                group = documents.stored_fields(hit.source, settings.prefix).get("group")
-                yield SimilarHit(hit.index, hit.id, similarity, shared[hit.address], group, measure.label)
+    group = target.fields.group
+    for hit, similarity in compared_with(client, target, wanted.measure, probe.source, references, more=[group]):
+        if wanted.min <= similarity <= wanted.max:
+            own = documents.stored_fields(hit.source, target.settings.prefix).get("group")
+            yield SimilarHit(hit.index, hit.id, similarity, shared[hit.address], own, wanted.measure.label)

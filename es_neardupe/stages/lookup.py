@@ -1,17 +1,23 @@
-"""One document by its id, wherever behind the name it lies."""
+"""One document by its id, wherever behind the name it lies; and others compared with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from es_neardupe import documents
+from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, search
-from es_neardupe.records import Reference
+from es_neardupe.records import Hit, Reference
+from es_neardupe.scoring import Measure, Prepared
 
-__all__ = ["present_source"]
+__all__ = ["compared_with", "present_source"]
+
+_FETCH = 50
+"""Texts compared at a time."""
 
 
 def present_source(client: Client, target: Target, id: str, fields: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
@@ -33,3 +39,27 @@ def present_source(client: Client, target: Target, id: str, fields: Sequence[str
     if len(found) > 1:
         raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
     return found[0]
+
+
+def compared_with(
+    client: Client,
+    target: Target,
+    measure: Measure,
+    probe: Mapping[str, Any],
+    references: Sequence[Reference],
+    *,
+    more: Sequence[str] = (),
+) -> Iterator[tuple[Hit, float]]:
+    """Each document with the similarity of its present text to the probe (a source), exact; one that was deleted
+    meanwhile is left out. ``more`` names fields to read besides."""
+    fields = target.settings.fields
+    own = _prepared(measure, [probe], fields)[0]
+    for chunk in chunked(references, _FETCH):
+        hits = [hit for hit in fetch(client, chunk, [*measure.fields(fields), *more]) if hit is not None]
+        for hit, theirs in zip(hits, _prepared(measure, [hit.source for hit in hits], fields), strict=True):
+            yield hit, measure.score(own, theirs)
+
+
+def _prepared(measure: Measure, sources: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> list[Prepared]:
+    texts = [documents.text_of(source, fields) for source in sources]
+    return documents.prepared(measure, sources, texts, fields)

@@ -1,0 +1,135 @@
+"""What is known of a document that is gone: by the evidence of its pairs, or by the group that it was principal of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import documents, queries
+from es_neardupe.bulk import chunked
+from es_neardupe.clients import Client
+from es_neardupe.companions import Companion, companion_name, exists
+from es_neardupe.errors import Forbidden
+from es_neardupe.indices import Target, search
+from es_neardupe.keys import fingerprints
+from es_neardupe.queries import JSON
+from es_neardupe.records import Hit
+from es_neardupe.registry import Registry
+from es_neardupe.settings import DEFAULT_MAX_CHARS
+
+__all__ = ["Known", "Trace", "Traces"]
+
+_OURS = ("content", "group", "principal", "similarity")
+"""What is read of our fields."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A document of which it is known how similar it is to one that is gone."""
+
+    hit: Hit
+    similarity: float
+    measure: str
+    at: str
+    """When that was found."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What is left of a document."""
+
+    index: str
+    id: str
+    basis: str
+    """``evidence`` or ``grouping``."""
+    known: tuple[Known, ...]
+    changed: int
+    """Documents whose text is no longer the one that was compared."""
+
+
+class Traces:
+    """Looks for documents that are gone by their ids."""
+
+    def __init__(self, client: Client, target: Target, asked: JSON) -> None:
+        """``asked``: what else to ask of each document, as in a search body."""
+        self._client = client
+        self._target = target
+        self._asked = asked
+        self._registry = Registry(client, target)
+        self._pairs = companion_name(target, Companion.PAIRS)
+        self.forbidden = False
+        """Whether the user may not read our indices beside the user's own."""
+
+    def of(self, id: str) -> Trace | None:
+        """Evidence says more than the last grouping, so it is asked first; None where both know nothing."""
+        if self.forbidden:
+            return None
+        try:
+            return self._by_evidence(id) or self._by_grouping(id)
+        except Forbidden:
+            self.forbidden = True
+            return None
+
+    def _by_evidence(self, id: str) -> Trace | None:
+        """Documents that bear a text which was once compared with that of the document, or that text itself."""
+        if not exists(self._client, self._pairs):
+            return None
+        body = {"size": 1, "query": self._about({"a.id": id, "b.id": id}), "sort": [{"at": "desc"}]}
+        found = search(self._client, self._pairs, body)["hits"]["hits"]
+        if not found:
+            return None
+        entry = found[0]["_source"]
+        side = "a" if entry["a"]["id"] == id else "b"
+        content = entry[f"content_{side}"]
+        similar = {content: (1.0, entry["at"])} | self._compared_with(content)
+        known, changed = [], 0
+        for chunk in chunked(similar, queries.MOST_TERMS):
+            for hit, present in self._read({"terms": {self._target.fields.content: chunk}}):
+                changed += present not in similar
+                if present in similar:
+                    known.append(Known(hit, similar[present][0], "resemblance", similar[present][1]))
+        return Trace(entry[side]["index"], id, "evidence", tuple(known), changed)
+
+    def _compared_with(self, content: str) -> dict[str, tuple[float, str]]:
+        """Content hash -> resemblance to a text, and when that was found."""
+        similar: dict[str, tuple[float, str]] = {}
+        body = {
+            "query": self._about({"content_a": content, "content_b": content}),
+            "_source": ["content_a", "content_b", "resemblance", "at"],
+        }
+        for page in self._client.pages(self._pairs, body):
+            for one in (hit.source for hit in page):
+                other = one["content_b"] if one["content_a"] == content else one["content_a"]
+                similar[other] = one["resemblance"], one["at"]
+        return similar
+
+    def _about(self, terms: dict[str, str]) -> JSON:
+        """Entries of the present scheme that have one of the values."""
+        any_of = [{"term": {field: value}} for field, value in terms.items()]
+        return queries.all_of({"term": {"scheme": self._target.scheme_id}}, {"bool": {"should": any_of}})
+
+    def _by_grouping(self, id: str) -> Trace | None:
+        """Members of the group that the document was principal of: their similarity to it is stored in them."""
+        entry = self._registry.led_by(id)
+        if entry is None:
+            return None
+        known, changed = [], 0
+        for hit, present in self._read(queries.grouped_members(self._target.fields, entry.group)):
+            stored = documents.stored_fields(hit.source, self._target.settings.prefix)
+            grouping = documents.decode_grouping(stored)
+            same = grouping is not None and present == stored.get("content")
+            changed += not same
+            if same and grouping is not None:
+                known.append(Known(hit, grouping.similarity, str(entry.settings["measure"]), entry.updated))
+        return Trace(*entry.principal, "grouping", tuple(known), changed)
+
+    def _read(self, query: JSON) -> Iterator[tuple[Hit, str]]:
+        """Documents, each with the content hash of its present text."""
+        settings = self._target.settings
+        body: dict[str, Any] = {**self._asked, "query": query}
+        body["_source"] = [*settings.fields, *(f"{settings.prefix}.{name}" for name in _OURS)]
+        for page in self._client.pages(self._target.path, body, page_size=200):
+            texts = [documents.text_of(hit.source, settings.fields) for hit in page]
+            for hit, one in zip(page, fingerprints(texts, settings.scheme, max_chars=DEFAULT_MAX_CHARS), strict=True):
+                yield hit, one.content
