@@ -221,7 +221,7 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     delete(client, index_name, "6")
     assert pipeline.moved(client, index_name, "/old").reason == "no copy found"
     low = server_cli("moved", index_name, "/old", "--min", "0.5")
-    assert "Pairs exactly 0.5 similar share a key with probability 0.2" in low.err
+    assert "Pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
 
 
 @pytest.mark.parametrize("basis", ["evidence", "grouping"])
