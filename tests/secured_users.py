@@ -1,0 +1,44 @@
+"""Who may do what on the secured server of the tests. Passwords are no secrets here: it lives for one session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secured import User
+
+NEWS = "secured-news"
+"""The index that rights are about; its companions are ``secured-news-neardupe-*``."""
+
+_PUBLIC = '{"term": {"public": true}}'
+_LOOK = ["read", "view_index_metadata"]
+
+
+def _role(*indices: dict[str, Any]) -> dict[str, Any]:
+    return {"cluster": ["monitor"], "indices": list(indices)}
+
+
+ROLES: dict[str, Any] = {
+    # What docs/connecting.md says that running needs.
+    "runner": _role(
+        {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"]},
+        {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
+        {"names": [f"{NEWS}-neardupe-pairs"], "privileges": [*_LOOK, "create_index", "index", "maintenance", "delete"]},
+    ),
+    # Sees the public documents, and nothing of ours beside the index.
+    "public": _role({"names": [NEWS], "privileges": _LOOK, "query": _PUBLIC}),
+    # The same by a pattern, which our companions fit too: the query hides all that is in them.
+    "public-pattern": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _PUBLIC}),
+    "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
+    "looker": _role({"names": [NEWS], "privileges": _LOOK}),
+    "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
+}
+
+USERS = (
+    User("admin", "admin-password", ("superuser",)),
+    User("runner", "runner-password", ("runner",)),
+    User("reader", "reader-password", ("public",)),
+    User("pattern-reader", "pattern-password", ("public-pattern",)),
+    User("registry-reader", "registry-password", ("public", "companions")),
+    User("looker", "looker-password", ("looker",)),
+    User("stranger", "stranger-password", ("nobody",)),
+)
