@@ -18,7 +18,7 @@ from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, refresh, search
+from es_neardupe.indices import Target, refresh_if_allowed, search
 from es_neardupe.measures import Weights
 from es_neardupe.node import folders
 from es_neardupe.records import Reference
@@ -90,7 +90,7 @@ def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
 
 def sampled(client: Client, target: Target) -> list[Reference]:
     """Random documents with keys, the same ones each time as long as the index stays as it is."""
-    refresh(client, target.path)
+    refresh_if_allowed(client, target.path)
     scope = queries.fingerprinted(target.fields, target.scheme_id)
     body = queries.sample(scope, min(SAMPLE, target.max_result_window), _SEED) | {"_source": [target.fields.tokens]}
     chosen: list[Reference] = []

@@ -16,7 +16,7 @@ from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, exists
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.indices import Target, count, open_target, refresh, search
+from es_neardupe.indices import Target, count, open_target, refresh_if_allowed, search
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.pipeline.evidence import read_evidence
@@ -186,7 +186,7 @@ def _measure_kept(client: Client, target: Target, label: str) -> str:
     name = companion_name(target, Companion.PAIRS)
     hits = []
     if exists(client, name):
-        refresh(client, name)
+        refresh_if_allowed(client, name)
         same = [{"term": {"measure": label}}, {"prefix": {"measure": f"{label}, weights of "}}]
         wanted = {"bool": {"filter": [{"term": {"scheme": target.scheme_id}}, {"bool": {"should": same}}]}}
         body = {"size": 1, "query": wanted, "sort": [{"at": "desc"}], "_source": ["measure"]}
