@@ -31,7 +31,7 @@ MODULES = ("transport-netty4", "x-pack-core", "x-pack-security")
 _SHA256 = "215d5f3dbf0609a149f6218a9e47b6ae2df34ebbff3c5754e35f15a5e5393c8a"
 _COORDINATES = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}::zip"
 _ROOT = f"elasticsearch-{VERSION}"
-_START_TIMEOUT = 90.0
+_START_TIMEOUT = 240.0
 _CLOSE_TIMEOUT = 30.0
 _ROUNDS = 1000
 

@@ -39,10 +39,9 @@ def main(home: Path, version: str, port: str) -> None:
 
 
 if __name__ == "__main__":
-    code = 1
     try:
         main(Path(sys.argv[1]), *sys.argv[2:])
-        code = 0
     except Exception as error:  # noqa: BLE001 - the log is the only place where it can be told
-        print(getattr(error, "stacktrace", lambda: repr(error))(), file=sys.stderr, flush=True)
-    os._exit(code)  # threads of the virtual machine must not keep the process of a closed server alive
+        of_java = getattr(error, "stacktrace", None)
+        print(of_java() if of_java else repr(error), file=sys.stderr, flush=True)
+    os._exit(0)  # threads of the virtual machine must not keep the process of a closed server alive

@@ -10,6 +10,7 @@ NEWS = "secured-news"
 """The index that rights are about; its companions are ``secured-news-neardupe-*``."""
 
 _PUBLIC = '{"term": {"public": true}}'
+_NOT_SECRET = '{"bool": {"must_not": [{"term": {"public": false}}]}}'
 _LOOK = ["read", "view_index_metadata"]
 
 
@@ -28,6 +29,13 @@ ROLES: dict[str, Any] = {
     "public": _role({"names": [NEWS], "privileges": _LOOK, "query": _PUBLIC}),
     # The same by a pattern, which our companions fit too: the query hides all that is in them.
     "public-pattern": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _PUBLIC}),
+    # May write what it sees: half of the documents.
+    "half-runner": _role(
+        {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"], "query": _PUBLIC},
+        {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
+    ),
+    # A pattern that our companions fit, and a query that hides nothing of them: they have no such field.
+    "not-secret": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _NOT_SECRET}),
     "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
     "looker": _role({"names": [NEWS], "privileges": _LOOK}),
     "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
@@ -39,6 +47,8 @@ USERS = (
     User("reader", "reader-password", ("public",)),
     User("pattern-reader", "pattern-password", ("public-pattern",)),
     User("registry-reader", "registry-password", ("public", "companions")),
+    User("half-runner", "half-password", ("half-runner",)),
+    User("loose-reader", "loose-password", ("not-secret",)),
     User("looker", "looker-password", ("looker",)),
     User("stranger", "stranger-password", ("nobody",)),
 )

@@ -28,6 +28,10 @@ class Client(Protocol):
     def url(self) -> str:
         """The address without credentials, for messages."""
 
+    @property
+    def login(self) -> str:
+        """Who is logged in, without secrets; empty where nobody is. Other users may see other documents."""
+
     def request(
         self,
         method: str,

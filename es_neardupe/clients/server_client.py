@@ -50,6 +50,10 @@ class ServerClient:
     def url(self) -> str:
         return self._driver.url
 
+    @property
+    def login(self) -> str:
+        return self._driver.login
+
     def request(
         self,
         method: str,

@@ -21,6 +21,7 @@ from es_neardupe.indices import (
     write_blocks,
 )
 from es_neardupe.records import Product
+from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
 __all__ = ["Check", "Level", "doctor"]
@@ -63,7 +64,8 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         return [*checks, Check("scheme", "error", str(error))]
     scheme = target.settings.scheme
     parts = f"{scheme.id}: {scheme.bands} bands of {scheme.rows} rows, threshold {target.settings.threshold:g}"
-    return [*checks, Check("scheme", "ok", parts), *_limits(client, target), *_documents(client, target)]
+    checks += [Check("scheme", "ok", parts), *_visibility(client, target)]
+    return [*checks, *_limits(client, target), *_documents(client, target)]
 
 
 def _settings(mapping: dict[str, object], prefix: str) -> Settings:
@@ -100,6 +102,16 @@ def _privileges(client: Client, index: str) -> Check:
     lacking = [name for name, has in answer["cluster"].items() if not has]
     lacking += [name for rights in answer["index"].values() for name, has in rights.items() if not has]
     return Check("privileges", "error", f"{answer['username']} lacks {', '.join(lacking)}: have them granted")
+
+
+def _visibility(client: Client, target: Target) -> Iterator[Check]:
+    if partly := seen_in_part(client, target):
+        yield Check(
+            "visibility",
+            "warning",
+            f"this user sees only a part of the documents or fields of {', '.join(partly)}: whoever runs `enrich`, "
+            f"`group` and `clean` must see all",
+        )
 
 
 def _blocks(client: Client, index: str) -> Check:

@@ -61,11 +61,20 @@ def frequencies(client: Client, target: Target, measure: Measure, *, renew: bool
 
 
 def _file(client: Client, target: Target, measure: Measure) -> Path:
-    """Named after everything that decides the frequencies; an index that was made anew has another uuid."""
+    """Named after everything that decides the frequencies; an index that was made anew has another uuid, and another
+    user may see other documents of it."""
     params = {"flat_settings": "true"}
     answer = client.request("GET", path(target.path, "_settings", "index.uuid"), params=params)
     indices = sorted(f"{index} {entry['settings']['index.uuid']}" for index, entry in answer.items())
-    parts = [_FORM, *indices, target.scheme_id, *target.settings.fields, *map(str, measure.sources), f"{SAMPLE}"]
+    parts = [
+        _FORM,
+        client.login,
+        *indices,
+        target.scheme_id,
+        *target.settings.fields,
+        *map(str, measure.sources),
+        f"{SAMPLE}",
+    ]
     return folders.cache() / "frequencies" / f"{xxhash.xxh3_128_hexdigest(chr(0).join(parts).encode())}.npz"
 
 

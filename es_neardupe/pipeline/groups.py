@@ -13,6 +13,7 @@ from es_neardupe.errors import Forbidden, NotFound, SettingsError
 from es_neardupe.indices import Target, open_target, refresh_if_allowed
 from es_neardupe.records import Address, Hit
 from es_neardupe.registry import Entry, Registry
+from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
 
 __all__ = ["Group", "Member", "group_history", "groups", "read_groups"]
@@ -112,6 +113,7 @@ def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
 def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:
     """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
     target = open_target(client, index, prefix)
+    check_sees_all(client, target, "the history of groups")
     found = Registry(client, target).entries({group}).get(group)
     if found is None:
         raise NotFound(

@@ -26,6 +26,7 @@ from es_neardupe.pipeline.ruling import rules_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
 from es_neardupe.registry import Registry
+from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage, Rules
 from es_neardupe.scoring import ALIGNED, Measure, MeasureName
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -105,6 +106,7 @@ def what_if(
     if not min:
         raise SettingsError("Name one threshold or more to try, as --min 0.7,0.8,0.9.")
     target = open_target(client, index, prefix)
+    check_sees_all(client, target, "the evidence")
     past = _past(client, target, linkage)
     kept = read_evidence(client, target, _measure_kept(client, target, past.settings["measure"]), progress=progress)
     corpus = read_fingerprints(client, target, progress, past.rules)
