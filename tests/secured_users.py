@@ -9,6 +9,9 @@ from secured import User
 NEWS = "secured-news"
 """The index that rights are about; its companions are ``secured-news-neardupe-*``."""
 
+CLEANED = "secured-clean"
+"""Another, which is made and cleaned."""
+
 _PUBLIC = '{"term": {"public": true}}'
 _NOT_SECRET = '{"bool": {"must_not": [{"term": {"public": false}}]}}'
 _LOOK = ["read", "view_index_metadata"]
@@ -36,6 +39,15 @@ ROLES: dict[str, Any] = {
     ),
     # A pattern that our companions fit, and a query that hides nothing of them: they have no such field.
     "not-secret": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _NOT_SECRET}),
+    # What clean needs, and what init --create does.
+    "cleaner": _role(
+        {"names": [CLEANED], "privileges": [*_LOOK, "index", "maintenance"]},
+        {"names": [f"{CLEANED}-neardupe-*"], "privileges": ["view_index_metadata", "delete_index"]},
+    ),
+    "maker": _role({"names": [CLEANED], "privileges": ["manage"]}),
+    # Knows that there is a registry, but may not read it; and the other way round.
+    "unread": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["view_index_metadata"]}),
+    "auditor": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["read"]}),
     "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
     "looker": _role({"names": [NEWS], "privileges": _LOOK}),
     "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
@@ -49,6 +61,10 @@ USERS = (
     User("registry-reader", "registry-password", ("public", "companions")),
     User("half-runner", "half-password", ("half-runner",)),
     User("loose-reader", "loose-password", ("not-secret",)),
+    User("cleaner", "cleaner-password", ("cleaner",)),
+    User("maker", "maker-password", ("maker",)),
+    User("unread", "unread-password", ("looker", "unread")),
+    User("auditor", "auditor-password", ("looker", "auditor")),
     User("looker", "looker-password", ("looker",)),
     User("stranger", "stranger-password", ("nobody",)),
 )
