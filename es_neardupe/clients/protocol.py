@@ -30,7 +30,8 @@ class Client(Protocol):
 
     @property
     def login(self) -> str:
-        """Who is logged in, without secrets; empty where nobody is. Other users may see other documents."""
+        """Who is logged in, without secrets; other users may see other documents. Empty where nobody is, or where a
+        wrapped client logs in by other means than a header."""
 
     def request(
         self,

@@ -52,6 +52,7 @@ class ServerClient:
 
     @property
     def login(self) -> str:
+        """See ``Client.login``."""
         return self._driver.login
 
     def request(

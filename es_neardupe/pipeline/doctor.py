@@ -8,6 +8,7 @@ from functools import partial
 
 from es_neardupe import queries
 from es_neardupe.clients import Client, path
+from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, RequestError
 from es_neardupe.indices import (
     Target,
@@ -31,6 +32,7 @@ Level = str
 
 _UNKNOWN = ("?",)
 _INDEX_PRIVILEGES = ["read", "view_index_metadata", "index", "maintenance"]
+_REGISTRY_PRIVILEGES = ["create_index", *_INDEX_PRIVILEGES]
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks.append(_privileges(client, index))
+    checks.append(_privileges(client, "privileges", index, _INDEX_PRIVILEGES))
     checks.append(_blocks(client, index))
     try:
         target = open_target(client, index, prefix)
@@ -65,6 +67,9 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     scheme = target.settings.scheme
     parts = f"{scheme.id}: {scheme.bands} bands of {scheme.rows} rows, threshold {target.settings.threshold:g}"
     checks += [Check("scheme", "ok", parts), *_visibility(client, target)]
+    if client.server.product is Product.ELASTICSEARCH:
+        registry = companion_name(target, Companion.GROUPS)
+        checks.append(_privileges(client, "registry", registry, _REGISTRY_PRIVILEGES))
     return [*checks, *_limits(client, target), *_documents(client, target)]
 
 
@@ -85,23 +90,24 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
     return Check(name, "ok", fine)
 
 
-def _privileges(client: Client, index: str) -> Check:
+def _privileges(client: Client, check: str, index: str, wanted: list[str]) -> Check:
+    """Whether the user has the rights that our commands need on an index, and on the cluster."""
     if client.server.product is not Product.ELASTICSEARCH:
         return Check(
-            "privileges",
+            check,
             "ok",
             "not checked: OpenSearch does not tell; a refused request will name what lacks",
         )
-    body = {"cluster": ["monitor"], "index": [{"names": [index], "privileges": _INDEX_PRIVILEGES}]}
+    body = {"cluster": ["monitor"], "index": [{"names": [index], "privileges": wanted}]}
     try:
         answer = client.request("POST", path("_security", "user", "_has_privileges"), body=body)
     except RequestError:
-        return Check("privileges", "ok", "not checked: this server has no security, or it is turned off")
+        return Check(check, "ok", "not checked: this server has no security, or it is turned off")
     if answer["has_all_requested"]:
-        return Check("privileges", "ok", f"{answer['username']} may do all that is needed")
-    lacking = [name for name, has in answer["cluster"].items() if not has]
+        return Check(check, "ok", f"{answer['username']} may do all that is needed on {index}")
+    lacking = [f"{name} (of the cluster)" for name, has in answer["cluster"].items() if not has]
     lacking += [name for rights in answer["index"].values() for name, has in rights.items() if not has]
-    return Check("privileges", "error", f"{answer['username']} lacks {', '.join(lacking)}: have them granted")
+    return Check(check, "error", f"{answer['username']} lacks {', '.join(lacking)} on {index}: have them granted")
 
 
 def _visibility(client: Client, target: Target) -> Iterator[Check]:
