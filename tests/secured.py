@@ -24,7 +24,7 @@ from typing import Any
 
 from es_neardupe.clients import Client, ConnectionSettings, connect
 from es_neardupe.errors import NodeError
-from es_neardupe.node import folders, jvm, locks, logs, maven
+from es_neardupe.node import folders, jars, jvm, locks, logs, maven
 
 VERSION = "8.19.21"
 MODULES = ("transport-netty4", "x-pack-core", "x-pack-security")
@@ -70,7 +70,9 @@ class Secured:
 
 @contextlib.contextmanager
 def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iterator[Secured]:
-    """Start the server in an empty folder for a ``with`` block; ``roles`` as the API of Elasticsearch takes them.
+    """Start the server in an empty folder for a ``with`` block, after which the folder is removed.
+
+    ``roles`` are name -> role as the API of Elasticsearch takes it; both they and the users are fixed at the start.
 
     Raises `NodeError` if it cannot be had or does not start.
     """
@@ -78,8 +80,11 @@ def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iter
     _unpack(_distribution(), home)
     _write_users(home / "config", users, roles)
     port = _free_port()
-    with _process(home, port):
-        yield Secured(f"http://127.0.0.1:{port}", {user.name: user for user in users})
+    try:
+        with _process(home, port):
+            yield Secured(f"http://127.0.0.1:{port}", {user.name: user for user in users})
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -122,9 +127,9 @@ def _distribution() -> Path:
     cache = folders.cache() / "distributions"
     with locks.hold(cache / "lock", timeout=600, doing="fetching the secured Elasticsearch"):
         file = cache / f"{_ROOT}.zip"
-        if not file.exists() or _sha256(file) != _SHA256:
+        if not file.exists() or jars.sha256(file) != _SHA256:
             _fetch(cache / "repository", file)
-            if _sha256(file) != _SHA256:
+            if jars.sha256(file) != _SHA256:
                 raise NodeError(f"{file} was not downloaded whole; try again")
     return file
 
@@ -134,14 +139,6 @@ def _fetch(repository: Path, file: Path) -> None:
     (found,) = maven.download(_COORDINATES, repository)
     found.replace(file)
     shutil.rmtree(repository, ignore_errors=True)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as data:
-        digest = hashlib.sha256()
-        while block := data.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _unpack(archive: Path, home: Path) -> None:

@@ -39,7 +39,9 @@ ROLES: dict[str, Any] = {
     ),
     # A pattern that our companions fit, and a query that hides nothing of them: they have no such field.
     "not-secret": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _NOT_SECRET}),
-    # What clean needs, and what init --create does.
+    # Sees all documents, but not their texts.
+    "few-fields": _role({"names": [NEWS], "privileges": _LOOK, "field_security": {"grant": ["public", "neardupe.*"]}}),
+    # What load and clean need, and what init --create does.
     "cleaner": _role(
         {"names": [CLEANED], "privileges": [*_LOOK, "index", "maintenance"]},
         {"names": [f"{CLEANED}-neardupe-*"], "privileges": ["view_index_metadata", "delete_index"]},
@@ -61,6 +63,7 @@ USERS = (
     User("registry-reader", "registry-password", ("public", "companions")),
     User("half-runner", "half-password", ("half-runner",)),
     User("loose-reader", "loose-password", ("not-secret",)),
+    User("few-fields", "fields-password", ("few-fields",)),
     User("cleaner", "cleaner-password", ("cleaner",)),
     User("maker", "maker-password", ("maker",)),
     User("unread", "unread-password", ("looker", "unread")),

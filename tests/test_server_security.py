@@ -6,6 +6,7 @@ companion indices, nor what is kept in the user's cache. On a real Elasticsearch
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +21,7 @@ from server_tools import JSON, TEXT, family, jaccard, make_index, put, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
-from es_neardupe.errors import Forbidden, LoginRefused, NotFound
+from es_neardupe.errors import Forbidden, IndexUnusable, LoginRefused, NotFound
 from es_neardupe.indices import open_target
 from es_neardupe.pipeline.frequencies import frequencies
 from es_neardupe.scoring import Measure
@@ -243,7 +244,7 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
                 Forbidden, match=f"sees only a part of the documents or fields of {NEWS}, and .* about all"
             ):
                 refused()
-    for name in ("pattern-reader", "registry-reader", "loose-reader"):
+    for name in ("pattern-reader", "registry-reader", "loose-reader", "few-fields"):
         with news.client(name) as client, pytest.raises(Forbidden, match="sees only a part"):
             pipeline.group_history(client, NEWS, group)
     with news.client("looker") as looker:
@@ -260,14 +261,15 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
     assert pipeline.stats(admin, NEWS).documents == len(PUBLIC) + len(HIDDEN)
 
 
-def test_rights_that_are_enough(news: Secured, admin: Client) -> None:
+def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) -> None:
     """Of enrich and group: see the fixture. Nobody here may do more than what the command needs."""
     with news.client("maker") as maker:
         assert pipeline.init(maker, CLEANED, Settings(("text",)), create=True).created
-    put(admin, CLEANED, {str(k): {"text": text} for k, text in enumerate(family("clean", 2))})
-    pipeline.enrich(admin, CLEANED)
-    pipeline.group(admin, CLEANED, evidence=True)
+    file = tmp_path / "clean.jsonl"
+    file.write_text("".join(json.dumps({"id": str(k), "text": t}) + "\n" for k, t in enumerate(family("clean", 2))))
     with news.client("cleaner") as cleaner:
+        assert pipeline.load(cleaner, CLEANED, [str(file)]).indexed == 2
+        pipeline.group(admin, CLEANED, evidence=True)
         assert pipeline.clean(cleaner, CLEANED).cleaned == 2
     left = admin.request("GET", path("_cat", "indices", f"{CLEANED}*"), params={"h": "index", "format": "json"})
     assert [one["index"] for one in left] == [CLEANED]
@@ -278,8 +280,12 @@ def test_rights_that_are_enough(news: Secured, admin: Client) -> None:
         assert [one.members for one in pipeline.groups(unread, NEWS)] == wanted
         with pytest.raises(Forbidden):
             pipeline.suggest_keep(unread, NEWS)
+        with pytest.raises(Forbidden, match="neardupe-groups"):
+            pipeline.pairs(unread, NEWS, ignore_common=0.5)
     with news.client("auditor") as auditor:
         assert pipeline.audit(auditor, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+        with pytest.raises(IndexUnusable, match="too few"):  # allowed, and then refused for want of documents
+            pipeline.pairs(auditor, NEWS, ignore_common=0.5)
         assert len(pipeline.suggest_keep(auditor, NEWS)) == len(wanted) == 6
 
 
