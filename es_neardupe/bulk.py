@@ -156,8 +156,8 @@ def _outcome(action: Action, item: dict[str, Any]) -> Outcome:
         )
     if outcome.type == "security_exception":
         raise Forbidden(
-            f"The user may not write to index {action.index}: grant the privilege "
-            f"`{'delete' if action.op == 'delete' else 'index'}` on it.",
+            f"The user may not write to index {action.index} ({outcome.reason}): grant the privilege "
+            f"`{'delete' if action.op == 'delete' else 'index'}` on it, for all documents and fields.",
             status=outcome.status,
             type=outcome.type,
             reason=outcome.reason,

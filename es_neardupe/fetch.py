@@ -13,12 +13,13 @@ import tenacity
 
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.errors import RequestError
+from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Hit, Reference
 
 __all__ = ["fetch"]
 
 _NO_SHARD = "no_shard_available_action_exception"
+_KINDS = {_NO_SHARD: (RequestError, 503), "security_exception": (Forbidden, 403)}
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
 
@@ -28,7 +29,8 @@ def fetch(
 ) -> Iterator[Hit | None]:
     """The named parts of each document, in the order of the references; None where it does not exist (any more).
 
-    Raises `RequestError` for a document that cannot be read; of status 503 if its shard does not come back.
+    Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read; of
+    status 503 if its shard does not come back.
     """
     for chunk in chunked(references, batch):
         docs = [_request(reference, source) for reference in chunk]
@@ -59,9 +61,10 @@ def _hit(found: dict[str, Any]) -> Hit | None:
         error = found["error"]
         if error.get("type") == "index_not_found_exception":
             return None
-        raise RequestError(
+        kind, status = _KINDS.get(error.get("type", ""), (RequestError, 500))
+        raise kind(
             f"Document {found['_id']!r} of index {found['_index']} cannot be read: {error.get('reason', error)}.",
-            status=503 if error.get("type") == _NO_SHARD else 500,
+            status=status,
             type=error.get("type", ""),
             reason=error.get("reason", ""),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from es_neardupe import schema
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import (
     Blocked,
+    Forbidden,
     IndexUnusable,
     MappingConflict,
     NotFound,
@@ -34,6 +36,7 @@ __all__ = [
     "open_target",
     "put_settings",
     "refresh",
+    "refresh_if_allowed",
     "remove_settings",
     "search",
     "stored_settings",
@@ -264,6 +267,12 @@ def way_to_lift(name: str, blocks: Sequence[str]) -> str:
 def refresh(client: Client, name: str) -> None:
     """Make everything written so far visible to searches."""
     client.request("POST", path(name, "_refresh"))
+
+
+def refresh_if_allowed(client: Client, name: str) -> None:
+    """The same for commands that only look: a reader without the right to it sees what every search sees by then."""
+    with suppress(Forbidden):
+        refresh(client, name)
 
 
 def search(client: Client, name: str, body: Mapping[str, Any]) -> JSON:

@@ -14,7 +14,7 @@ from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, Stored, companion_name, ensure, exists, read, store
 from es_neardupe.errors import RequestError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, refresh, search
+from es_neardupe.indices import Target, refresh, refresh_if_allowed, search
 from es_neardupe.queries import MOST_TERMS
 from es_neardupe.records import Action, Address
 
@@ -119,7 +119,7 @@ class Registry:
     def living(self) -> Iterator[Entry]:
         """All groups that have not ended; those too that a run wrote just before it was killed."""
         if exists(self._client, self.name):
-            refresh(self._client, self.name)
+            refresh_if_allowed(self._client, self.name)
             for page in self._client.pages(self.name, {"query": _living(())}, page_size=2000):
                 yield from (_entry(hit.source) for hit in page)
 

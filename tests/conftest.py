@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from secured import Secured, secured
+from secured_users import ROLES, USERS
 
 from es_neardupe import node
 from es_neardupe.cli import main
@@ -47,7 +49,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a server, and begin with that: the tests of one server stay in one process of several."""
     for item in items:
-        if "server_url" in getattr(item, "fixturenames", ()):
+        if {"server_url", "secured_server"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
@@ -58,6 +60,8 @@ def _group(item: pytest.Item) -> str | None:
     """The server that a test works with; those that start servers of their own go one after the other."""
     if "server_url" in getattr(item, "fixturenames", ()):
         return str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
+    if "secured_server" in getattr(item, "fixturenames", ()):
+        return "nodes"
     return "nodes" if item.path.name in ("test_node_server.py", "test_server_older.py") else None
 
 
@@ -87,6 +91,19 @@ def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         pytest.skip(f"no server to be had: {error}")
     yield started.url
     node.stop(kind, version, data=data)
+
+
+@pytest.fixture(scope="session")
+def secured_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A real Elasticsearch with security, whose users and roles are those of `secured_users`."""
+    with contextlib.ExitStack() as stack:
+        try:
+            started = stack.enter_context(secured(tmp_path_factory.mktemp("secured"), USERS, ROLES))
+        except NodeError as error:
+            if os.environ.get("CI"):
+                raise
+            pytest.skip(f"no secured server to be had: {error}")
+        yield started
 
 
 def _container(name: str) -> Iterator[str]:

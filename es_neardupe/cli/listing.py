@@ -125,7 +125,7 @@ def show_groups(found: list[Group], members: int | None = 5) -> None:
     rows = []
     for one in found:
         everyone = [(named(member.address, several), member.similarity) for member in one.members]
-        principal = "(deleted)" if one.principal is None else everyone.pop(0)[0]
+        principal = "(deleted or hidden)" if one.principal is None else everyone.pop(0)[0]
         others = [f"{similarity:.4f} {name}" for name, similarity in everyone]
         shown = others[:members]
         more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Protocol
 
 from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.settings import ConnectionSettings
 from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
 
-__all__ = ["POOL_SIZE", "Driver", "authorization", "lost_connection", "parsed"]
+__all__ = ["POOL_SIZE", "Driver", "authorization", "identity", "lost_connection", "parsed"]
 
 POOL_SIZE = 16
 """Connections kept open to a server: worker threads beyond that wait or reconnect."""
@@ -24,6 +26,10 @@ class Driver(Protocol):
     @property
     def url(self) -> str:
         """The address without credentials."""
+
+    @property
+    def login(self) -> str:
+        """Who is logged in, see `identity`."""
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """The answer, whatever its status. ``target`` is path and query, percent-encoded.
@@ -43,6 +49,18 @@ def authorization(settings: ConnectionSettings) -> dict[str, str]:
     if settings.username is not None:
         return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
     return {}
+
+
+def identity(header: str | None) -> str:
+    """Whom an ``authorization`` header logs in: the user's name, the id of the API key, or a hash of anything else,
+    with the kind of login before it; empty without a login. It holds no secret."""
+    kind, _, word = (header or "").partition(" ")
+    if kind.lower() in {"basic", "apikey"}:
+        with suppress(ValueError):  # binascii.Error and UnicodeDecodeError are such
+            name, colon, _ = base64.b64decode(word, validate=True).decode().partition(":")
+            if colon:
+                return f"{kind.lower()} {name}"
+    return f"{kind.lower()} {hashlib.sha256(word.encode()).hexdigest()}" if header else ""
 
 
 def parsed(text: str) -> Any:

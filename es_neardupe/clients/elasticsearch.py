@@ -14,7 +14,7 @@ from elastic_transport import ConnectionTimeout, SerializationError, TransportEr
 from elasticsearch import Elasticsearch
 
 from es_neardupe.clients.answers import Answer
-from es_neardupe.clients.driver import POOL_SIZE, authorization, lost_connection
+from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection
 from es_neardupe.clients.settings import ConnectionSettings
 from es_neardupe.errors import SettingsError, Unreachable
 
@@ -33,6 +33,10 @@ class ElasticsearchDriver:
     @property
     def url(self) -> str:
         return self._client.transport.node_pool.all()[0].base_url
+
+    @property
+    def login(self) -> str:
+        return identity(self._headers.get("authorization"))
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """One request, one answer. Raises ``Unreachable`` or ``CertificateRefused``."""

@@ -16,7 +16,7 @@ from opensearchpy.connection import Urllib3HttpConnection
 from opensearchpy.exceptions import ConnectionError as NoConnection
 
 from es_neardupe.clients.answers import Answer
-from es_neardupe.clients.driver import POOL_SIZE, authorization, lost_connection, parsed
+from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection, parsed
 from es_neardupe.clients.settings import ConnectionSettings
 
 __all__ = ["OpenSearchDriver", "open_driver", "wrap_driver"]
@@ -46,6 +46,11 @@ class OpenSearchDriver:
     def url(self) -> str:
         connection = self._client.transport.connection_pool.connections[0]
         return f"{connection.host}{connection.url_prefix}"
+
+    @property
+    def login(self) -> str:
+        headers = self._client.transport.connection_pool.connections[0].headers
+        return identity(headers.get("authorization"))
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """One request, one answer. Raises ``Unreachable`` or ``CertificateRefused``."""

@@ -28,6 +28,11 @@ class Client(Protocol):
     def url(self) -> str:
         """The address without credentials, for messages."""
 
+    @property
+    def login(self) -> str:
+        """Who is logged in, without secrets; other users may see other documents. Empty where nobody is, or where a
+        wrapped client logs in by other means than a header."""
+
     def request(
         self,
         method: str,

@@ -50,6 +50,11 @@ class ServerClient:
     def url(self) -> str:
         return self._driver.url
 
+    @property
+    def login(self) -> str:
+        """See ``Client.login``."""
+        return self._driver.login
+
     def request(
         self,
         method: str,

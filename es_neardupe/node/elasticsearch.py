@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from es_neardupe.node.jvm import java_class
 from es_neardupe.node.records import Launch
 from es_neardupe.node.server import settings
 
-__all__ = ["is_module_jar", "lay_out", "start"]
+__all__ = ["is_module_jar", "lay_out", "run", "start"]
 
 _MODULE = "transport-netty4"
 _MODULE_JARS = ("netty-", "transport-netty4", "elasticsearch-ssl-config")
@@ -48,20 +48,24 @@ def lay_out(home: Path, version: str, jars: Iterable[Path]) -> None:
 def start(launch: Launch) -> Callable[[], None]:
     """Start the node; what is returned closes it."""
     lay_out(launch.data, launch.version, launch.jars.glob("*.jar"))
+    return run(launch.data, launch.version, settings(launch)).close  # type: ignore[no-any-return]
+
+
+def run(home: Path, version: str, values: Mapping[str, str]) -> Any:
+    """Start a node with these settings on a folder that is laid out: the Java object, whose ``close`` ends it."""
     java_class("org.elasticsearch.common.logging.LogConfigurator").configureESLogging()
-    environment = _environment(launch)
-    node = java_class("org.elasticsearch.node.Node")(environment, _plugins(environment, launch.version))
+    environment = _environment(home, values)
+    node = java_class("org.elasticsearch.node.Node")(environment, _plugins(environment, version))
     node.start()
-    return node.close  # type: ignore[no-any-return]
+    return node
 
 
-def _environment(launch: Launch) -> Any:
+def _environment(home: Path, values: Mapping[str, str]) -> Any:
     path = java_class("java.nio.file.Path")
     builder = java_class("org.elasticsearch.common.settings.Settings").builder()
-    for name, value in {**settings(launch), "path.home": str(launch.data)}.items():
+    for name, value in {**values, "path.home": str(home)}.items():
         builder.put(name, value)
-    config = path.of(str(launch.data / "config"))
-    return java_class("org.elasticsearch.env.Environment")(builder.build(), config)
+    return java_class("org.elasticsearch.env.Environment")(builder.build(), path.of(str(home / "config")))
 
 
 def _plugins(environment: Any, version: str) -> Any:

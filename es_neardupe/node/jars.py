@@ -17,7 +17,7 @@ from es_neardupe.errors import NodeError
 from es_neardupe.node import folders, locks, maven
 from es_neardupe.node.versions import Release
 
-__all__ = ["MANIFEST", "ensure", "folder", "problem", "write_manifest"]
+__all__ = ["MANIFEST", "ensure", "folder", "problem", "sha256", "write_manifest"]
 
 MANIFEST = "manifest.json"
 _DOWNLOAD_TIMEOUT = 900.0
@@ -61,7 +61,7 @@ def problem(place: Path) -> str:
     if present != set(wanted):
         return f"the jars in {place} are not those of the manifest: {min(present ^ set(wanted))}"
     for name, (size, digest) in sorted(wanted.items()):
-        if (place / name).stat().st_size != size or _sha256(place / name) != digest:
+        if (place / name).stat().st_size != size or sha256(place / name) != digest:
             return f"{place / name} is damaged (its checksum has changed)"
     return ""
 
@@ -69,8 +69,7 @@ def problem(place: Path) -> str:
 def write_manifest(place: Path) -> None:
     """Record name, size and SHA-256 of each jar in a folder."""
     files = [
-        {"name": path.name, "size": path.stat().st_size, "sha256": _sha256(path)}
-        for path in sorted(place.glob("*.jar"))
+        {"name": path.name, "size": path.stat().st_size, "sha256": sha256(path)} for path in sorted(place.glob("*.jar"))
     ]
     draft = place / f"{MANIFEST}.new"
     draft.write_text(json.dumps({"files": files}, indent=1), "utf-8")
@@ -105,7 +104,8 @@ def _refuse_broken(jars: list[Path]) -> None:
             raise NodeError(f"{jar.name} was not downloaded whole: {bad} is damaged; try again")
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file as hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -16,7 +16,7 @@ from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, count, open_target, refresh
+from es_neardupe.indices import Target, count, open_target, refresh_if_allowed
 from es_neardupe.keys import choose_bands, features
 from es_neardupe.pipeline.claims import Claims, Ground
 from es_neardupe.pipeline.criteria import check_min
@@ -64,7 +64,7 @@ def audit(
     target = open_target(client, index, prefix)
     least = check_min(target.settings.threshold if min is None else min)
     _check(sample, seed)
-    refresh(client, target.path)
+    refresh_if_allowed(client, target.path)
     total, chosen = _drawn(client, target, sample, seed, progress)
     ground = _ground(client, target, chosen, least=least, max_bucket=max_bucket, progress=progress)
     claims = Claims(client, target, ground, progress)

@@ -23,6 +23,7 @@ from es_neardupe.indices import (
 )
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
+from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.tally import Tally
 
@@ -68,6 +69,7 @@ def clean(
     if _is_clean(client, index, prefix):
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
     target = open_target(client, index, prefix)
+    check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)
     refresh(client, target.path)

@@ -8,6 +8,7 @@ from functools import partial
 
 from es_neardupe import queries
 from es_neardupe.clients import Client, path
+from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, RequestError
 from es_neardupe.indices import (
     Target,
@@ -22,6 +23,7 @@ from es_neardupe.indices import (
 )
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
+from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
 __all__ = ["Check", "Level", "doctor"]
@@ -31,6 +33,7 @@ Level = str
 
 _UNKNOWN = ("?",)
 _INDEX_PRIVILEGES = ["read", "view_index_metadata", "index", "maintenance"]
+_REGISTRY_PRIVILEGES = ["create_index", *_INDEX_PRIVILEGES]
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks.append(_privileges(client, index))
+    checks.append(_privileges(client, "privileges", index, _INDEX_PRIVILEGES))
     checks.append(_blocks(client, index))
     try:
         target = open_target(client, index, prefix)
@@ -65,7 +68,11 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     scheme = target.settings.scheme
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
     parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
-    return [*checks, Check("scheme", "ok", parts), *_limits(client, target), *_documents(client, target)]
+    checks += [Check("scheme", "ok", parts), *_visibility(client, target)]
+    if client.server.product is Product.ELASTICSEARCH:
+        registry = companion_name(target, Companion.GROUPS)
+        checks.append(_privileges(client, "registry", registry, _REGISTRY_PRIVILEGES))
+    return [*checks, *_limits(client, target), *_documents(client, target)]
 
 
 def _settings(mapping: dict[str, object], prefix: str) -> Settings:
@@ -85,23 +92,34 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
     return Check(name, "ok", fine)
 
 
-def _privileges(client: Client, index: str) -> Check:
+def _privileges(client: Client, check: str, index: str, wanted: list[str]) -> Check:
+    """Whether the user has the rights that our commands need on an index, and on the cluster."""
     if client.server.product is not Product.ELASTICSEARCH:
         return Check(
-            "privileges",
+            check,
             "ok",
             "not checked: OpenSearch does not tell; a refused request will name what lacks",
         )
-    body = {"cluster": ["monitor"], "index": [{"names": [index], "privileges": _INDEX_PRIVILEGES}]}
+    body = {"cluster": ["monitor"], "index": [{"names": [index], "privileges": wanted}]}
     try:
         answer = client.request("POST", path("_security", "user", "_has_privileges"), body=body)
     except RequestError:
-        return Check("privileges", "ok", "not checked: this server has no security, or it is turned off")
+        return Check(check, "ok", "not checked: this server has no security, or it is turned off")
     if answer["has_all_requested"]:
-        return Check("privileges", "ok", f"{answer['username']} may do all that is needed")
-    lacking = [name for name, has in answer["cluster"].items() if not has]
+        return Check(check, "ok", f"{answer['username']} may do all that is needed on {index}")
+    lacking = [f"{name} (of the cluster)" for name, has in answer["cluster"].items() if not has]
     lacking += [name for rights in answer["index"].values() for name, has in rights.items() if not has]
-    return Check("privileges", "error", f"{answer['username']} lacks {', '.join(lacking)}: have them granted")
+    return Check(check, "error", f"{answer['username']} lacks {', '.join(lacking)} on {index}: have them granted")
+
+
+def _visibility(client: Client, target: Target) -> Iterator[Check]:
+    if partly := seen_in_part(client, target):
+        yield Check(
+            "visibility",
+            "warning",
+            f"this user sees only a part of the documents or fields of {', '.join(partly)}: whoever runs `enrich`, "
+            f"`group` and `clean` must see all",
+        )
 
 
 def _blocks(client: Client, index: str) -> Check:

@@ -17,6 +17,7 @@ from es_neardupe.indices import Target, check_range_field, check_writable, count
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
+from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
 from es_neardupe.tally import Tally
@@ -85,6 +86,7 @@ def enrich(
     """
     started = time.monotonic()
     target = open_target(client, index, prefix)
+    check_sees_all(client, target, "enriching")
     if not dry_run:
         check_writable(client, index)
     if since is not None:

@@ -15,7 +15,7 @@ from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, ensure, exists
 from es_neardupe.documents import timestamp
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, count, refresh
+from es_neardupe.indices import Target, count, refresh, refresh_if_allowed
 from es_neardupe.pair_memory import PairMemory
 from es_neardupe.pipeline.criteria import Criterion
 from es_neardupe.pipeline.pairing import Verified
@@ -132,7 +132,7 @@ def read_evidence(
     name = companion_name(target, Companion.PAIRS)
     if not exists(client, name):
         return read_kept([], target.scheme_id, measure, memory)
-    refresh(client, name)
+    refresh_if_allowed(client, name)
     total = count(client, name)
     pages = client.pages(name, {"query": {"match_all": {}}, "_source": READ}, page_size=_PAGE)
     told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)

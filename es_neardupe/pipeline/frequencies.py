@@ -18,7 +18,7 @@ from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, refresh, search
+from es_neardupe.indices import Target, refresh_if_allowed, search
 from es_neardupe.measures import Weights
 from es_neardupe.node import folders
 from es_neardupe.records import Reference
@@ -61,11 +61,20 @@ def frequencies(client: Client, target: Target, measure: Measure, *, renew: bool
 
 
 def _file(client: Client, target: Target, measure: Measure) -> Path:
-    """Named after everything that decides the frequencies; an index that was made anew has another uuid."""
+    """Named after everything that decides the frequencies; an index that was made anew has another uuid, and another
+    user may see other documents of it."""
     params = {"flat_settings": "true"}
     answer = client.request("GET", path(target.path, "_settings", "index.uuid"), params=params)
     indices = sorted(f"{index} {entry['settings']['index.uuid']}" for index, entry in answer.items())
-    parts = [_FORM, *indices, target.scheme_id, *target.settings.fields, *map(str, measure.sources), f"{SAMPLE}"]
+    parts = [
+        _FORM,
+        client.login,
+        *indices,
+        target.scheme_id,
+        *target.settings.fields,
+        *map(str, measure.sources),
+        f"{SAMPLE}",
+    ]
     return folders.cache() / "frequencies" / f"{xxhash.xxh3_128_hexdigest(chr(0).join(parts).encode())}.npz"
 
 
@@ -90,7 +99,7 @@ def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
 
 def sampled(client: Client, target: Target) -> list[Reference]:
     """Random documents with keys, the same ones each time as long as the index stays as it is."""
-    refresh(client, target.path)
+    refresh_if_allowed(client, target.path)
     scope = queries.fingerprinted(target.fields, target.scheme_id)
     body = queries.sample(scope, min(SAMPLE, target.max_result_window), _SEED) | {"_source": [target.fields.tokens]}
     chosen: list[Reference] = []

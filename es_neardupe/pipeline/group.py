@@ -23,6 +23,7 @@ from es_neardupe.pipeline.regrouping import Found, Run
 from es_neardupe.pipeline.ruling import rules_of
 from es_neardupe.pipeline.seeds import Start, start_of
 from es_neardupe.progress import Progress, silent
+from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
@@ -155,6 +156,7 @@ def group(
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
+    check_sees_all(client, target, "grouping")
     if not dry_run:
         check_writable(client, index)
     run = Run(client, target, wanted, rules, max_bucket, evidence, progress)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.errors import NotFound, SettingsError
-from es_neardupe.indices import Target, open_target, refresh
+from es_neardupe.errors import Forbidden, NotFound, SettingsError
+from es_neardupe.indices import Target, open_target, refresh_if_allowed
 from es_neardupe.records import Address, Hit
 from es_neardupe.registry import Entry, Registry
+from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
 
 __all__ = ["Group", "Member", "group_history", "groups", "read_groups"]
@@ -40,12 +41,14 @@ class Group:
 
     group: str
     principal: str | None
-    """Its id; None if that document was deleted since: the next ``group`` run makes another one."""
+    """Its id; None if this user may not see that document, or if it was deleted: then the next ``group`` run makes
+    another one."""
     size: int
     min_similarity: float
     members: tuple[Member, ...]
     known: Entry | None = None
-    """What the registry says of it besides; None where it does not know it."""
+    """What the registry says of it besides; None where it does not know it, knows it with other documents, or may not
+    be read by this user."""
 
 
 def groups(
@@ -59,10 +62,10 @@ def groups(
 ) -> list[Group]:
     """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
     target = open_target(client, index, prefix)
-    refresh(client, target.path)
+    refresh_if_allowed(client, target.path)
     found = read_groups(client, target, min_size=min_size, top=top, group=group)
-    entries = Registry(client, target).entries([one.group for one in found])
-    return [replace(one, known=entries.get(one.group)) for one in found]
+    entries = _told(client, target, [one.group for one in found])
+    return [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
 
 
 def read_groups(
@@ -80,11 +83,24 @@ def read_groups(
         for hit in _read(client, target, queries.groups_by_id(target.fields, ids)):
             id = documents.stored_fields(hit.source, prefix).get("group", "")
             principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
-    told = Registry(client, target).entries([id for id, several in principals.items() if len(several) > 1])
+    told = _told(client, target, [id for id, several in principals.items() if len(several) > 1])
     every = [_group(id, _the_one(principals.get(id, []), told.get(id)), members) for id, members in found.items()]
     large = [one for one in every if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
     return large[:top]
+
+
+def _told(client: Client, target: Target, ids: Collection[str]) -> dict[str, Entry]:
+    """What the registry says of groups: nothing to a user who may not read it."""
+    try:
+        return Registry(client, target).entries(ids)
+    except Forbidden:
+        return {}
+
+
+def _of_these(found: Group, entry: Entry | None) -> Entry | None:
+    """The entry if it is about these documents: others of the group may be hidden from this user, or gone since."""
+    return entry if entry is not None and entry.size == found.size else None
 
 
 def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
@@ -97,6 +113,7 @@ def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
 def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:
     """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
     target = open_target(client, index, prefix)
+    check_sees_all(client, target, "the history of groups")
     found = Registry(client, target).entries({group}).get(group)
     if found is None:
         raise NotFound(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, open_target, refresh
+from es_neardupe.indices import Target, open_target, refresh_if_allowed
 from es_neardupe.pipeline.groups import Group, read_groups
 from es_neardupe.pipeline.ruling import policy_of
 from es_neardupe.records import Address, Hit
@@ -55,7 +55,7 @@ def suggest_keep(
         last = Registry(client, target).last_run()
         policy = str(last.settings["principal"]) if last else "longest"
     by = policy_of(client, target, policy)
-    refresh(client, target.path)
+    refresh_if_allowed(client, target.path)
     found = read_groups(client, target, min_size=min_size, top=top, group=group)
     advice = (one for part in chunked(found, _TERMS) for one in _advice(client, target, by, part))
     return list(advice)

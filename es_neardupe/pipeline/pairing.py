@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from es_neardupe import queries
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, count, refresh
+from es_neardupe.indices import Target, count, refresh_if_allowed
 from es_neardupe.pair_memory import PairMemory
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus
@@ -155,7 +155,7 @@ def read_fingerprints(
     client: Client, target: Target, progress: Progress = silent, rules: Rules = DEFAULT_RULES
 ) -> Corpus:
     """Read the fingerprints of the index's scheme, and what the rules need of each document, as columns."""
-    refresh(client, target.path)
+    refresh_if_allowed(client, target.path)
     query = queries.fingerprinted(target.fields, target.scheme_id)
     total = count(client, target.path, query)
     body = {"query": query, **parts(target, rules)}

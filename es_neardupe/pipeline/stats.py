@@ -10,7 +10,7 @@ from typing import Any
 from es_neardupe import queries
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import Target, open_target, refresh, search
+from es_neardupe.indices import Target, open_target, refresh_if_allowed, search
 from es_neardupe.pipeline.groups import read_groups
 from es_neardupe.pipeline.pairing import read_fingerprints
 from es_neardupe.progress import Progress, silent
@@ -83,7 +83,7 @@ def stats(
 ) -> Stats:
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
     target = open_target(client, index, prefix)
-    refresh(client, target.path)
+    refresh_if_allowed(client, target.path)
     answer = search(client, target.path, queries.states(target.fields, target.scheme_id))
     documents = int(answer["hits"]["total"]["value"])
     found = answer["aggregations"]

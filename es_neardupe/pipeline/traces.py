@@ -16,6 +16,7 @@ from es_neardupe.keys import fingerprints
 from es_neardupe.queries import JSON
 from es_neardupe.records import Hit
 from es_neardupe.registry import Registry
+from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_MAX_CHARS
 
 __all__ = ["Known", "Trace", "Traces"]
@@ -58,8 +59,9 @@ class Traces:
         self._asked = asked
         self._registry = Registry(client, target)
         self._pairs = companion_name(target, Companion.PAIRS)
-        self.forbidden = False
-        """Whether the user may not read our indices beside the user's own."""
+        self.forbidden = bool(seen_in_part(client, target))
+        """Whether the user may not read our indices beside the user's own, or not all of what these are about: to such
+        a one, a document that is hidden looks like one that is gone."""
 
     def of(self, id: str) -> Trace | None:
         """Evidence says more than the last grouping, so it is asked first; None where both know nothing."""

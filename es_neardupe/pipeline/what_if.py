@@ -16,7 +16,7 @@ from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, exists
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.indices import Target, count, open_target, refresh, search
+from es_neardupe.indices import Target, count, open_target, refresh_if_allowed, search
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.pipeline.evidence import read_evidence
@@ -26,6 +26,7 @@ from es_neardupe.pipeline.ruling import rules_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
 from es_neardupe.registry import Registry
+from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage, Rules
 from es_neardupe.scoring import ALIGNED, Measure, MeasureName
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -105,6 +106,7 @@ def what_if(
     if not min:
         raise SettingsError("Name one threshold or more to try, as --min 0.7,0.8,0.9.")
     target = open_target(client, index, prefix)
+    check_sees_all(client, target, "the evidence")
     past = _past(client, target, linkage)
     kept = read_evidence(client, target, _measure_kept(client, target, past.settings["measure"]), progress=progress)
     corpus = read_fingerprints(client, target, progress, past.rules)
@@ -186,7 +188,7 @@ def _measure_kept(client: Client, target: Target, label: str) -> str:
     name = companion_name(target, Companion.PAIRS)
     hits = []
     if exists(client, name):
-        refresh(client, name)
+        refresh_if_allowed(client, name)
         same = [{"term": {"measure": label}}, {"prefix": {"measure": f"{label}, weights of "}}]
         wanted = {"bool": {"filter": [{"term": {"scheme": target.scheme_id}}, {"bool": {"should": same}}]}}
         body = {"size": 1, "query": wanted, "sort": [{"at": "desc"}], "_source": ["measure"]}

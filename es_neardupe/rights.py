@@ -1,0 +1,64 @@
+"""Whether a user sees an index whole: Elasticsearch can hide documents and fields of it from some users.
+
+What only looks needs no such question: the user's own connection asks, so it finds what this user may see.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import Forbidden, RequestError
+from es_neardupe.indices import Target
+from es_neardupe.records import Product
+
+__all__ = ["check_sees_all", "seen_in_part"]
+
+_READING = {"read", "all"}
+
+
+def check_sees_all(client: Client, target: Target, what: str) -> None:
+    """Raises `Forbidden` if this user sees only a part of the documents or fields; ``what`` needs all of them."""
+    if partly := seen_in_part(client, target):
+        raise Forbidden(
+            f"This user sees only a part of the documents or fields of {', '.join(partly)}, and {what} is about all "
+            f"of them: log in as a user whose roles have no query and no list of fields for it.",
+            status=403,
+        )
+
+
+def seen_in_part(client: Client, target: Target) -> list[str]:
+    """The indices of which roles hide documents or fields from this user. None of them where nobody tells:
+    OpenSearch has no such request, and Elasticsearch may not answer it for an API key."""
+    if client.server.product is not Product.ELASTICSEARCH:
+        return []
+    try:
+        answer = client.request("GET", path("_security", "user", "_privileges"))
+    except RequestError:  # no security here, or no answer for this kind of login
+        return []
+    grants = [one for one in answer["indices"] if _READING & set(one["privileges"])]
+    return [index for index in target.indices if _in_part(grants, {index, target.name})]
+
+
+def _in_part(grants: list[Mapping[str, Any]], names: set[str]) -> bool:
+    """Rights add up: one grant without a limit shows everything."""
+    fitting = [one for one in grants if any(_fits(pattern, name) for pattern in one["names"] for name in names)]
+    return bool(fitting) and all(_is_limited(one) for one in fitting)
+
+
+def _is_limited(grant: Mapping[str, Any]) -> bool:
+    fields = grant.get("field_security") or [{"grant": ["*"]}]
+    return bool(grant.get("query")) or not any("*" in one["grant"] and not one.get("except") for one in fields)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether an index is among those that a role names: by name, with ``*`` and ``?``, or by ``/a regex/``."""
+    if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
+        try:
+            return re.fullmatch(pattern[1:-1], name) is not None
+        except re.error:  # Lucene's own syntax
+            return False
+    return fnmatchcase(name, pattern)

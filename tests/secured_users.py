@@ -1,0 +1,73 @@
+"""Who may do what on the secured server of the tests. Passwords are no secrets here: it lives for one session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from secured import User
+
+NEWS = "secured-news"
+"""The index that rights are about; its companions are ``secured-news-neardupe-*``."""
+
+CLEANED = "secured-clean"
+"""Another, which is made and cleaned."""
+
+_PUBLIC = '{"term": {"public": true}}'
+_NOT_SECRET = '{"bool": {"must_not": [{"term": {"public": false}}]}}'
+_LOOK = ["read", "view_index_metadata"]
+
+
+def _role(*indices: dict[str, Any]) -> dict[str, Any]:
+    return {"cluster": ["monitor"], "indices": list(indices)}
+
+
+ROLES: dict[str, Any] = {
+    # What docs/connecting.md says that running needs.
+    "runner": _role(
+        {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"]},
+        {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
+        {"names": [f"{NEWS}-neardupe-pairs"], "privileges": [*_LOOK, "create_index", "index", "maintenance", "delete"]},
+    ),
+    # Sees the public documents, and nothing of ours beside the index.
+    "public": _role({"names": [NEWS], "privileges": _LOOK, "query": _PUBLIC}),
+    # The same by a pattern, which our companions fit too: the query hides all that is in them.
+    "public-pattern": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _PUBLIC}),
+    # May write what it sees: half of the documents.
+    "half-runner": _role(
+        {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"], "query": _PUBLIC},
+        {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
+    ),
+    # A pattern that our companions fit, and a query that hides nothing of them: they have no such field.
+    "not-secret": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _NOT_SECRET}),
+    # Sees all documents, but not their texts.
+    "few-fields": _role({"names": [NEWS], "privileges": _LOOK, "field_security": {"grant": ["public", "neardupe.*"]}}),
+    # What load and clean need, and what init --create does.
+    "cleaner": _role(
+        {"names": [CLEANED], "privileges": [*_LOOK, "index", "maintenance"]},
+        {"names": [f"{CLEANED}-neardupe-*"], "privileges": ["view_index_metadata", "delete_index"]},
+    ),
+    "maker": _role({"names": [CLEANED], "privileges": ["manage"]}),
+    # Knows that there is a registry, but may not read it; and the other way round.
+    "unread": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["view_index_metadata"]}),
+    "auditor": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["read"]}),
+    "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
+    "looker": _role({"names": [NEWS], "privileges": _LOOK}),
+    "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
+}
+
+USERS = (
+    User("admin", "admin-password", ("superuser",)),
+    User("runner", "runner-password", ("runner",)),
+    User("reader", "reader-password", ("public",)),
+    User("pattern-reader", "pattern-password", ("public-pattern",)),
+    User("registry-reader", "registry-password", ("public", "companions")),
+    User("half-runner", "half-password", ("half-runner",)),
+    User("loose-reader", "loose-password", ("not-secret",)),
+    User("few-fields", "fields-password", ("few-fields",)),
+    User("cleaner", "cleaner-password", ("cleaner",)),
+    User("maker", "maker-password", ("maker",)),
+    User("unread", "unread-password", ("looker", "unread")),
+    User("auditor", "auditor-password", ("looker", "auditor")),
+    User("looker", "looker-password", ("looker",)),
+    User("stranger", "stranger-password", ("nobody",)),
+)
