@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from es_neardupe.errors import SettingsError
@@ -26,7 +26,8 @@ class Settings:
 
     ``threshold`` and ``detection`` say which keys are wanted: of the pairs that are exactly ``threshold``
     similar, the share ``detection`` must become candidates. ``bands`` and ``rows``, given together,
-    overrule that choice. Raises `SettingsError` for values out of range.
+    overrule that choice. ``sample_mod`` makes one in so many shingles a sampled key besides, for ``contained``;
+    0: none. Raises `SettingsError` for values out of range.
     """
 
     fields: tuple[str, ...]
@@ -36,6 +37,7 @@ class Settings:
     permutations: int = 128
     bands: int | None = None
     rows: int | None = None
+    sample_mod: int = 0
     prefix: str = DEFAULT_PREFIX
     scheme: Scheme = field(init=False)
 
@@ -51,7 +53,9 @@ class Settings:
             raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold}.")
         elif not 0 < self.detection < 1:
             raise SettingsError(f"The detection must lie between 0 and 1, not {self.detection}.")
-        scheme = Scheme(shingle=self.shingle, permutations=self.permutations, bands=bands, rows=rows)
+        scheme = Scheme(
+            shingle=self.shingle, permutations=self.permutations, bands=bands, rows=rows, sample_mod=self.sample_mod
+        )
         object.__setattr__(self, "scheme", scheme)
 
     def _check_names(self) -> None:
@@ -106,6 +110,7 @@ class Settings:
             permutations=scheme.permutations,
             bands=scheme.bands,
             rows=scheme.rows,
+            sample_mod=scheme.sample_mod,
             prefix=prefix,
         )
         if settings.scheme != scheme:
@@ -119,5 +124,5 @@ class Settings:
 
     def _comparable(self) -> dict[str, Any]:
         return {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection} | {
-            name: value for name, value in self.scheme.to_dict().items() if name != "version"
+            name: value for name, value in asdict(self.scheme).items() if name != "version"
         }

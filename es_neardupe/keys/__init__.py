@@ -43,13 +43,17 @@ that it has. The features are the set of these numbers. A text without tokens ha
 ``h = h * MULTIPLIER + slot + 1``; the key is the character of the position i followed by the 42 bits
 ``mix64(h) >> 22`` as seven characters of URL-safe base64, highest first. Positions 0 to 63 are the
 characters of URL-safe base64, 64 to 127 are U+00C0 to U+00FF.
+
+**Sampled keys**, with ``sample_mod`` = K above 0 only: of each feature x with ``x mod K = 0`` the upper 48 bits,
+``x >> 16``, as eight characters of URL-safe base64, highest first. K is at most 2^16, so these bits are not those
+that decide; nothing needs to be mixed before, since x comes out of ``mix64``.
 """
 
 from __future__ import annotations
 
 from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.estimation import Estimate, estimate
-from es_neardupe.keys.fingerprint import fingerprints, stream_fingerprints
+from es_neardupe.keys.estimation import Estimate, estimate, exact_share
+from es_neardupe.keys.fingerprint import fingerprints, stream_fingerprints, without_keys
 from es_neardupe.keys.scheme import Scheme, choose_bands
 from es_neardupe.keys.shingling import features, token_hashes, window_hashes
 from es_neardupe.keys.signature import signatures
@@ -61,6 +65,7 @@ __all__ = [
     "band_keys",
     "choose_bands",
     "estimate",
+    "exact_share",
     "features",
     "fingerprints",
     "signatures",
@@ -69,4 +74,5 @@ __all__ = [
     "token_hashes",
     "tokenize",
     "window_hashes",
+    "without_keys",
 ]

@@ -12,13 +12,18 @@ import xxhash
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["MAX_BANDS", "MAX_ROWS", "Scheme", "choose_bands"]
+__all__ = ["MAX_BANDS", "MAX_ROWS", "MAX_SAMPLE_MOD", "Scheme", "choose_bands"]
 
 MAX_BANDS = 128
 """A band's position is one character of its key."""
 MAX_ROWS = 32
 """The most rows that :func:`choose_bands` takes: 256 bits a band, when a key holds 42 of them. More rows
 would only make near-certain pairs (similarity above 0.99) easier to miss."""
+MAX_SAMPLE_MOD = 2**16
+"""A sampled key is made of the bits above these."""
+
+_OPTIONAL = {"sample_mod": 0}
+"""Settings that came later, and what they are in a scheme that does not name them: so its id stays what it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,8 @@ class Scheme:
     rows: int
     """Slots in a band; ``bands * rows`` slots are used."""
     seed: int = 1
+    sample_mod: int = 0
+    """One in so many features becomes a sampled key; 0: none does."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -48,6 +55,7 @@ class Scheme:
         _check("bands", self.bands, 1, MAX_BANDS)
         _check("rows", self.rows, 1, None)
         _check("seed", self.seed, 0, 2**64 - 1)
+        _check("sample_mod", self.sample_mod, 0, MAX_SAMPLE_MOD)
         if (used := self.bands * self.rows) > self.permutations:
             product = f"b*r = {self.bands} x {self.rows} = {used}"
             raise SettingsError(f"{product} is over the {self.permutations} slots (permutations)")
@@ -59,14 +67,14 @@ class Scheme:
         return f"v{self.version}-{xxhash.xxh3_64_hexdigest(canonical.encode())[:8]}"
 
     def to_dict(self) -> dict[str, int]:
-        """The settings by name."""
-        return asdict(self)
+        """The settings by name; those that came later only where they say anything."""
+        return {name: value for name, value in asdict(self).items() if _OPTIONAL.get(name) != value}
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Scheme:
         """The scheme of :meth:`to_dict`; SettingsError if a key is missing, unknown or ill-typed."""
         names = {field.name for field in fields(cls)}
-        if missing := sorted(names - set(mapping)):
+        if missing := sorted(names - set(mapping) - set(_OPTIONAL)):
             raise SettingsError(f"the scheme lacks {', '.join(missing)}")
         if unknown := sorted(map(str, set(mapping) - names)):
             raise SettingsError(f"the scheme has unknown settings: {', '.join(unknown)}")
