@@ -13,6 +13,7 @@ from es_neardupe.comparison import Comparison
 from es_neardupe.distributions import DistributionReport
 from es_neardupe.indices import open_target
 from es_neardupe.pipeline.clean import CleanReport
+from es_neardupe.pipeline.contained import Contained
 from es_neardupe.pipeline.doctor import Check
 from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
@@ -81,6 +82,10 @@ class NearDupe:
     def similar(self, **options: Any) -> Similar:
         """See `es_neardupe.pipeline.similar`."""
         return pipeline.similar(self.client, self.index, prefix=self.prefix, **options)
+
+    def contained(self, **options: Any) -> Contained:
+        """See `es_neardupe.pipeline.contained`."""
+        return pipeline.contained(self.client, self.index, prefix=self.prefix, **options)
 
     def group(self, **options: Any) -> GroupReport:
         """See `es_neardupe.pipeline.group`."""

@@ -15,6 +15,7 @@ from rich.markup import escape
 from es_neardupe.cli import (
     audit,
     compare,
+    contained,
     demo,
     distribution,
     grouping,
@@ -45,8 +46,9 @@ app = typer.Typer(
         "Exit codes: 0 done, 1 an error (said in one line), 2 wrong usage, 130 interrupted."
     ),
 )
-for module in (preparing, working, grouping, watch, listing, looking, compare, distribution, what_if, audit, demo):
+for module in (preparing, working, grouping, watch, listing, looking, contained, compare, distribution, what_if, audit):
     module.register(app)
+demo.register(app)
 _AS_USED = [
     "init",
     "load",
@@ -54,6 +56,7 @@ _AS_USED = [
     "group",
     "watch",
     "similar",
+    "contained",
     "groups",
     "pairs",
     "compare",
