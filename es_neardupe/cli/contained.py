@@ -81,8 +81,8 @@ def _show(found: Contained) -> None:
             show(f"{named((hit.index, hit.id), several)}: {hit.excerpt}")
     compared = found.candidates - found.not_compared
     say(
-        f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} sampled keys, "
-        f"{compared:,} of them compared by their present texts: passages of {found.shingle} words or more"
+        f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} keys, "
+        f"{compared:,} compared by their present texts: passages of {found.shingle} words or more"
     )
 
 
