@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from es_neardupe import documents, queries
 from es_neardupe.alignment import Matching, align
 from es_neardupe.bulk import chunked
@@ -16,7 +19,7 @@ from es_neardupe.comparison import Block, Side, blocks
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target
-from es_neardupe.keys import Estimate, exact_share, fingerprints, token_hashes
+from es_neardupe.keys import Estimate, exact_share, fingerprints, token_hashes, window_hashes
 from es_neardupe.passages import beginning
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.progress import Progress, silent, tracked
@@ -26,6 +29,8 @@ from es_neardupe.stages.containment import Candidates, sampled_candidates
 from es_neardupe.stages.lookup import present_source
 
 __all__ = ["Contained", "ContainedHit", "Direction", "SampledDetection", "contained"]
+
+U64 = NDArray[np.uint64]
 
 _FETCH = 50
 """Texts compared at a time."""
@@ -206,6 +211,7 @@ class _Comparing:
         self.least = least
         self.unreadable = 0
         (self._hashes,) = token_hashes([probe.text])
+        self._windows = np.unique(window_hashes(self._hashes, target.settings.shingle))
 
     def hits(self, client: Client, found: Candidates, progress: Progress) -> Iterator[ContainedHit]:
         """The candidates that reach the wanted share; one deleted meanwhile is no hit."""
@@ -228,6 +234,8 @@ class _Comparing:
         (hashes,) = token_hashes([text])
         if not theirs or not len(hashes):
             return None  # changed since it was found
+        if self.matching is Matching.LITERAL and self._most(hashes) < self.least:
+            return None
         found = align(self._hashes, hashes, self.matching, settings.shingle)
         of_probe, of_document = (found.common / words for words in found.words)
         if max(of_probe, of_document) < self.least:
@@ -248,6 +256,18 @@ class _Comparing:
             excerpt=self._excerpt(passages),
             group=stored.get("group"),
         )
+
+    def _most(self, hashes: U64) -> float:
+        """What neither share can exceed: a common passage consists of windows that both texts have. Costs much less
+        than `align` where the probe is long."""
+        size = self.target.settings.shingle
+        windows = window_hashes(hashes, size)
+        if not len(windows) or not len(self._windows):
+            return 1.0  # such a text is compared as a whole
+        places = np.minimum(np.searchsorted(self._windows, windows), len(self._windows) - 1)
+        starts = np.flatnonzero(self._windows[places] == windows)
+        words = int(np.minimum(np.diff(starts), size).sum()) + size * min(len(starts), 1)
+        return words / min(len(hashes), len(self._hashes))
 
     def _excerpt(self, passages: Sequence[Block]) -> str:
         longest = max(passages, key=lambda one: one.words)
