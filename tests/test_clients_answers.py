@@ -77,6 +77,11 @@ def test_json_has_no_such_number(value: float) -> None:
         ({"error": {"type": "t", "reason": "r"}}, "t", "r"),
         ({"error": {"type": "t", "reason": None, "root_cause": [{"reason": "root"}]}}, "t", "root"),
         (
+            {"error": {"type": "x_content_parse_exception", "reason": "failed", "root_cause": [{"reason": "unknown"}]}},
+            "x_content_parse_exception",
+            "unknown",
+        ),
+        (
             {
                 "error": {
                     "type": "search_phase_execution_exception",

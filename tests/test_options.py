@@ -180,7 +180,7 @@ def test_options_reach_the_library(name: str) -> None:
         from es_neardupe.settings import Settings
 
         settings = inspect.signature(Settings).parameters
-        for key in ("threshold", "detection", "shingle", "permutations", "bands", "rows", "prefix"):
+        for key in ("threshold", "detection", "shingle", "permutations", "bands", "rows", "sample_mod", "prefix"):
             assert own.pop(key).default == settings[key].default
     for key, parameter in own.items():
         if key in elsewhere:

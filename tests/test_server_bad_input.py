@@ -51,6 +51,7 @@ def filled(client: Client, index_name: str) -> str:
         ("groups", ()),
         ("pairs", ()),
         ("similar", ("--text", "a b c")),
+        ("contained", ("--text", "a b c")),
         ("stats", ()),
         ("clean", ("--yes",)),
         ("load", ("-",)),
@@ -226,7 +227,7 @@ def test_init_with_other_settings_shows_the_difference(client: Client, filled: s
 @pytest.mark.parametrize(
     ("command", "more"),
     [("enrich", ()), ("group", ()), ("groups", ()), ("pairs", ()), ("similar", ("--id", "d0")), ("stats", ()),
-     ("clean", ("--yes",)), ("load", ("-",))],
+     ("contained", ("--id", "d0")), ("clean", ("--yes",)), ("load", ("-",))],
 )  # fmt: skip
 def test_before_init(command: str, more: tuple[str, ...], client: Client, filled: str, server_cli: Cli) -> None:
     before = versions(client, filled)

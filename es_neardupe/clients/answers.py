@@ -26,6 +26,8 @@ _WAYS_OUT = {
     413: "The request is larger than the server allows (http.max_content_length): send less at once.",
     429: "The server is overloaded: try again later, or with less load.",
 }
+_VAGUE = {"search_phase_execution_exception", "x_content_parse_exception"}
+"""Errors that only say that something is wrong, and not what."""
 _BLOCKED = "cluster_block_exception"
 
 
@@ -80,14 +82,14 @@ def _check_one(body: Mapping[str, Any], doing: str) -> None:
 
 
 def _cause(body: Any) -> tuple[str, str]:
-    """The type and the reason in an error body; a failed search names only the root cause's reason."""
+    """The type and the reason in an error body: of a vague error, the root cause's reason."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, str):
         return "", _one_line(error)
     if not isinstance(error, dict):
         return "", ""
     root = next(iter(_dicts(error.get("root_cause"))), {})
-    vague = error.get("type") == "search_phase_execution_exception"
+    vague = error.get("type") in _VAGUE
     reason = (root.get("reason") if vague else None) or error.get("reason") or root.get("reason") or ""
     return str(error.get("type") or ""), _one_line(str(reason))
 

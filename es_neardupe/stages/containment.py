@@ -21,6 +21,8 @@ __all__ = ["Candidates", "sampled_candidates"]
 
 _POSTINGS = 50
 """Pairs of a key and a document that are read for each candidate that is wanted."""
+_FEW = 1000
+"""If fewer candidates are wanted, they are the best of as many readings."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ def sampled_candidates(
 ) -> Candidates:
     """The ``most`` best of the documents of the scope that share any of the sampled keys (distinct ones)."""
     frequencies = _frequencies(client, target, keys, scope)
-    used = _used(frequencies, _POSTINGS * most)
+    used = _used(frequencies, _POSTINGS * max(most, _FEW))
     if not used:
         return Candidates([], 0, 0)
     shared: Counter[Reference] = Counter()
