@@ -27,11 +27,11 @@ Bands = Annotated[int | None, typer.Option(help="Bands, instead of the chosen on
 Rows = Annotated[int | None, typer.Option(help="Rows of a band; with --bands.", show_default=False)]
 
 SampleMod = Annotated[
-    int, typer.Option("--sample-mod", min=0, help="For `contained`: sample one in so many shingles; 0: none.")
+    int, typer.Option("--sample-mod", help="For `contained`: sample one in so many shingles; 0: none.")
 ]
 SampleKeys = Annotated[
     int | None,
-    typer.Option("--sample-keys", min=1, help="Or: sampled keys wanted in the mean document.", show_default=False),
+    typer.Option("--sample-keys", help="Or: sampled keys wanted in the mean document.", show_default=False),
 ]
 
 
