@@ -11,17 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from server_tools import words
 
-from es_neardupe import Settings
 from es_neardupe.alignment import Matching, literal
 from es_neardupe.comparison import Side
-from es_neardupe.indices import Target
+from es_neardupe.containments import Containments
 from es_neardupe.keys import Scheme, exact_share, fingerprints, token_hashes
-from es_neardupe.pipeline.contained import _Comparing, _detection
+from es_neardupe.pipeline.contained import _detection
 from es_neardupe.stages.containment import _batches, _used
-
-
-def target(shingle: int = 3) -> Target:
-    return Target("i", ("i",), Settings(("text",), shingle=shingle, sample_mod=2), 10_000)
 
 
 def test_matched_keys_estimate_how_much_of_a_text_another_contains() -> None:
@@ -106,6 +101,6 @@ def test_what_is_left_out_uncompared_could_not_reach_the_least(probe: str, text:
     mine, theirs = token_hashes([probe, text])
     if not len(mine) or not len(theirs):
         return
-    comparing = _Comparing(Side.of("probe", probe), [], target(shingle), Matching.LITERAL, 0.5)
+    comparing = Containments(Side.of("probe", probe), Matching.LITERAL, shingle, 0.5)
     found = literal(mine, theirs, shingle)
     assert comparing._most(theirs) >= max(found.common / size for size in found.words)

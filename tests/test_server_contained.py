@@ -16,9 +16,9 @@ from server_tools import change, make_index, mapping, one_line, ours, put, send,
 from es_neardupe import Settings, indices, pipeline, queries
 from es_neardupe.alignment import Matching, align
 from es_neardupe.clients import Client, path
+from es_neardupe.containments import Direction
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
 from es_neardupe.keys import features, fingerprints, token_hashes
-from es_neardupe.pipeline.contained import Direction
 from es_neardupe.stages import containment
 from es_neardupe.stages.ingest import fingerprinted_actions
 
@@ -251,6 +251,7 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
     assert sampling["without"] == pytest.approx((11 / 12) ** 116)
     again = pipeline.init(client, index_name, Settings(("text",)), sample_keys=50)
     assert (again.sample_mod, again.sampling, again.prepared) == (12, None, ())
+    assert "sampled keys of one in 12 shingles" in " ".join(one.message for one in pipeline.doctor(client, index_name))
     with pytest.raises(SchemeMismatch, match="sample_mod: 12, not 4"):
         pipeline.init(client, index_name, SAMPLED)
     with pytest.raises(SettingsError, match="Give either"):

@@ -5,22 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe import documents, queries
-from es_neardupe.alignment import Matching, align
+from es_neardupe.alignment import Matching
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.comparison import Block, Side, blocks
+from es_neardupe.comparison import Block, Side
+from es_neardupe.containments import Containments, Direction
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target
-from es_neardupe.keys import Estimate, exact_share, fingerprints, token_hashes, window_hashes
-from es_neardupe.passages import beginning
+from es_neardupe.keys import Estimate, exact_share, fingerprints
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit
@@ -28,23 +24,12 @@ from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.stages.containment import Candidates, sampled_candidates
 from es_neardupe.stages.lookup import present_source
 
-__all__ = ["Contained", "ContainedHit", "Direction", "SampledDetection", "contained"]
-
-U64 = NDArray[np.uint64]
+__all__ = ["Contained", "ContainedHit", "SampledDetection", "contained"]
 
 _FETCH = 50
 """Texts compared at a time."""
 
 _SURE = 0.99
-_SHOWN = 100
-
-
-class Direction(str, Enum):
-    """What a document is to the probe."""
-
-    CONTAINS = "contains the probe"
-    CONTAINED = "is contained in the probe"
-    BOTH = "both"
 
 
 @dataclass(frozen=True)
@@ -149,7 +134,7 @@ def contained(
     keys = list(dict.fromkeys(fingerprint.samples or ()))
     scope = queries.others(query, probe.address)
     found = sampled_candidates(client, target, keys, scope=scope, most=max_candidates)
-    comparing = _Comparing(probe.side, keys, target, how, min)
+    comparing = _Comparing(keys, target, Containments(probe.side, how, target.settings.shingle, min))
     hits = sorted(comparing.hits(client, found, progress), key=_rank)
     return Contained(
         query=probe.name | _described(fingerprint),
@@ -203,15 +188,11 @@ def _described(fingerprint: Fingerprint) -> dict[str, Any]:
 class _Comparing:
     """Compares candidates with the probe, and counts those that cannot be."""
 
-    def __init__(self, probe: Side, keys: Sequence[str], target: Target, matching: Matching, least: float) -> None:
-        self.probe = probe
+    def __init__(self, keys: Sequence[str], target: Target, containments: Containments) -> None:
         self.keys = frozenset(keys)
         self.target = target
-        self.matching = matching
-        self.least = least
+        self.containments = containments
         self.unreadable = 0
-        (self._hashes,) = token_hashes([probe.text])
-        self._windows = np.unique(window_hashes(self._hashes, target.settings.shingle))
 
     def hits(self, client: Client, found: Candidates, progress: Progress) -> Iterator[ContainedHit]:
         """The candidates that reach the wanted share; one deleted meanwhile is no hit."""
@@ -230,54 +211,24 @@ class _Comparing:
         except CorruptFingerprint:
             self.unreadable += 1
             return None
-        text = documents.text_of(hit.source, settings.fields)
-        (hashes,) = token_hashes([text])
-        if not theirs or not len(hashes):
-            return None  # changed since it was found
-        if self.matching is Matching.LITERAL and self._most(hashes) < self.least:
+        found = self.containments.of(documents.text_of(hit.source, settings.fields))
+        if found is None or not theirs:  # it may have changed since it was a candidate
             return None
-        found = align(self._hashes, hashes, self.matching, settings.shingle)
-        of_probe, of_document = (found.common / words for words in found.words)
-        if max(of_probe, of_document) < self.least:
-            return None
-        passages = blocks(self.probe, Side.of(hit.id, text), found)
         matched = len(self.keys & theirs)
         return ContainedHit(
             index=hit.index,
             id=hit.id,
-            direction=_direction(of_probe >= self.least, of_document >= self.least),
-            of_probe=of_probe,
-            of_document=of_document,
+            direction=found.direction,
+            of_probe=found.of_probe,
+            of_document=found.of_document,
             estimated_of_probe=exact_share(matched, len(self.keys)),
             estimated_of_document=exact_share(matched, len(theirs)),
             matched_keys=matched,
-            common_words=found.common,
-            passages=passages,
-            excerpt=self._excerpt(passages),
+            common_words=found.common_words,
+            passages=found.passages,
+            excerpt=found.excerpt,
             group=stored.get("group"),
         )
-
-    def _most(self, hashes: U64) -> float:
-        """What neither share can exceed: a common passage consists of windows that both texts have. Costs much less
-        than `align` where the probe is long."""
-        size = self.target.settings.shingle
-        windows = window_hashes(hashes, size)
-        if not len(windows) or not len(self._windows):
-            return 1.0  # such a text is compared as a whole
-        places = np.minimum(np.searchsorted(self._windows, windows), len(self._windows) - 1)
-        starts = np.flatnonzero(self._windows[places] == windows)
-        words = int(np.minimum(np.diff(starts), size).sum()) + size * min(len(starts), 1)
-        return words / min(len(hashes), len(self._hashes))
-
-    def _excerpt(self, passages: Sequence[Block]) -> str:
-        longest = max(passages, key=lambda one: one.words)
-        return beginning(self.probe.text[slice(*longest.a)], _SHOWN)
-
-
-def _direction(contains: bool, is_contained: bool) -> Direction:
-    if contains and is_contained:
-        return Direction.BOTH
-    return Direction.CONTAINS if contains else Direction.CONTAINED
 
 
 def _rank(hit: ContainedHit) -> tuple[float, int, str, str]:

@@ -63,6 +63,8 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         return [*checks, Check("scheme", "error", str(error))]
     scheme = target.settings.scheme
     parts = f"{scheme.id}: {scheme.bands} bands of {scheme.rows} rows, threshold {target.settings.threshold:g}"
+    if scheme.sample_mod:
+        parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
     return [*checks, Check("scheme", "ok", parts), *_limits(client, target), *_documents(client, target)]
 
 
