@@ -54,13 +54,12 @@ from __future__ import annotations
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.estimation import Estimate, estimate, exact_share
 from es_neardupe.keys.fingerprint import fingerprints, stream_fingerprints, without_keys
-from es_neardupe.keys.scheme import MAX_SAMPLE_MOD, Scheme, choose_bands
+from es_neardupe.keys.scheme import Scheme, choose_bands
 from es_neardupe.keys.shingling import features, token_hashes, window_hashes
 from es_neardupe.keys.signature import signatures
 from es_neardupe.keys.text import spans, tokenize
 
 __all__ = [
-    "MAX_SAMPLE_MOD",
     "Estimate",
     "Scheme",
     "band_keys",

@@ -13,7 +13,8 @@ from es_neardupe.clients import Client
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import refresh, search
-from es_neardupe.keys import MAX_SAMPLE_MOD, features, token_hashes
+from es_neardupe.keys import features, token_hashes
+from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.settings import Settings
 
 __all__ = ["Sampling", "choose_sampling"]
