@@ -13,6 +13,7 @@ from es_neardupe.comparison import Comparison
 from es_neardupe.distributions import DistributionReport
 from es_neardupe.indices import open_target
 from es_neardupe.pipeline.clean import CleanReport
+from es_neardupe.pipeline.contained import Contained
 from es_neardupe.pipeline.doctor import Check
 from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
@@ -91,6 +92,10 @@ class NearDupe:
     def search_request(self, text: str | Mapping[str, Any], **options: Any) -> dict[str, Any]:
         """See `es_neardupe.pipeline.search_request`."""
         return pipeline.search_request(self.client, self.index, text, prefix=self.prefix, **options)
+
+    def contained(self, **options: Any) -> Contained:
+        """See `es_neardupe.pipeline.contained`."""
+        return pipeline.contained(self.client, self.index, prefix=self.prefix, **options)
 
     def group(self, **options: Any) -> GroupReport:
         """See `es_neardupe.pipeline.group`."""

@@ -18,7 +18,7 @@ from es_neardupe.measures import Weights
 from es_neardupe.scores import Score, left_out, scores
 from es_neardupe.scoring import MeasureName
 
-__all__ = ["MAX_CHARS", "NEAR_COPIES", "Block", "Comparison", "Matched", "Side", "compare_texts"]
+__all__ = ["MAX_CHARS", "NEAR_COPIES", "Block", "Comparison", "Matched", "Side", "blocks", "compare_texts"]
 
 U64 = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -41,6 +41,12 @@ class Side:
     words: int
     _text: str = field(repr=False)
     _spans: Ints = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, name: str, text: str) -> Side:
+        """A text, its words counted and placed."""
+        found = spans(text)
+        return cls(name, len(text), len(found), text, found)
 
     @property
     def text(self) -> str:
@@ -172,10 +178,13 @@ def _side(name: str, text: str) -> Side:
         raise InputError(
             f"{name} is too large to compare: {len(text):,} characters, the most are {MAX_CHARS:,}. Cut it first."
         )
-    found = spans(text)
-    return Side(name, len(text), len(found), text, found)
+    return Side.of(name, text)
+
+
+def blocks(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:
+    """The common passages in characters."""
+    return tuple(Block(a.place((i, i + size)), b.place((j, j + size)), size) for i, j, size in found.blocks.tolist())
 
 
 def _matched(a: Side, b: Side, found: Alignment) -> Matched:
-    blocks = (Block(a.place((i, i + size)), b.place((j, j + size)), size) for i, j, size in found.blocks.tolist())
-    return Matched(found.longer, found.shorter, found.common, found.chunks, tuple(blocks), found)
+    return Matched(found.longer, found.shorter, found.common, found.chunks, blocks(a, b, found), found)

@@ -16,7 +16,7 @@ from typing import Any
 import xxhash
 
 from es_neardupe.errors import CorruptFingerprint, InputError
-from es_neardupe.keys import stream_fingerprints
+from es_neardupe.keys import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Grouping, State
 from es_neardupe.scoring import Measure, Prepared
 from es_neardupe.settings import Settings
@@ -24,6 +24,7 @@ from es_neardupe.settings import Settings
 __all__ = [
     "decode",
     "decode_grouping",
+    "decode_samples",
     "decode_signature",
     "encode",
     "encode_grouping",
@@ -40,6 +41,7 @@ __all__ = [
 
 KEY_LENGTH = 8
 _CONTENT = re.compile(r"[0-9a-f]{32}")
+_SAMPLE = re.compile(r"[A-Za-z0-9_-]{8}")
 
 
 def timestamp() -> str:
@@ -60,13 +62,16 @@ def own_group(index: str, id: str, attempt: int = 0) -> str:
 def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
     """The stored fields of a fingerprint. ``similarity`` becomes null: the document waits for ``group``.
 
-    What does not apply is null rather than left out, so that a partial update clears what was there before.
+    What does not apply is null rather than left out, so that a partial update clears what was there before. Only an
+    index whose scheme samples has the field ``samples`` for certain: for others it is left out.
     """
+    samples = {} if fingerprint.samples is None else {"samples": list(fingerprint.samples)}
     return {
         "scheme": fingerprint.scheme,
         "state": fingerprint.state.value,
         "content": fingerprint.content or None,
         "bands": list(fingerprint.bands),
+        **samples,
         "signature": binascii.b2a_base64(fingerprint.signature, newline=False).decode("ascii") or None,
         "tokens": fingerprint.tokens,
         "features": fingerprint.features,
@@ -83,7 +88,7 @@ def stored_fields(source: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
 
 
 def decode(stored: Mapping[str, Any]) -> Fingerprint:
-    """Read a stored fingerprint; ``bands`` and ``signature`` may have been left out of the request.
+    """Read a stored fingerprint; ``bands``, ``samples`` and ``signature`` may have been left out of the request.
 
     Raises `CorruptFingerprint` if our code cannot have written it.
     """
@@ -98,6 +103,7 @@ def decode(stored: Mapping[str, Any]) -> Fingerprint:
             tokens=_count(stored["tokens"]),
             features=_count(stored["features"]),
             numeric=_flag(stored.get("numeric")),
+            samples=decode_samples(stored),
         )
     except (KeyError, TypeError, ValueError, binascii.Error) as error:
         raise CorruptFingerprint(f"A stored fingerprint cannot be read: {error!r}.") from error
@@ -109,6 +115,17 @@ def decode_signature(stored: Mapping[str, Any]) -> bytes:
         return base64.b64decode(stored.get("signature") or "", validate=True)
     except (TypeError, ValueError) as error:
         raise CorruptFingerprint(f"A stored signature cannot be read: {error!r}.") from error
+
+
+def decode_samples(stored: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The sampled keys alone; None where there are none to read. Raises `CorruptFingerprint` as `decode` does."""
+    value = stored.get("samples")
+    keys = [value] if isinstance(value, str) else value
+    if keys is None:
+        return None
+    if not isinstance(keys, list) or not all(isinstance(key, str) and _SAMPLE.fullmatch(key) for key in keys):
+        raise CorruptFingerprint(f"Stored sampled keys cannot be read: {value!r:.40}.")
+    return tuple(keys)
 
 
 def encode_grouping(grouping: Grouping) -> dict[str, Any]:
@@ -171,7 +188,7 @@ def fingerprint_sources(
     """The fingerprint of each document's text, in order; state ``failed`` where the fields hold no text."""
     texts = [readable_text(source, settings.fields) for source in sources]
     found = stream_fingerprints([text for text in texts if text is not None], settings.scheme, max_chars=max_chars)
-    failed = Fingerprint(settings.scheme.id, State.FAILED, "", (), b"", 0, 0)
+    failed = without_keys(settings.scheme, State.FAILED)
     for text in texts:
         yield failed if text is None else next(found)
 

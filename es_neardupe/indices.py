@@ -93,7 +93,7 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX) -> Targ
         )
     settings = _the_one_of(stored, name)
     for index, mapping in mappings.items():
-        _check_fields(index, mapping, prefix)
+        _check_fields(index, mapping, settings)
         check_source(index, mapping, settings)
     return Target(name, tuple(sorted(mappings)), settings, _result_window(client, name))
 
@@ -157,14 +157,14 @@ def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
     return settings
 
 
-def _check_fields(index: str, mapping: Mapping[str, Any], prefix: str) -> None:
-    properties = mapping.get("properties", {})
+def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    properties, prefix = mapping.get("properties", {}), settings.prefix
     if found := schema.conflicts(properties, prefix):
         raise MappingConflict(
             f"Index {index} cannot take our fields: {'; '.join(found)}. A mapping cannot be changed in place: "
             f"choose another --prefix, or re-index without that field."
         )
-    if lacking := schema.missing(properties, prefix):
+    if lacking := schema.missing(properties, prefix, sampled=settings.scheme.sample_mod > 0):
         raise NotInitialised(
             f"Index {index} lacks {', '.join(lacking)}: run `es-neardupe init` with the same settings again."
         )

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from es_neardupe.records import State
+from es_neardupe.records import Address, State
 from es_neardupe.schema import Fields
 
 __all__ = [
     "JSON",
+    "MOST_CLAUSES",
     "MOST_TERMS",
     "all_of",
     "candidates",
@@ -22,8 +23,12 @@ __all__ = [
     "grouped_members",
     "groups_by_id",
     "matching",
+    "others",
     "processed",
     "sample",
+    "sampled",
+    "sampled_frequencies",
+    "sampled_matches",
     "since",
     "stale",
     "states",
@@ -32,6 +37,9 @@ __all__ = [
 ]
 
 JSON = dict[str, Any]
+
+MOST_CLAUSES = 1000
+"""Scored clauses of one query: servers allow 1,024 by default."""
 
 MOST_TERMS = 8192
 """Terms of one query: servers allow 65,536 by default, and some are set to fewer."""
@@ -91,18 +99,59 @@ def candidates(
     Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys. ``group``:
     also the members of a group, those of them that share no key too.
     """
-    clauses: list[JSON] = [{"constant_score": {"filter": {"term": {fields.bands: key}}}} for key in keys]
-    query: JSON = {"bool": {"should": clauses, "minimum_should_match": agree}}
+    query = _sharing(fields.bands, keys, agree)
     if group is not None:
         members = {"constant_score": {"filter": {"term": {fields.group: group}}, "boost": 0}}
         query = {"bool": {"should": [query, members] if keys else [members], "minimum_should_match": 1}}
-    if scope:
-        query["bool"]["filter"] = [dict(scope)]
     return {
         "size": size,
-        "query": query,
+        "query": _within(query, scope),
         "_source": [fields.group, fields.tokens],
         "track_total_hits": True,
+    }
+
+
+def _sharing(field: str, keys: Sequence[str], least: int = 1) -> JSON:
+    """Documents that have ``least`` of the keys or more, scored by their number."""
+    clauses = [{"constant_score": {"filter": {"term": {field: key}}}} for key in keys]
+    return {"bool": {"should": clauses, "minimum_should_match": least}}
+
+
+def _within(query: JSON, scope: Mapping[str, Any] | None) -> JSON:
+    """The same within a scope."""
+    return {"bool": query["bool"] | {"filter": [dict(scope)]}} if scope else query
+
+
+def others(scope: Mapping[str, Any] | None, address: Address | None) -> JSON:
+    """The user's scope without one document."""
+    if address is None:
+        return matching(scope)
+    itself = all_of({"term": {"_index": address[0]}}, {"ids": {"values": [address[1]]}})
+    return {"bool": {"filter": [matching(scope)], "must_not": [itself]}}
+
+
+def sampled(fields: Fields, keys: Sequence[str]) -> JSON:
+    """Documents that have any of the sampled keys, unscored."""
+    parts = [keys[start : start + MOST_TERMS] for start in range(0, len(keys), MOST_TERMS)]
+    clauses = [{"terms": {fields.samples: list(part)}} for part in parts]
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
+
+
+def sampled_frequencies(fields: Fields, keys: Sequence[str], scope: Mapping[str, Any]) -> JSON:
+    """Search that counts the documents of the scope which have each sampled key: ``buckets`` in the order of keys."""
+    filters = [{"term": {fields.samples: key}} for key in keys]
+    query = all_of(sampled(fields, keys), scope)
+    return {"size": 0, "query": query, "aggs": {"keys": {"filters": {"filters": filters}}}}
+
+
+def sampled_matches(fields: Fields, keys: Sequence[str], *, size: int, scope: Mapping[str, Any]) -> JSON:
+    """Search for the documents of the scope that share sampled keys, most shared keys first; the score is their
+    number, as of `candidates`."""
+    return {
+        "size": size,
+        "query": _within(_sharing(fields.samples, keys), scope),
+        "_source": [fields.features],
+        "track_total_hits": False,
     }
 
 

@@ -57,6 +57,8 @@ class Fingerprint:
     """Number of distinct shingles."""
     numeric: bool = False
     """Whether all tokens are numbers: compared like any other text, and counted apart."""
+    samples: tuple[str, ...] | None = None
+    """The sampled keys; None where the scheme samples nothing, or they were not read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,10 +111,12 @@ def _has_doc_values(mapping: Mapping[str, Any]) -> bool:
     return bool(mapping.get("doc_values", mapping["type"] != "binary"))
 
 
-def missing(present: Mapping[str, Any], prefix: str) -> list[str]:
-    """Names of our fields that a mapping's ``properties`` lack."""
+def missing(present: Mapping[str, Any], prefix: str, *, sampled: bool = False) -> list[str]:
+    """Names of our fields that a mapping's ``properties`` lack. Only where features are ``sampled`` is the field of
+    sampled keys among them: older indices have none."""
     there = present.get(prefix, {}).get("properties", {})
-    return [f"{prefix}.{name}" for name in fields_mapping()["properties"] if name not in there]
+    wanted = [name for name in fields_mapping()["properties"] if sampled or name != "samples"]
+    return [f"{prefix}.{name}" for name in wanted if name not in there]
 
 
 def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, str]]:

@@ -33,8 +33,8 @@ class Settings:
 
     ``threshold`` and ``detection`` say which keys are wanted: of the pairs that are exactly ``threshold``
     similar, the share ``detection`` must become candidates. ``bands`` and ``rows``, given together,
-    overrule that choice; with them, ``agree`` bands may be asked of a candidate. Raises `SettingsError` for
-    values out of range.
+    overrule that choice; with them, ``agree`` bands may be asked of a candidate. ``sample_mod`` makes one in so many
+    shingles a sampled key besides, for ``contained``; 0: none. Raises `SettingsError` for values out of range.
     """
 
     fields: tuple[str, ...]
@@ -45,6 +45,7 @@ class Settings:
     bands: int | None = None
     rows: int | None = None
     agree: int = 1
+    sample_mod: int = 0
     prefix: str = DEFAULT_PREFIX
     scheme: Scheme = field(init=False)
 
@@ -62,7 +63,14 @@ class Settings:
             raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold}.")
         elif not 0 < self.detection < 1:
             raise SettingsError(f"The detection must lie between 0 and 1, not {self.detection}.")
-        scheme = Scheme(shingle=self.shingle, permutations=self.permutations, bands=bands, rows=rows, agree=self.agree)
+        scheme = Scheme(
+            shingle=self.shingle,
+            permutations=self.permutations,
+            bands=bands,
+            rows=rows,
+            agree=self.agree,
+            sample_mod=self.sample_mod,
+        )
         object.__setattr__(self, "scheme", scheme)
 
     @classmethod
@@ -138,6 +146,7 @@ class Settings:
             bands=scheme.bands,
             rows=scheme.rows,
             agree=scheme.agree,
+            sample_mod=scheme.sample_mod,
             prefix=prefix,
         )
         if settings.scheme != scheme:

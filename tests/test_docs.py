@@ -28,6 +28,7 @@ from es_neardupe.distributions import Distribution, DistributionReport, Example,
 from es_neardupe.facts import Fact
 from es_neardupe.pipeline.bands import BandsReport
 from es_neardupe.pipeline.clean import CleanReport
+from es_neardupe.pipeline.contained import Contained, ContainedHit, SampledDetection
 from es_neardupe.pipeline.doctor import Check
 from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
@@ -263,7 +264,7 @@ def test_mapping() -> None:
     assert mapping == stored
     listed = {row[0].strip("`"): row[1] for row in table(text)}
     assert listed == {name: field["type"] for name, field in stored["properties"].items()}
-    assert set(document) == set(stored["properties"])
+    assert set(document) == set(stored["properties"]) - {"samples"}
 
 
 def test_stored_settings() -> None:
@@ -285,6 +286,7 @@ SHAPES: dict[str, Any] = {
     "similar": Similar,
     "search": Found,
     "moved": Moved,
+    "contained": Contained,
     "compare": Comparison,
     "distribution": DistributionReport,
     "audit": AuditReport,
@@ -336,6 +338,14 @@ def test_json_shape_of_a_distribution() -> None:
     parts = ((Distribution, one), (Histogram, one["sample"]), (Level, one["levels"][0]), (Example, one["above"][0]))
     for kind, shown in parts:
         assert list(shown) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_what_is_contained() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`contained`"), re.DOTALL)
+    shown = json.loads(block)
+    parts = ((ContainedHit, shown["hits"][0]), (SampledDetection, shown["detection"]))
+    for kind, part in (*parts, (Block, shown["hits"][0]["passages"][0])):
+        assert list(part) == [field.name for field in fields(kind)]
 
 
 def test_json_shape_of_a_threshold() -> None:

@@ -31,6 +31,7 @@ from es_neardupe.errors import CorruptFingerprint, InputError
 from es_neardupe.keys import fingerprints
 from es_neardupe.records import Fingerprint, Grouping, Hit, State
 from es_neardupe.schema import fields_mapping
+from es_neardupe.settings import Settings
 from es_neardupe.stages.corpus import read_corpus
 from es_neardupe.stages.renewal import is_current, plan, update
 
@@ -209,6 +210,21 @@ def test_numbers_only(text: str, numeric: bool) -> None:
     assert not is_current(planned, SETTINGS)
 
 
+def test_sampled_keys_are_stored_where_the_scheme_samples() -> None:
+    """Elsewhere the field is not named at all: the mapping of an older index does not have it."""
+    sampling = Settings(("text",), sample_mod=2)
+    sources = [{"text": "one two three four five six seven eight nine"}, {"text": ""}, {"text": {"no": "text"}}]
+    for fingerprint in fingerprint_sources(sources, sampling, 100):
+        fields = encode(fingerprint, AT)
+        assert fields["samples"] == list(fingerprint.samples or ())
+        assert decode(json.loads(json.dumps(fields))) == fingerprint
+    assert encode(SOUND_SAMPLES, AT)["samples"]
+    for fingerprint in fingerprint_sources(sources, SETTINGS, 100):
+        assert "samples" not in encode(fingerprint, AT)
+    assert decode(encode(SOUND, AT) | {"samples": None}).samples is None
+    assert decode(encode(SOUND, AT) | {"samples": "AAAA_-09"}).samples == ("AAAA_-09",)
+
+
 def test_bands_and_signature_may_be_left_out() -> None:
     (fingerprint,) = fingerprints(["one two three four five six"], SETTINGS.scheme)
     fields = encode(fingerprint, AT)
@@ -218,6 +234,7 @@ def test_bands_and_signature_may_be_left_out() -> None:
 
 
 (SOUND,) = fingerprints(["one two three four five six"], SETTINGS.scheme)
+(SOUND_SAMPLES,) = fingerprints(["one two three four five six"], Settings(("text",), sample_mod=1).scheme)
 
 
 @pytest.mark.parametrize(
@@ -247,6 +264,13 @@ def test_bands_and_signature_may_be_left_out() -> None:
         ("bands", ["1234567\u0100"]),
         ("bands", ["12345678", None]),
         ("bands", ["12345678", ["12345678"]]),
+        ("samples", {"a": 1}),
+        ("samples", 8),
+        ("samples", "1234567"),
+        ("samples", ["123456789"]),
+        ("samples", ["1234567+"]),
+        ("samples", ["1234567\n"]),
+        ("samples", ["12345678", None]),
         ("signature", "not base64"),
         ("signature", "AAA"),
         ("signature", 5),
@@ -279,6 +303,7 @@ def valid(fingerprint: Fingerprint) -> bool:
         and (fingerprint.content == "" or re.fullmatch("[0-9a-f]{32}", fingerprint.content, re.ASCII) is not None)
         and isinstance(fingerprint.bands, tuple)
         and all(len(key) == 8 and max(map(ord, key)) < 256 for key in fingerprint.bands)
+        and (fingerprint.samples is None or all(re.fullmatch("[\\w-]{8}", key, re.A) for key in fingerprint.samples))
         and isinstance(fingerprint.signature, bytes)
         and type(fingerprint.tokens) is int
         and type(fingerprint.features) is int
@@ -299,7 +324,8 @@ def test_any_json_is_read_or_refused(stored: dict[str, Any]) -> None:
 
 
 ONE_WRONG = st.tuples(
-    st.sampled_from(["scheme", "state", "content", "bands", "signature", "tokens", "features", "numeric"]), JSON
+    st.sampled_from(["scheme", "state", "content", "bands", "samples", "signature", "tokens", "features", "numeric"]),
+    JSON,
 )
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import xxhash
 
 from es_neardupe.keys import Scheme, fingerprints, tokenize
 
-GOLDEN = json.loads((Path(__file__).parent / "golden" / "scheme_v1.json").read_text("ascii"))
+FOLDER = Path(__file__).parent / "golden"
+GOLDEN = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
+SAMPLES = json.loads((FOLDER / "samples_v1.json").read_text("ascii"))
 
 
 def golden_text(case: dict[str, Any]) -> str:
@@ -52,3 +56,21 @@ def test_fingerprints(case: dict[str, Any]) -> None:
             "bands": "".join(made.bands),
             "signature": made.signature.hex(),
         } == expected
+
+
+@pytest.mark.parametrize("name", SAMPLES["schemes"])
+def test_sampled_keys(name: str) -> None:
+    """Of the same texts, in schemes that sample; all else is as in the scheme that does not."""
+    expected = SAMPLES["schemes"][name]
+    scheme = Scheme.from_dict(expected["settings"])
+    plain = Scheme.from_dict({key: value for key, value in expected["settings"].items() if key != "sample_mod"})
+    assert scheme.id == expected["id"] != plain.id
+    texts = [golden_text(case) for case in GOLDEN["cases"]]
+    made = fingerprints(texts, scheme)
+    assert [replace(one, scheme=plain.id, samples=None) for one in made] == fingerprints(texts, plain)
+    for case, one in zip(GOLDEN["cases"], made, strict=True):
+        keys = one.samples or ()
+        digest = xxhash.xxh3_128_hexdigest("".join(keys).encode())
+        assert {"keys": len(keys), "first": list(keys[:4]), "xxh3_128": digest} == SAMPLES["samples"][case["name"]][
+            name
+        ]

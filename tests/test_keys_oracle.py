@@ -103,12 +103,19 @@ def oracle_bands(signature: bytes, scheme: Scheme) -> tuple[str, ...]:
     return tuple(keys)
 
 
+def oracle_samples(found: set[int], scheme: Scheme) -> tuple[str, ...] | None:
+    if scheme.sample_mod == 0:
+        return None
+    chosen = [x >> 16 for x in sorted(found) if x % scheme.sample_mod == 0]
+    return tuple("".join(BASE64[x >> shift & 63] for shift in range(42, -1, -6)) for x in chosen)
+
+
 def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprint:
     if len(text) > max_chars:
-        return Fingerprint(scheme.id, State.TOO_LARGE, "", (), b"", 0, 0)
+        return Fingerprint(scheme.id, State.TOO_LARGE, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
     tokens = oracle_tokens(text)
     if not tokens:
-        return Fingerprint(scheme.id, State.EMPTY, "", (), b"", 0, 0)
+        return Fingerprint(scheme.id, State.EMPTY, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
     found = oracle_features(tokens, scheme.shingle)
     signature = oracle_signature(found, scheme)
     return Fingerprint(
@@ -120,6 +127,7 @@ def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprin
         len(tokens),
         len(found),
         all(char.isdecimal() for token in tokens for char in token),
+        oracle_samples(found, scheme),
     )
 
 
@@ -135,7 +143,9 @@ SCHEMES = st.sampled_from(
         Scheme(bands=16, rows=6),
         Scheme(bands=128, rows=1, shingle=1, seed=2**64 - 1),
         Scheme(bands=3, rows=3, permutations=9, shingle=3, seed=0),
-        Scheme(bands=100, rows=2, permutations=201, shingle=40),
+        Scheme(bands=100, rows=2, permutations=201, shingle=40, sample_mod=1),
+        Scheme(bands=16, rows=6, shingle=2, sample_mod=3),
+        Scheme(bands=16, rows=6, shingle=1, sample_mod=8),
     ]
 )
 

@@ -86,6 +86,8 @@ def test_detection_is_the_curve() -> None:
         ({"seed": -1}, "seed"),
         ({"seed": 2**64}, "seed"),
         ({"rows": 6.0}, "rows must be a whole number, not 6.0"),
+        ({"sample_mod": -1}, "sample_mod must be 0 to 65536"),
+        ({"sample_mod": 2**16 + 1}, "sample_mod must be 0 to 65536"),
         ({"bands": True}, "bands must be a whole number, not True"),
         ({"shingle": "5"}, "shingle must be a whole number, not '5'"),
     ],
@@ -107,6 +109,18 @@ def test_dictionary_and_back() -> None:
         "rows": 3,
         "seed": 9,
     }
+
+
+def test_a_scheme_without_samples_is_what_it_was_before_there_were_any() -> None:
+    """The id is made of the settings by name, so one that says nothing must not be among them."""
+    plain = Scheme(bands=16, rows=6)
+    assert plain.id == Scheme(bands=16, rows=6, sample_mod=0).id == "v1-f812d244"
+    assert "sample_mod" not in plain.to_dict()
+    assert Scheme.from_dict(plain.to_dict() | {"sample_mod": 0}).id == plain.id
+    sampled = Scheme(bands=16, rows=6, sample_mod=8)
+    assert sampled.to_dict() == plain.to_dict() | {"sample_mod": 8}
+    assert Scheme.from_dict(sampled.to_dict()) == sampled
+    assert len({scheme.id for scheme in (plain, sampled, Scheme(bands=16, rows=6, sample_mod=9))}) == 3
 
 
 def test_missing_and_unknown_settings() -> None:

@@ -186,6 +186,7 @@ def test_options_reach_the_library(name: str) -> None:
         settings = inspect.signature(Settings).parameters
         for key in ("threshold", "detection", "shingle", "permutations", "bands", "rows", "agree", "prefix"):
             assert own.pop(key).default in (None, settings[key].default)  # None: as the preset or `Settings` has it
+        assert own.pop("sample_mod").default == settings["sample_mod"].default
         assert own.pop("preset").default is None
     for key, parameter in own.items():
         if key in elsewhere:

@@ -136,6 +136,37 @@ def test_collapsed() -> None:
     }
 
 
+def test_documents_that_share_sampled_keys() -> None:
+    """Counted, found and scored in a scope without the probe itself; long lists of keys in several clauses."""
+    scope = queries.others({"term": {"language": "en"}}, ("i", "d1"))
+    itself = {"bool": {"filter": [{"term": {"_index": "i"}}, {"ids": {"values": ["d1"]}}]}}
+    assert scope == {"bool": {"filter": [{"term": {"language": "en"}}], "must_not": [itself]}}
+    assert queries.others(None, None) == {"match_all": {}}
+    some = {"bool": {"should": [{"terms": {"nd.samples": ["k1", "k2"]}}], "minimum_should_match": 1}}
+    assert queries.sampled(F, ["k1", "k2"]) == some
+    many = queries.sampled(F, [f"k{n}" for n in range(2 * queries.MOST_TERMS + 1)])["bool"]["should"]
+    assert [len(clause["terms"]["nd.samples"]) for clause in many] == [queries.MOST_TERMS, queries.MOST_TERMS, 1]
+    assert queries.sampled_frequencies(F, ["k1", "k2"], scope) == {
+        "size": 0,
+        "query": {"bool": {"filter": [some, scope]}},
+        "aggs": {
+            "keys": {"filters": {"filters": [{"term": {"nd.samples": "k1"}}, {"term": {"nd.samples": "k2"}}]}},
+        },
+    }
+    assert queries.sampled_matches(F, ["k1"], size=3, scope=scope) == {
+        "size": 3,
+        "query": {
+            "bool": {
+                "should": [{"constant_score": {"filter": {"term": {"nd.samples": "k1"}}}}],
+                "minimum_should_match": 1,
+                "filter": [scope],
+            }
+        },
+        "_source": ["nd.features"],
+        "track_total_hits": False,
+    }
+
+
 def test_states_are_told_apart() -> None:
     """Each part leaves out what the ones before it take."""
     body = queries.states(F, "v1-x")
@@ -166,6 +197,5 @@ def test_every_query_is_tested() -> None:
         "matching",
         "processed",
     }
-    assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON", "MOST_TERMS"} == set(
-        queries.__all__
-    )
+    tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MOST_CLAUSES", "MOST_TERMS"}
+    assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON"} == set(queries.__all__)

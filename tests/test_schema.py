@@ -19,6 +19,7 @@ MAPPING = {
         "state": {"type": "keyword"},
         "content": {"type": "keyword"},
         "bands": {"type": "keyword", "doc_values": False},
+        "samples": {"type": "keyword", "doc_values": False},
         "signature": {"type": "binary"},
         "tokens": {"type": "integer"},
         "features": {"type": "integer"},
@@ -80,7 +81,7 @@ def test_conflicts(properties: dict[str, Any], said: list[str]) -> None:
 
 
 def test_missing() -> None:
-    every = [f"neardupe.{name}" for name in MAPPING["properties"]]
+    every = [f"neardupe.{name}" for name in MAPPING["properties"] if name != "samples"]
     assert missing({}, "neardupe") == every
     assert missing({"neardupe": {"type": "object"}}, "neardupe") == every
     assert missing(present(), "neardupe") == []
@@ -88,7 +89,11 @@ def test_missing() -> None:
     del there["neardupe"]["properties"]["similarity"]
     assert missing(there, "neardupe") == ["neardupe.similarity"]
     assert conflicts(there, "neardupe") == []
-    assert missing(present(), "other") == [f"other.{name}" for name in MAPPING["properties"]]
+    assert missing(present(), "other", sampled=True) == [f"other.{name}" for name in MAPPING["properties"]]
+    older = present()
+    del older["neardupe"]["properties"]["samples"]
+    assert missing(older, "neardupe") == []
+    assert missing(older, "neardupe", sampled=True) == ["neardupe.samples"]
 
 
 def test_text_mapping_of_dotted_names() -> None:

@@ -53,6 +53,7 @@ def filled(client: Client, index_name: str) -> str:
         ("similar", ("--text", "a b c")),
         ("search", ("a b c",)),
         ("moved", ("https://a.example/b",)),
+        ("contained", ("--text", "a b c")),
         ("stats", ()),
         ("clean", ("--yes",)),
         ("load", ("-",)),
@@ -228,7 +229,7 @@ def test_init_with_other_settings_shows_the_difference(client: Client, filled: s
 @pytest.mark.parametrize(
     ("command", "more"),
     [("enrich", ()), ("group", ()), ("groups", ()), ("pairs", ()), ("similar", ("--id", "d0")), ("stats", ()),
-     ("clean", ("--yes",)), ("load", ("-",))],
+     ("contained", ("--id", "d0")), ("clean", ("--yes",)), ("load", ("-",))],
 )  # fmt: skip
 def test_before_init(command: str, more: tuple[str, ...], client: Client, filled: str, server_cli: Cli) -> None:
     before = versions(client, filled)

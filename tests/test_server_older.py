@@ -1,4 +1,4 @@
-"""The older servers that are supported: enrich, similar and group on each, whatever --servers says."""
+"""The older servers that are supported: enrich, similar, contained and group on each, whatever --servers says."""
 
 from __future__ import annotations
 
@@ -39,13 +39,17 @@ def test_enrich_similar_and_group(older: Client) -> None:
     texts |= {f"alone{n:04}": " ".join(words(n, 20)) for n in range(1000)}
     put(older, index, {id: {"text": text} for id, text in texts.items()})
     users = theirs(older, index)
-    assert pipeline.init(older, index, Settings(("text",), threshold=0.7)).prepared == (index,)
+    assert pipeline.init(older, index, Settings(("text",), threshold=0.7, sample_mod=4)).prepared == (index,)
     assert pipeline.enrich(older, index).written == len(texts)
     assert pipeline.enrich(older, index, check=True).unchanged == len(texts)
     found = pipeline.similar(older, index, id="f007-1", min=0.7)
     truth = true_pairs({id: text for id, text in texts.items() if id.startswith("f")}, 0.7)
     wanted = {(set(pair) - {"f007-1"}).pop(): value for pair, value in truth.items() if "f007-1" in pair}
     assert {hit.id: hit.resemblance for hit in found.hits} == pytest.approx(wanted)
+    quoted = pipeline.contained(older, index, text=" ".join(texts["f007-1"].split()[:40]), min=0.9)
+    directions = {hit.id: hit.direction.name for hit in quoted.hits}
+    assert (directions["f007-1"], directions["alone0007"]) == ("CONTAINS", "CONTAINED")  # which begins the family
+    assert set(directions) <= {"f007-0", "f007-1", "f007-2", "alone0007"}
     grouped = pipeline.group(older, index)
     assert (grouped.groups, grouped.grouped, grouped.written) == (60, 180, len(texts))
     assert pipeline.group(older, index).written == 0

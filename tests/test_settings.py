@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -77,6 +78,7 @@ VALID = st.builds(
     detection=st.floats(0.01, 0.99),
     shingle=st.integers(1, 9),
     permutations=st.sampled_from([64, 128, 200, 256]),
+    sample_mod=st.sampled_from([0, 1, 2, 7, 2**16]),
     prefix=st.sampled_from(["neardupe", "nd", "a-1_B"]),
 )
 
@@ -176,6 +178,14 @@ def test_any_json_in_a_part_of_meta(settings: Settings, name: str, value: Any) -
     except SettingsError:
         return
     assert read.to_meta() == meta
+
+
+def test_sampling_is_a_part_of_the_scheme() -> None:
+    settings = Settings(("text",), sample_mod=12)
+    assert settings.scheme.sample_mod == 12
+    assert Settings.from_meta(settings.to_meta(), "neardupe") == replace(settings, bands=16, rows=6)
+    assert settings.differences(Settings(("text",))) == ["sample_mod: 12, not 0"]
+    assert Settings(("text",)).differences(settings) == ["sample_mod: 0, not 12"]
 
 
 def test_differences() -> None:

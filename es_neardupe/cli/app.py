@@ -15,6 +15,7 @@ from rich.markup import escape
 from es_neardupe.cli import (
     audit,
     compare,
+    contained,
     demo,
     distribution,
     grouping,
@@ -54,15 +55,16 @@ for module in (
     watch,
     listing,
     looking,
+    contained,
     searching,
     moved,
     compare,
     distribution,
     what_if,
     audit,
-    demo,
 ):
     module.register(app)
+demo.register(app)
 _AS_USED = [
     "init",
     "load",
@@ -70,6 +72,7 @@ _AS_USED = [
     "group",
     "watch",
     "similar",
+    "contained",
     "search",
     "groups",
     "pairs",

@@ -16,6 +16,7 @@ from es_neardupe.pipeline import clean as clean_
 from es_neardupe.pipeline import doctor as doctor_
 from es_neardupe.pipeline import init as init_
 from es_neardupe.pipeline import stats as stats_
+from es_neardupe.pipeline.init import InitReport
 from es_neardupe.settings import DEFAULT_PREFIX, PRESETS, Settings
 
 __all__ = ["register"]
@@ -52,6 +53,14 @@ Agree = Annotated[
 Bands = Annotated[int | None, typer.Option(help="Bands, instead of the chosen ones; with --rows.", show_default=False)]
 Rows = Annotated[int | None, typer.Option(help="Rows of a band; with --bands.", show_default=False)]
 
+SampleMod = Annotated[
+    int, typer.Option("--sample-mod", help="For `contained`: sample one in so many shingles; 0: none.")
+]
+SampleKeys = Annotated[
+    int | None,
+    typer.Option("--sample-keys", help="Or: sampled keys wanted in the mean document.", show_default=False),
+]
+
 
 def init(
     client: Client,
@@ -66,6 +75,8 @@ def init(
     bands: Bands = None,
     rows: Rows = None,
     agree: Agree = None,
+    sample_mod: SampleMod = 0,
+    sample_keys: SampleKeys = None,
     prefix: Prefix = DEFAULT_PREFIX,
     create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
     dry_run: DryRun = False,
@@ -80,6 +91,8 @@ def init(
       es-neardupe init ads --field text --threshold 0.6 --create
 
       es-neardupe init archive --field body --preset supershingles
+
+      es-neardupe init mails --field body --sample-keys 20
     """
     settings = Settings.chosen(
         tuple(field),
@@ -91,9 +104,10 @@ def init(
         bands=bands,
         rows=rows,
         agree=agree,
+        sample_mod=sample_mod,
         prefix=prefix,
     )
-    report = init_(client, index, settings, create=create, dry_run=dry_run)
+    report = init_(client, index, settings, sample_keys=sample_keys, create=create, dry_run=dry_run)
     if as_json:
         print_json(report)
         return
@@ -113,6 +127,18 @@ def init(
         warn(f"That is less than the detection of {settings.detection:g} asked for: bands and rows were given {by}.")
     if not dry_run:
         say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
+
+
+def _show_sampling(report: InitReport) -> None:
+    if not report.sample_mod:
+        return
+    show(f"Sampled keys for `contained`: one in {report.sample_mod:,} shingles.")
+    if (chosen := report.sampling) is not None:
+        say(
+            f"{chosen.documents:,} random documents have {chosen.mean_words:,.0f} words on average and "
+            f"{chosen.mean_shingles:,.0f} different shingles: one in {chosen.sample_mod:,} of them comes nearest to "
+            f"{chosen.wanted:,} keys. {chosen.without:.2%} of such documents get none, and cannot be found by them."
+        )
 
 
 def bands(

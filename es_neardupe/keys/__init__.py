@@ -45,13 +45,17 @@ that it has. The features are the set of these numbers. A text without tokens ha
 characters of URL-safe base64, 64 to 127 are U+00C0 to U+00FF.
 
 ``agree`` decides no key: two texts are candidates if so many of their keys are equal.
+
+**Sampled keys**, with ``sample_mod`` = K above 0 only: of each feature x with ``x mod K = 0`` the upper 48 bits,
+``x >> 16``, as eight characters of URL-safe base64, highest first. K is at most 2^16, so these bits are not those
+that decide; nothing needs to be mixed before, since x comes out of ``mix64``.
 """
 
 from __future__ import annotations
 
 from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.estimation import Estimate, estimate
-from es_neardupe.keys.fingerprint import fingerprints, stream_fingerprints
+from es_neardupe.keys.estimation import Estimate, estimate, exact_share
+from es_neardupe.keys.fingerprint import fingerprints, stream_fingerprints, without_keys
 from es_neardupe.keys.scheme import Scheme, choose_bands
 from es_neardupe.keys.shingling import features, token_hashes, window_hashes
 from es_neardupe.keys.signature import signatures
@@ -63,6 +67,7 @@ __all__ = [
     "band_keys",
     "choose_bands",
     "estimate",
+    "exact_share",
     "features",
     "fingerprints",
     "signatures",
@@ -71,4 +76,5 @@ __all__ = [
     "token_hashes",
     "tokenize",
     "window_hashes",
+    "without_keys",
 ]

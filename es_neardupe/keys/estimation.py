@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb, fsum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import betaincinv
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["Estimate", "estimate"]
+__all__ = ["Estimate", "estimate", "exact_share"]
 
 _CHANCE = 1 / 256  # two unrelated slots of 8 bits agree
 _TAIL = 0.025
@@ -57,22 +56,14 @@ def _corrected(share: float) -> float:
     return max(0.0, (share - _CHANCE) / (1 - _CHANCE))
 
 
-def _exact_interval(agreeing: int, slots: int) -> tuple[float, float]:
-    """The shares at which as many slots or more, and as few or fewer, agree with probability 2.5 %."""
-    low = _root(lambda p: _at_most(slots - agreeing, slots, 1 - p) - _TAIL) if agreeing else 0.0
-    high = _root(lambda p: _TAIL - _at_most(agreeing, slots, p)) if agreeing < slots else 1.0
+def exact_share(hits: int, number: int) -> Estimate:
+    """The share that ``hits`` of a random sample of ``number`` (1 or more) estimate, with its exact interval."""
+    return Estimate(hits / number, *_exact_interval(hits, number))
+
+
+def _exact_interval(hits: int, number: int) -> tuple[float, float]:
+    """The shares at which as many hits or more, and as few or fewer, have probability 2.5 %: quantiles of the beta
+    distribution, which is the binomial one seen from the other side."""
+    low = float(betaincinv(hits, number - hits + 1, _TAIL)) if hits else 0.0
+    high = float(betaincinv(hits + 1, number - hits, 1 - _TAIL)) if hits < number else 1.0
     return low, high
-
-
-def _at_most(count: int, slots: int, share: float) -> float:
-    """The binomial distribution function."""
-    return fsum(comb(slots, i) * share**i * (1 - share) ** (slots - i) for i in range(count + 1))
-
-
-def _root(rising: Callable[[float], float]) -> float:
-    """Where a rising function of 0 to 1 crosses zero, by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
-    return (low + high) / 2

@@ -8,13 +8,14 @@ from itertools import repeat
 import xxhash
 
 from es_neardupe.keys.bands import band_keys
+from es_neardupe.keys.samples import sample_keys
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingling import feature_counts, shingles
 from es_neardupe.keys.signature import sign
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.records import Fingerprint, State
 
-__all__ = ["fingerprints", "stream_fingerprints"]
+__all__ = ["fingerprints", "stream_fingerprints", "without_keys"]
 
 
 def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> list[Fingerprint]:
@@ -32,7 +33,7 @@ def stream_fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 1
         raise TypeError("fingerprints takes a sequence of texts, not one text")
     allowed = [text if len(text) <= max_chars else "" for text in texts]
     made = (fingerprint for chunk in chunks(allowed) for fingerprint in _fingerprint_chunk(chunk, scheme))
-    too_large = _without_keys(scheme, State.TOO_LARGE)
+    too_large = without_keys(scheme, State.TOO_LARGE)
     for text, fingerprint in zip(texts, made, strict=True):
         yield fingerprint if len(text) <= max_chars else too_large
 
@@ -48,8 +49,9 @@ def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint
     octets, width = signed.tobytes(), scheme.permutations
     slots = [octets[start : start + width] for start in range(0, len(octets), width)]
     numeric = map(_only_numbers, contents)
-    rows = zip(repeat(scheme.id), states, hashes, keys, slots, tokens, features, numeric)
-    return [Fingerprint(*row) if row[5] else _without_keys(scheme, State.EMPTY) for row in rows]
+    samples = sample_keys(found, scheme.sample_mod) if scheme.sample_mod else repeat(None)
+    rows = zip(repeat(scheme.id), states, hashes, keys, slots, tokens, features, numeric, samples)
+    return [Fingerprint(*row) if row[5] else without_keys(scheme, State.EMPTY) for row in rows]
 
 
 def _only_numbers(content: bytes) -> bool:
@@ -65,5 +67,6 @@ def _state(tokens: int, shingle: int) -> State:
     return State.SHORT if tokens else State.EMPTY
 
 
-def _without_keys(scheme: Scheme, state: State) -> Fingerprint:
-    return Fingerprint(scheme.id, state, "", (), b"", 0, 0)
+def without_keys(scheme: Scheme, state: State) -> Fingerprint:
+    """The fingerprint of a document whose text gives no features, for the reason that the state tells."""
+    return Fingerprint(scheme.id, state, "", (), b"", 0, 0, samples=() if scheme.sample_mod else None)

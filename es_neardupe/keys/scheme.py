@@ -12,7 +12,7 @@ import xxhash
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["MAX_BANDS", "MAX_ROWS", "Scheme", "agreement", "choose_bands"]
+__all__ = ["MAX_BANDS", "MAX_ROWS", "MAX_SAMPLE_MOD", "Scheme", "agreement", "choose_bands"]
 
 MAX_BANDS = 128
 """A band's position is one character of its key."""
@@ -21,6 +21,8 @@ MAX_ROWS = 32
 would only make near-certain pairs (similarity above 0.99) easier to miss."""
 _MAX_CHOICES = 128
 """The most choices of ``agree`` out of ``bands`` bands: each is joined on like a band key."""
+MAX_SAMPLE_MOD = 2**16
+"""A sampled key is made of the bits above these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +43,8 @@ class Scheme:
     seed: int = 1
     agree: int = 1
     """Bands that two texts have to share to be candidates. It decides no key, but which keys are enough."""
+    sample_mod: int = 0
+    """One in so many features becomes a sampled key; 0: none does."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -56,6 +60,7 @@ class Scheme:
         if (choices := math.comb(self.bands, self.agree)) > _MAX_CHOICES and self.agree > 1:
             way = f"{self.agree} of {self.bands} bands can be chosen in {choices:,} ways"
             raise SettingsError(f"{way}, and at most {_MAX_CHOICES} are joined: take fewer bands, or let 1 agree")
+        _check("sample_mod", self.sample_mod, 0, MAX_SAMPLE_MOD)
         if (used := self.bands * self.rows) > self.permutations:
             product = f"b*r = {self.bands} x {self.rows} = {used}"
             raise SettingsError(f"{product} is over the {self.permutations} slots (permutations)")
@@ -102,7 +107,7 @@ class Scheme:
         return _detection(similarity, self.bands, self.rows, self.agree)
 
 
-_LATER = {"agree": 1}
+_LATER = {"agree": 1, "sample_mod": 0}
 """Settings that earlier programs did not know, with their defaults."""
 
 

@@ -4,6 +4,7 @@ from es_neardupe.pipeline.audit import audit
 from es_neardupe.pipeline.bands import bands
 from es_neardupe.pipeline.clean import clean
 from es_neardupe.pipeline.compare import compare
+from es_neardupe.pipeline.contained import contained
 from es_neardupe.pipeline.distribution import distribution
 from es_neardupe.pipeline.doctor import doctor
 from es_neardupe.pipeline.enrich import enrich
@@ -25,6 +26,7 @@ __all__ = [
     "bands",
     "clean",
     "compare",
+    "contained",
     "distribution",
     "doctor",
     "enrich",

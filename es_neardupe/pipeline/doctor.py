@@ -68,6 +68,8 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     scheme = target.settings.scheme
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
     parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
+    if scheme.sample_mod:
+        parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
     checks += [Check("scheme", "ok", parts), *_visibility(client, target)]
     if client.server.product is Product.ELASTICSEARCH:
         registry = companion_name(target, Companion.GROUPS)

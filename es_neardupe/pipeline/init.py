@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe import schema
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import MappingConflict, NotFound, SchemeMismatch
+from es_neardupe.errors import MappingConflict, NotFound, SchemeMismatch, SettingsError
 from es_neardupe.indices import (
     check_name,
     check_source,
@@ -17,6 +18,7 @@ from es_neardupe.indices import (
     put_settings,
     stored_settings,
 )
+from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.settings import Settings
 
 __all__ = ["InitReport", "init"]
@@ -40,32 +42,66 @@ class InitReport:
     """Bands that a candidate pair shares."""
     detection: float
     """Probability that a pair exactly at the threshold becomes a candidate."""
+    sample_mod: int
+    """One in so many shingles becomes a sampled key; 0: none does."""
+    sampling: Sampling | None
+    """How that was chosen, where it was chosen now."""
     dry_run: bool
 
 
-def init(client: Client, index: str, settings: Settings, *, create: bool = False, dry_run: bool = False) -> InitReport:
+def init(
+    client: Client,
+    index: str,
+    settings: Settings,
+    *,
+    sample_keys: int | None = None,
+    create: bool = False,
+    dry_run: bool = False,
+) -> InitReport:
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 
-    ``create`` makes a missing index, with a text mapping for the fields. Doing it twice changes nothing. Raises
+    ``create`` makes a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by the
+    lengths of the texts that are there, unless the index has one already. Doing it twice changes nothing. Raises
     `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`;
     nothing is written then.
     """
+    if sample_keys is not None and settings.sample_mod:
+        raise SettingsError("Give either --sample-mod or --sample-keys, which chooses it.")
     try:
         mappings = mappings_of(client, index)
     except NotFound:
         if not create:
             raise
-        return _create(client, index, settings, dry_run)
+        return _create(client, index, settings, sample_keys, dry_run)
+    settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:
         check_writable(client, index)
     for name in to_prepare if not dry_run else ():
         put_settings(client, name, mappings[name], settings)
-    return _report(index, tuple(sorted(mappings)), settings, prepared=tuple(to_prepare), dry_run=dry_run)
+    indices = tuple(sorted(mappings))
+    return _report(index, indices, settings, prepared=tuple(to_prepare), sampling=sampling, dry_run=dry_run)
 
 
-def _create(client: Client, index: str, settings: Settings, dry_run: bool) -> InitReport:
+def _sampled(
+    client: Client, index: str, mappings: Mapping[str, Any], settings: Settings, wanted: int | None
+) -> tuple[Settings, Sampling | None]:
+    """The settings with the modulus that gives the wanted keys, and its choice; a modulus that is stored stays."""
+    if wanted is None:
+        return settings, None
+    for name, mapping in mappings.items():
+        stored = stored_settings(mapping, settings.prefix)
+        if stored is not None and stored.sample_mod:
+            return replace(settings, sample_mod=stored.sample_mod), None
+        check_text_fields(name, mapping, settings)
+    sampling = choose_sampling(client, index, settings, wanted)
+    return replace(settings, sample_mod=sampling.sample_mod), sampling
+
+
+def _create(client: Client, index: str, settings: Settings, sample_keys: int | None, dry_run: bool) -> InitReport:
     check_name(index)
+    if sample_keys is not None:
+        raise SettingsError("A new index has no texts whose lengths decide: give --sample-mod, not --sample-keys.")
     properties = schema.text_mapping(settings.fields) | {settings.prefix: schema.fields_mapping()}
     mapping = {"_meta": {settings.prefix: settings.to_meta()}, "properties": properties}
     if not dry_run:
@@ -98,6 +134,7 @@ def _report(
     *,
     prepared: tuple[str, ...],
     created: bool = False,
+    sampling: Sampling | None = None,
     dry_run: bool,
 ) -> InitReport:
     scheme = settings.scheme
@@ -113,5 +150,7 @@ def _report(
         rows=scheme.rows,
         agree=scheme.agree,
         detection=scheme.detection(settings.threshold),
+        sample_mod=scheme.sample_mod,
+        sampling=sampling,
         dry_run=dry_run,
     )
