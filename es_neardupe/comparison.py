@@ -18,7 +18,7 @@ from es_neardupe.measures import Weights
 from es_neardupe.scores import Score, left_out, scores
 from es_neardupe.scoring import MeasureName
 
-__all__ = ["MAX_CHARS", "NEAR_COPIES", "Block", "Comparison", "Matched", "Side", "compare_texts"]
+__all__ = ["MAX_CHARS", "NEAR_COPIES", "Block", "Comparison", "Matched", "Side", "blocks_of", "compare_texts"]
 
 U64 = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -51,6 +51,16 @@ class Side:
     def spans(self) -> Ints:
         """int64[words, 2]: first character of each word and the one after its last."""
         return self._spans
+
+    @classmethod
+    def of(cls, name: str, text: str) -> Side:
+        """Find the words of a text. Raises `InputError` for one longer than `MAX_CHARS`."""
+        if len(text) > MAX_CHARS:
+            raise InputError(
+                f"{name} is too large to compare: {len(text):,} characters, the most are {MAX_CHARS:,}. Cut it first."
+            )
+        found = spans(text)
+        return cls(name, len(text), len(found), text, found)
 
     def place(self, words: Range) -> Range:
         """A range of words in characters of the text; an empty one stands behind the word before it."""
@@ -148,7 +158,7 @@ def compare_texts(
     """
     if shingle < 1:
         raise SettingsError(f"A shingle has 1 word or more, not {shingle}.")
-    one, other = _side(names[0], a), _side(names[1], b)
+    one, other = Side.of(names[0], a), Side.of(names[1], b)
     hashes_a, hashes_b = token_hashes([a, b])
     alignments = {matching: align(hashes_a, hashes_b, matching, shingle) for matching in Matching}
     differing = changes(hashes_a, hashes_b, alignments[Matching.LITERAL])
@@ -167,15 +177,10 @@ def compare_texts(
     )
 
 
-def _side(name: str, text: str) -> Side:
-    if len(text) > MAX_CHARS:
-        raise InputError(
-            f"{name} is too large to compare: {len(text):,} characters, the most are {MAX_CHARS:,}. Cut it first."
-        )
-    found = spans(text)
-    return Side(name, len(text), len(found), text, found)
-
-
 def _matched(a: Side, b: Side, found: Alignment) -> Matched:
-    blocks = (Block(a.place((i, i + size)), b.place((j, j + size)), size) for i, j, size in found.blocks.tolist())
-    return Matched(found.longer, found.shorter, found.common, found.chunks, tuple(blocks), found)
+    return Matched(found.longer, found.shorter, found.common, found.chunks, blocks_of(a, b, found), found)
+
+
+def blocks_of(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:
+    """The common passages in characters of the originals."""
+    return tuple(Block(a.place((i, i + size)), b.place((j, j + size)), size) for i, j, size in found.blocks.tolist())
