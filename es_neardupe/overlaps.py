@@ -42,7 +42,8 @@ def overlaps(text_a: str, text_b: str, least_words: int = DEFAULT_LEAST) -> Over
     below 1, `InputError` for a text longer than `comparison.MAX_CHARS`.
     """
     a, b = Side.of("a", text_a), Side.of("b", text_b)
-    found = literal(*token_hashes([text_a, text_b]), least_words)
+    hashes_a, hashes_b = token_hashes([text_a, text_b])
+    found = literal(hashes_a, hashes_b, least_words)
     blocks = blocks_of(a, b, found)
     marked = (_marked(text_a, [one.a for one in blocks]), _marked(text_b, [one.b for one in blocks]))
     return Overlaps(blocks, found.common, *marked)
