@@ -5,220 +5,17 @@ What refers to something else, or depends on it, is looked at in `es_neardupe.re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias
 
-from annotated_types import Ge, GroupedMetadata, Le, MinLen
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    Tag,
-    ValidationError,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    model_validator,
-)
-from pydantic.alias_generators import to_camel
+from annotated_types import MinLen
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 from pydantic_core import PydanticCustomError
 
 from es_neardupe.alignment import DEFAULT_LEAST
+from es_neardupe.requests.basics import Between, Model, Name, Ratio, Words
+from es_neardupe.requests.components import Component, ContentFields, FeatureSource, Fields, Query, QueryAll, Similarity
 
-__all__ = ["Component", "Overlaps", "Query", "Request", "Stage"]
-
-
-class Between(GroupedMetadata):
-    """A range of numbers, whose error says it."""
-
-    def __init__(self, low: int, high: int, kind: str) -> None:
-        self.low, self.high, self.kind = low, high, kind
-
-    def __iter__(self) -> Iterator[object]:
-        yield from (Ge(self.low), Le(self.high), WrapValidator(self._told))
-
-    def _told(self, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-        try:
-            return handler(value)
-        except ValidationError:
-            range = f"{self.kind} from {self.low} to {self.high:,}"
-            raise PydanticCustomError("range", "{allowed}", {"allowed": range}) from None
-
-
-def _distinct(names: list[str]) -> list[str]:
-    if len(set(names)) < len(names):
-        raise PydanticCustomError("twice", "{allowed}", {"allowed": "a list that names nothing twice"})
-    return names
-
-
-Name = Annotated[str, MinLen(1)]
-Names = Annotated[list[Name], MinLen(1), AfterValidator(_distinct)]
-Ratio = Annotated[float, Between(0, 1, "a number")]
-Words = Annotated[int, Between(1, 1000, "a whole number")]
-
-
-class Model(BaseModel):
-    """An object of the request: strict, and no property but its own."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _properties(cls, value: Any) -> Any:
-        """Say of the first property that is unknown or missing which there are."""
-        if not isinstance(value, dict):
-            return value
-        known = {field.alias or name: field for name, field in cls.model_fields.items()}
-        needed = [name for name, field in known.items() if field.is_required()]
-        for kind, names in (
-            ("unknown", [name for name in value if name not in known]),
-            ("missing", [name for name in needed if name not in value]),
-        ):
-            for name in names:
-                raise PydanticCustomError("property", "{problem}", {"name": name, "problem": kind, "known": [*known]})
-        return value
-
-
-# Fields
-
-
-class FieldsSimple(Model):
-    type: Literal["fields:simple"]
-    fields: Names
-
-
-class FieldsReference(Model):
-    type: Literal["fields:reference"]
-    use: Name
-
-
-Fields: TypeAlias = Annotated[FieldsSimple | FieldsReference, Discriminator("type")]
-
-
-# Features
-
-
-class FeatureLeaf(Model):
-    """Features straight from the values of fields."""
-
-    type: Literal["featureSource:values", "featureSource:words", "featureSource:characters", "featureSource:sentences"]
-    fields: Fields
-
-
-class FeatureNgrams(Model):
-    type: Literal["featureSource:ngrams"]
-    window: Words
-    source: FeatureSource
-
-
-class FeatureFlatten(Model):
-    type: Literal["featureSource:flatten"]
-    source: FeatureSource
-
-
-class FeatureReference(Model):
-    type: Literal["featureSource:reference"]
-    use: Name
-
-
-FeatureSource: TypeAlias = Annotated[
-    FeatureLeaf | FeatureNgrams | FeatureFlatten | FeatureReference, Discriminator("type")
-]
-
-
-# Similarity of two documents
-
-
-class RatioOfFeatures(Model):
-    type: Literal["pairwiseSimilarity:featureIntersectionToUnionRatio"]
-    features: FeatureSource
-
-
-class MeasureOfShingles(Model):
-    type: Literal["pairwiseSimilarity:resemblance", "pairwiseSimilarity:weighted", "pairwiseSimilarity:estimate"]
-    fields: Fields
-    shingle: Words = DEFAULT_LEAST
-
-
-class MeasureOfPassages(Model):
-    type: Literal[
-        "pairwiseSimilarity:jaccard", "pairwiseSimilarity:containment", "pairwiseSimilarity:containment-longer"
-    ]
-    fields: Fields
-    matching: Literal["literal", "information"] = "literal"
-    shingle: Words = DEFAULT_LEAST
-
-
-class MeasureOfBags(Model):
-    type: Literal["pairwiseSimilarity:bag"]
-    fields: Fields
-    ngram: Annotated[int, Between(1, 7, "a whole number")] = 1
-
-
-class MeasureOfEdits(Model):
-    type: Literal["pairwiseSimilarity:edit"]
-    fields: Fields
-
-
-class SimilarityReference(Model):
-    type: Literal["pairwiseSimilarity:reference"]
-    use: Name
-
-
-TextMeasure: TypeAlias = MeasureOfShingles | MeasureOfPassages | MeasureOfBags | MeasureOfEdits
-Similarity: TypeAlias = Annotated[RatioOfFeatures | TextMeasure | SimilarityReference, Discriminator("type")]
-
-
-# Scope
-
-
-class QueryString(Model):
-    type: Literal["query:string"]
-    query: Name
-
-
-class QueryAll(Model):
-    type: Literal["query:all"]
-
-
-class QueryReference(Model):
-    type: Literal["query:reference"]
-    use: Name
-
-
-OwnQuery: TypeAlias = Annotated[QueryString | QueryAll | QueryReference, Discriminator("type")]
-ServerQuery: TypeAlias = Annotated[dict[str, Any], MinLen(1)]
-
-
-def _kind_of_query(value: Any) -> str:
-    return "ours" if isinstance(value, dict) and isinstance(value.get("type"), str) else "server's"
-
-
-Query: TypeAlias = Annotated[
-    Annotated[OwnQuery, Tag("ours")] | Annotated[ServerQuery, Tag("server's")], Discriminator(_kind_of_query)
-]
-
-
-# Content
-
-
-class ContentField(Model):
-    max_value_length: Annotated[int, Between(1, 10_000_000, "a whole number")] | None = None
-
-
-class ContentFieldsSimple(Model):
-    type: Literal["contentFields:simple"]
-    fields: Annotated[dict[Name, ContentField], MinLen(1)]
-
-
-class ContentFieldsReference(Model):
-    type: Literal["contentFields:reference"]
-    use: Name
-
-
-ContentFields: TypeAlias = Annotated[ContentFieldsSimple | ContentFieldsReference, Discriminator("type")]
+__all__ = ["Content", "Duplicates", "Overlaps", "PairsReference", "Request", "ValidationRange"]
 
 
 class PairsReference(Model):
@@ -232,8 +29,6 @@ class DocumentsOfPairs(Model):
     type: Literal["documents:fromDocumentPairs"]
     document_pairs: PairsReference
 
-
-# Stages
 
 Limit: TypeAlias = Annotated[int, Between(1, 100_000_000, "a whole number")] | Literal["unlimited"]
 
@@ -303,23 +98,6 @@ class Overlaps(Model):
     limit: Limit = "unlimited"
 
 
-Component: TypeAlias = Annotated[
-    FieldsSimple
-    | FieldsReference
-    | FeatureLeaf
-    | FeatureNgrams
-    | FeatureFlatten
-    | FeatureReference
-    | RatioOfFeatures
-    | TextMeasure
-    | SimilarityReference
-    | QueryString
-    | QueryAll
-    | QueryReference
-    | ContentFieldsSimple
-    | ContentFieldsReference,
-    Discriminator("type"),
-]
 Stage: TypeAlias = Annotated[Duplicates | Content | Overlaps, Discriminator("type")]
 
 

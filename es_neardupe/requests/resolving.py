@@ -9,7 +9,7 @@ from typing import Any
 from es_neardupe import feature_trees as trees
 from es_neardupe.alignment import DEFAULT_LEAST, Matching
 from es_neardupe.feature_trees import FeatureTree
-from es_neardupe.requests import models
+from es_neardupe.requests import components, models
 from es_neardupe.requests.plan import (
     RATIO,
     ContentPlan,
@@ -135,10 +135,10 @@ class _Resolver:
         if depth > _DEEPEST:
             raise invalid(place.path, f"is the source of a source, and so on, more than {_DEEPEST} times.")
         one, place = self._followed(given, place)
-        if isinstance(one, models.FeatureLeaf):
+        if isinstance(one, components.FeatureLeaf):
             return _LEAVES[one.type](self.fields(one.fields, place.at("fields")))
         source = self.features(one.source, place.at("source"), depth + 1)
-        if isinstance(one, models.FeatureFlatten):
+        if isinstance(one, components.FeatureFlatten):
             return trees.Flatten(source)
         if isinstance(source, trees.Values):
             raise invalid(
@@ -157,7 +157,7 @@ class _Resolver:
                 raise invalid(place.at("query").path, "must be an object that is not empty.")
             return dict(given["query"])  # as a search body has it
         one, _ = self._followed(given, place)
-        return {"query_string": {"query": one.query}} if isinstance(one, models.QueryString) else None
+        return {"query_string": {"query": one.query}} if isinstance(one, components.QueryString) else None
 
     def _pairs(self, given: models.PairsReference, place: Place) -> str:
         """The name of a stage that finds pairs."""
