@@ -1,0 +1,166 @@
+"""The page of a duplicates request: what was asked, its pairs with their texts side by side, and how they were found.
+
+texts = page_texts(client, plan, islice(result.pairs, MAX_OPENED))   # es_neardupe.pipeline.duplicates_page
+content = duplicates_page(report, plan.name, texts, explained=explain(request, index), title=f"Pairs in {index}")
+write_page(file, content)                                            # es_neardupe.report.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from es_neardupe.alignment import DEFAULT_LEAST, Matching
+from es_neardupe.comparison import Matched, compare_texts
+from es_neardupe.records import Address
+from es_neardupe.report.bars import bars
+from es_neardupe.report.panes import Pane, facts, panes
+from es_neardupe.report.rendering import rendered
+from es_neardupe.report.segments import visible_changes
+
+if TYPE_CHECKING:
+    from es_neardupe.pipeline.duplicates import DocumentPair, DuplicatesReport, PairsResult
+
+__all__ = ["MAX_LISTED", "MAX_OPENED", "MAX_TEXT", "duplicates_page"]
+
+MAX_OPENED = 200
+"""Pairs whose texts a page holds, unless told."""
+MAX_LISTED = 5_000
+"""Pairs that a page lists."""
+MAX_GROUPS = 200
+"""Skipped groups that a page lists."""
+MAX_TEXT = 100_000
+"""Characters of each text that are compared and shown. What is given beyond them only tells that there is more."""
+
+
+_MOST_SIZE = 10_000_000
+"""Characters of all texts with their marks, about: what a browser opens at once."""
+_MARK_SIZE = 150
+"""Characters of a mark around a piece of text, about."""
+_MOST_FACTS = 20
+_BEGINNING = 120
+"""Characters of a text that stand beside a pair that is closed."""
+_FEW_WORDS = 30
+"""Of texts shorter than this, as titles are, each common word counts as a passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The two texts of a pair."""
+
+    panes: tuple[Pane, Pane]
+    least: int
+    """Words of the shortest passage that is marked."""
+    found: Matched
+    facts: list[dict[str, Any]]
+    more_facts: int
+    cut: bool
+    """Whether only the beginnings of the texts are compared and shown."""
+
+    @property
+    def size(self) -> int:
+        """Characters it takes in the page, about."""
+        pieces = [piece for pane in self.panes for piece in pane.pieces]
+        return sum(len(piece.text) + _MARK_SIZE for piece in pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A pair in the list."""
+
+    number: int
+    similarity: float
+    names: tuple[str, str]
+    explanation: str | None
+    beginning: str
+    """How text a begins, in one line; "" where it is not known."""
+    view: _View | None
+    missing: tuple[str, ...]
+    """Documents that a view should show, but have no text any more."""
+
+
+def duplicates_page(
+    report: DuplicatesReport,
+    stage: str,
+    texts: Mapping[Address, str],
+    *,
+    explained: Sequence[str],
+    title: str,
+    opened: int = MAX_OPENED,
+) -> str:
+    """The pairs of one stage as a page of HTML: one file, nothing from the network, everything of documents escaped.
+
+    ``texts`` holds those of the first ``opened`` pairs (see `page_texts`); of one that is missing the page says that
+    the document is gone. ``explained`` is the request in words. Pairs beyond `MAX_LISTED`, texts beyond ``opened`` or
+    beyond what a browser opens at once are left out, and the page says how many.
+    """
+    result: PairsResult = report.stages[stage]  # type: ignore[assignment]
+    rows = list(_rows(report, result.pairs, texts, opened))
+    similarities = np.array([pair.similarity for pair in result.pairs], np.float64)
+    return rendered(
+        "duplicates.html.j2",
+        styles=["page.css", "duplicates.css"],
+        scripts=["panes.js"],
+        title=title,
+        explained=explained,
+        result=result,
+        documents=len({address for pair in result.pairs for address in (pair.a, pair.b)}),
+        bars=bars(similarities) if len(similarities) else None,
+        rows=rows,
+        closed=sum(row.view is None and not row.missing for row in rows),
+        unlisted=len(result.pairs) - len(rows),
+        groups=result.skipped_groups[:MAX_GROUPS],
+        more_groups=max(len(result.skipped_groups) - MAX_GROUPS, 0),
+    )
+
+
+def _rows(
+    report: DuplicatesReport, pairs: Iterable[DocumentPair], texts: Mapping[Address, str], opened: int
+) -> Iterator[_Row]:
+    """Texts are shown until the page is full; from there on, pairs are listed only."""
+    several, room = len(report.indices) > 1, _MOST_SIZE
+    for number, pair in enumerate(islice(pairs, MAX_LISTED), 1):
+        names = _name(pair.a, several), _name(pair.b, several)
+        wanted = number <= opened and room > 0
+        view = _view(pair, names, texts) if wanted else None
+        room -= view.size if view else 0
+        missing = [name for name, one in zip(names, (pair.a, pair.b), strict=True) if one not in texts]
+        yield _Row(
+            number,
+            pair.similarity,
+            names,
+            pair.explanation,
+            _beginning(texts.get(pair.a, "")),
+            view,
+            tuple(missing) if wanted else (),
+        )
+
+
+def _name(address: Address, several: bool) -> str:
+    return f"{address[0]}/{address[1]}" if several else address[1]
+
+
+def _beginning(text: str) -> str:
+    return " ".join(text[:_BEGINNING].split()) + ("…" if len(text) > _BEGINNING else "")
+
+
+def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, str]) -> _View | None:
+    if pair.a not in texts or pair.b not in texts:
+        return None
+    a, b = texts[pair.a], texts[pair.b]
+    short = min(len(a.split()), len(b.split())) < _FEW_WORDS
+    least = 1 if short else DEFAULT_LEAST
+    found = compare_texts(a[:MAX_TEXT], b[:MAX_TEXT], names=names, shingle=least)
+    changes = visible_changes(found, Matching.LITERAL)
+    return _View(
+        panes(found, Matching.LITERAL, changes),
+        least,
+        found.matchings[Matching.LITERAL.value],
+        facts(found, changes, _MOST_FACTS),
+        max(len(found.facts) - _MOST_FACTS, 0),
+        max(len(a), len(b)) > MAX_TEXT,
+    )
