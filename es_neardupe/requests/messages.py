@@ -33,6 +33,8 @@ def checked(request: Mapping[str, Any]) -> Request:
     if not errors:
         return Request.model_validate(request)
     first, path = errors[0], _path(request, errors[0])
+    if "[key]" in first["loc"][-1:]:
+        raise invalid(path[:-1], "has a name that is empty.")
     if first["type"] == "property":
         context = first["ctx"]
         raise invalid(
