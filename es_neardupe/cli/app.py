@@ -17,6 +17,7 @@ from es_neardupe.cli import (
     compare,
     demo,
     distribution,
+    duplicates,
     grouping,
     listing,
     looking,
@@ -45,7 +46,20 @@ app = typer.Typer(
         "Exit codes: 0 done, 1 an error (said in one line), 2 wrong usage, 130 interrupted."
     ),
 )
-for module in (preparing, working, grouping, watch, listing, looking, compare, distribution, what_if, audit, demo):
+for module in (
+    preparing,
+    working,
+    grouping,
+    watch,
+    listing,
+    looking,
+    duplicates,
+    compare,
+    distribution,
+    what_if,
+    audit,
+    demo,
+):
     module.register(app)
 _AS_USED = [
     "init",
@@ -56,6 +70,7 @@ _AS_USED = [
     "similar",
     "groups",
     "pairs",
+    "duplicates",
     "compare",
     "distribution",
     "what_if",
