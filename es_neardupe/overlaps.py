@@ -1,8 +1,10 @@
 """The text blocks that two texts share, as places in the originals and as highlighted HTML.
 
-found = overlaps("Lucy had a gray cat.", "I know that Lucy had a gray cat.", least_words=3)
-found.blocks   # (Block(a=(0, 19), b=(12, 31), words=5),)
-found.html_b   # 'I know that <mark class="overlap" data-block="1">Lucy had a gray cat</mark>.'
+For example:
+
+    found = overlaps("Lucy had a gray cat.", "I know that Lucy had a gray cat.", least_words=3)
+    found.blocks   # (Block(a=(0, 19), b=(12, 31), words=5),)
+    found.html_b   # 'I know that <mark class="overlap" data-block="1">Lucy had a gray cat</mark>.'
 """
 
 from __future__ import annotations

@@ -1,27 +1,17 @@
-"""What the page of a duplicates request needs besides the report: the texts of the pairs that it opens.
-
-    result = report.stages[plan.name]
-    texts = page_texts(client, plan, islice(result.pairs, MAX_OPENED), MAX_TEXT + 1)
-    content = duplicates_page(report, plan.name, texts, explained=explain(request, index), title=f"Pairs in {index}")
-
-`duplicates_page`, ``MAX_OPENED`` and ``MAX_TEXT`` are those of `es_neardupe.report.duplicates`.
-"""
+"""What the page of a duplicates request needs besides the report: the texts of the pairs that it opens."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from es_neardupe import documents
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.feature_trees import fields_of
 from es_neardupe.indices import search
+from es_neardupe.pipeline.duplicate_results import DocumentPair
 from es_neardupe.records import Address
 from es_neardupe.requests import DuplicatesPlan, SchemeKeys
-
-if TYPE_CHECKING:
-    from es_neardupe.pipeline.duplicates import DocumentPair
 
 __all__ = ["page_fields", "page_texts"]
 

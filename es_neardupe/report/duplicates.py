@@ -1,8 +1,10 @@
 """The page of a duplicates request: what was asked, its pairs with their texts side by side, and how they were found.
 
-texts = page_texts(client, plan, islice(result.pairs, MAX_OPENED))   # es_neardupe.pipeline.duplicates_page
-content = duplicates_page(report, plan.name, texts, explained=explain(request, index), title=f"Pairs in {index}")
-write_page(file, content)                                            # es_neardupe.report.html
+How it is made (`page_texts` is that of `es_neardupe.pipeline.duplicates_page`):
+
+    texts = page_texts(client, plan, islice(result.pairs, MAX_OPENED), MAX_TEXT + 1)
+    content = duplicates_page(report, plan.name, texts, explained=explain(request, index), title=f"Pairs in {index}")
+    write_page(file, content)
 """
 
 from __future__ import annotations
@@ -10,20 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from es_neardupe.alignment import DEFAULT_LEAST, Matching
 from es_neardupe.comparison import Matched, compare_texts
+from es_neardupe.errors import SettingsError
+from es_neardupe.pipeline.duplicate_results import DocumentPair, DuplicatesReport, PairList, PairsResult
 from es_neardupe.records import Address
 from es_neardupe.report.bars import bars
 from es_neardupe.report.panes import Pane, facts, panes
 from es_neardupe.report.rendering import rendered
 from es_neardupe.report.segments import visible_changes
-
-if TYPE_CHECKING:
-    from es_neardupe.pipeline.duplicates import DocumentPair, DuplicatesReport, PairsResult
 
 __all__ = ["MAX_LISTED", "MAX_OPENED", "MAX_TEXT", "duplicates_page"]
 
@@ -37,6 +39,7 @@ MAX_TEXT = 100_000
 """Characters of each text that are compared and shown. What is given beyond them only tells that there is more."""
 
 
+_SKIPPED = "Skipped large hash collision groups"
 _MOST_SIZE = 10_000_000
 """Characters of all texts with their marks, about: what a browser opens at once."""
 _MARK_SIZE = 150
@@ -96,11 +99,14 @@ def duplicates_page(
 
     ``texts`` holds those of the first ``opened`` pairs (see `page_texts`); of one that is missing the page says that
     the document is gone. ``explained`` is the request in words. Pairs beyond `MAX_LISTED`, texts beyond ``opened`` or
-    beyond what a browser opens at once are left out, and the page says how many.
+    beyond what a browser opens at once are left out, and the page says how many. Raises `SettingsError` for a stage of
+    another type.
     """
-    result: PairsResult = report.stages[stage]  # type: ignore[assignment]
+    result = report.stages[stage]
+    if not isinstance(result, PairsResult):
+        raise SettingsError(f"Stage {stage!r} finds no pairs: a page shows those of a documentPairs:duplicates stage.")
     rows = list(_rows(report, result.pairs, texts, opened))
-    similarities = np.array([pair.similarity for pair in result.pairs], np.float64)
+    similarities, skipped = _similarities(result.pairs), _skipped(result)
     return rendered(
         "duplicates.html.j2",
         styles=["page.css", "duplicates.css"],
@@ -108,14 +114,27 @@ def duplicates_page(
         title=title,
         explained=explained,
         result=result,
-        documents=len({address for pair in result.pairs for address in (pair.a, pair.b)}),
+        skipped=skipped,
         bars=bars(similarities) if len(similarities) else None,
         rows=rows,
         closed=sum(row.view is None and not row.missing for row in rows),
         unlisted=len(result.pairs) - len(rows),
         groups=result.skipped_groups[:MAX_GROUPS],
-        more_groups=max(len(result.skipped_groups) - MAX_GROUPS, 0),
+        more_groups=skipped - len(result.skipped_groups[:MAX_GROUPS]),
+        name=lambda address: _name(address, len(report.indices) > 1),
     )
+
+
+def _similarities(pairs: Sequence[DocumentPair]) -> NDArray[np.float64]:
+    if isinstance(pairs, PairList):  # there may be millions
+        return pairs.similarity
+    return np.array([pair.similarity for pair in pairs], np.float64)
+
+
+def _skipped(result: PairsResult) -> int:
+    """All skipped groups: the result lists the largest only, and its diagnostics count them."""
+    counts = [int(counters.get(_SKIPPED, 0)) for counters in result.diagnostics.values()]
+    return max([len(result.skipped_groups), *counts])
 
 
 def _rows(

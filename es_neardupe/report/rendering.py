@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from es_neardupe.markup import shown
 
-__all__ = ["environment", "rendered"]
+__all__ = ["rendered"]
 
 
 def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
@@ -24,7 +25,7 @@ def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **
     """
     style, script = _joined(styles), _joined(scripts)
     return (
-        environment()
+        _environment()
         .get_template(template)
         .render(
             style=Markup(style),  # noqa: S704 - our own files
@@ -36,8 +37,9 @@ def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **
     )
 
 
-def environment() -> Environment:
-    """What the templates of this package are read with."""
+@cache
+def _environment() -> Environment:
+    # Once: it keeps the templates that it has read.
     made = Environment(
         loader=PackageLoader("es_neardupe.report", ""),
         autoescape=True,
