@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from es_neardupe.keys.mixing import GOLDEN, MULTIPLIER, U64, mix64
 from es_neardupe.keys.text import chunks, normalize
 
-__all__ = ["Shingles", "features", "shingles", "span_hashes", "token_hashes", "token_runs", "window_hashes"]
+__all__ = [
+    "Shingles",
+    "features",
+    "first_of_equals",
+    "shingles",
+    "sort_each",
+    "span_hashes",
+    "token_hashes",
+    "token_runs",
+    "window_hashes",
+]
 
 Ints = NDArray[np.int64]
 
@@ -115,8 +125,8 @@ def shingles(contents: Sequence[bytes], size: int) -> Shingles:
     values = _full_shingles(hashes, bounds, size)
     if short.size:
         values = np.insert(values, np.cumsum(full)[short], _short_shingles(hashes, bounds, short))
-    _sort_each(values, starts)
-    return Shingles(values, starts, tokens, _first_of_equals(values, starts))
+    sort_each(values, starts)
+    return Shingles(values, starts, tokens, first_of_equals(values, starts))
 
 
 def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
@@ -195,12 +205,14 @@ def _short_shingles(hashes: U64, bounds: Ints, short: Ints) -> U64:
     return mix64(sums)
 
 
-def _sort_each(values: U64, bounds: Ints) -> None:
+def sort_each(values: U64, bounds: Ints) -> None:
+    """Sort the values of each text in place."""
     for start, end in pairwise(bounds.tolist()):
         values[start:end].sort()
 
 
-def _first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
+def first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
+    """Which of the sorted values of each text is the first of equal ones; bool of their number."""
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     first[bounds[:-1][np.diff(bounds) > 0]] = True
