@@ -21,7 +21,7 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from unit_tools import words
+from unit_tools import pair_list, words
 
 from es_neardupe.alignment import Matching
 from es_neardupe.comparison import compare_texts
@@ -281,7 +281,7 @@ def test_100000_words(show: Show) -> None:
 def many(pairs: int, texts: tuple[str, str], name: str) -> str:
     """The page of so many pairs of the same two texts."""
     names = [(("i", f"{name} a{k}"), ("i", f"{name} b{k}")) for k in range(pairs)]
-    found = tuple(DocumentPair(a, b, 1 - k / 10_000, f"{name}.") for k, (a, b) in enumerate(names))
+    found = pair_list([DocumentPair(a, b, 1 - k / 10_000, f"{name}.") for k, (a, b) in enumerate(names)])
     result = PairsResult(found, {name: {"Pairs passing": pairs, name: name}}, (SkippedGroup(300, names[0], name),))
     shown = {address: text for both in names[:200] for address, text in zip(both, texts, strict=True)}
     report = DuplicatesReport("i", ("i",), {"pairs": result}, 0.0)

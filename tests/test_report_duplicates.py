@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_report import NASTY, Reader
-from unit_tools import words
+from unit_tools import pair_list, words
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.markup import shown
@@ -47,7 +47,7 @@ def report(
     diagnostics: Mapping[str, Mapping[str, Any]] | None = None,
     indices: tuple[str, ...] = ("news",),
 ) -> DuplicatesReport:
-    result = PairsResult(tuple(pairs), diagnostics or {}, tuple(groups))
+    result = PairsResult(pair_list(pairs), diagnostics or {}, tuple(groups))
     return DuplicatesReport("news", indices, {"pairs": result}, 1.0)
 
 
@@ -160,6 +160,7 @@ def test_the_list_is_bounded_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     assert "2 more pairs are not listed here, the least similar ones." in content
     assert content.count('class="pair"') == 3
     assert "<b>5</b> pairs" in content
+    assert "<b>10</b> documents in them" in content
 
 
 def test_long_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +191,7 @@ def test_skipped_features_with_examples() -> None:
 
 def test_diagnostics_as_tables() -> None:
     found = plain(page(report([], diagnostics=DIAGNOSTICS)))
-    for text in ("Computing feature hashes", "5-grams of words from field: title", "367,799", "4,975,598", "1.25"):
+    for text in ("Computing feature hashes", "5-grams of words from field: title", "367,799", "4,975,598", "1.250"):
         assert text in found
     assert "No pair passed." in found
 

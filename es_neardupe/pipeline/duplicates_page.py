@@ -15,7 +15,7 @@ from es_neardupe.requests import DuplicatesPlan, SchemeKeys
 
 __all__ = ["page_fields", "page_texts"]
 
-_BATCH = 50
+_BATCH = 20
 """Documents read at a time: a text may have megabytes, and only its beginning is kept."""
 
 

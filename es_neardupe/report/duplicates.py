@@ -9,18 +9,17 @@ How it is made (`page_texts` is that of `es_neardupe.pipeline.duplicates_page`):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.alignment import DEFAULT_LEAST, Matching
 from es_neardupe.comparison import Matched, compare_texts
 from es_neardupe.errors import SettingsError
-from es_neardupe.pipeline.duplicate_results import DocumentPair, DuplicatesReport, PairList, PairsResult
+from es_neardupe.pipeline.duplicate_results import DocumentPair, DuplicatesReport, PairsResult
 from es_neardupe.records import Address
 from es_neardupe.report.bars import bars
 from es_neardupe.report.panes import Pane, facts, panes
@@ -106,7 +105,7 @@ def duplicates_page(
     if not isinstance(result, PairsResult):
         raise SettingsError(f"Stage {stage!r} finds no pairs: a page shows those of a documentPairs:duplicates stage.")
     rows = list(_rows(report, result.pairs, texts, opened))
-    similarities, skipped = _similarities(result.pairs), _skipped(result)
+    skipped = _skipped(result)
     return rendered(
         "duplicates.html.j2",
         styles=["page.css", "duplicates.css"],
@@ -114,8 +113,9 @@ def duplicates_page(
         title=title,
         explained=explained,
         result=result,
+        documents=len(np.union1d(result.pairs.left, result.pairs.right)),
         skipped=skipped,
-        bars=bars(similarities) if len(similarities) else None,
+        bars=bars(result.pairs.similarity) if rows else None,
         rows=rows,
         closed=sum(row.view is None and not row.missing for row in rows),
         unlisted=len(result.pairs) - len(rows),
@@ -125,12 +125,6 @@ def duplicates_page(
     )
 
 
-def _similarities(pairs: Sequence[DocumentPair]) -> NDArray[np.float64]:
-    if isinstance(pairs, PairList):  # there may be millions
-        return pairs.similarity
-    return np.array([pair.similarity for pair in pairs], np.float64)
-
-
 def _skipped(result: PairsResult) -> int:
     """All skipped groups: the result lists the largest only, and its diagnostics count them."""
     counts = [int(counters.get(_SKIPPED, 0)) for counters in result.diagnostics.values()]
@@ -138,7 +132,7 @@ def _skipped(result: PairsResult) -> int:
 
 
 def _rows(
-    report: DuplicatesReport, pairs: Iterable[DocumentPair], texts: Mapping[Address, str], opened: int
+    report: DuplicatesReport, pairs: Sequence[DocumentPair], texts: Mapping[Address, str], opened: int
 ) -> Iterator[_Row]:
     """Texts are shown until the page is full; from there on, pairs are listed only."""
     several, room = len(report.indices) > 1, _MOST_SIZE
