@@ -52,16 +52,25 @@ def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None
     rows = [_row(pair, several)[: 4 if explained else 3] for pair in shown]
     if rows:
         print_table(["a", "b", "similarity", "explanation"][: len(rows[0])], rows, title=name)
-    show(f"{name}: {len(result.pairs):,} pairs, {len(shown):,} of them shown" + _more(len(result.pairs), len(shown)))
+    show(
+        f"{name}: {_of(len(result.pairs), 'pair')}, {len(shown):,} of them shown" + _more(len(result.pairs), len(shown))
+    )
     steps = [(heading if place == 0 else "", what, _number(value)) for heading, place, what, value in _steps(result)]
     print_table(["how", "", ""], steps)
-    if groups := result.skipped_groups:
-        warn(f"{name}: a feature that too many documents share makes no pairs; {len(groups):,} such groups are listed:")
-        for group in groups[:_MOST_GROUPS]:
-            feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
-            say(f"  {group.size:,} documents share {feature}")
-        if len(groups) > _MOST_GROUPS:
-            say("  All that are listed are in --json. Raise maxHashGroupSize, or group by rarer features.")
+    _tell_of_groups(name, result)
+
+
+def _tell_of_groups(name: str, result: PairsResult) -> None:
+    """Name the features that made no pairs because too many documents share them."""
+    if not result.skipped_groups:
+        return
+    number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
+    warn(f"{name}: {_of(number, 'group')} of documents made no pairs, being larger than maxHashGroupSize. The largest:")
+    for group in result.skipped_groups[:_MOST_GROUPS]:
+        feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
+        say(f"  {group.size:,} documents share {feature}")
+    if number > _MOST_GROUPS:
+        say("  More are in --json. Raise maxHashGroupSize, or group by rarer features.")
 
 
 def _row(pair: DocumentPair, several: bool) -> tuple[object, ...]:
@@ -93,7 +102,7 @@ def _show_content(name: str, result: ContentResult, top: int, several: bool) -> 
     ]
     if rows:
         print_table(["document", *columns], rows, title=name)
-    show(f"{name}: {len(result.documents):,} documents, {len(documents):,} of them shown")
+    show(f"{name}: {_of(len(result.documents), 'document')}, {len(documents):,} of them shown")
     _tell(name, ((result.cut, "values were cut at their maxValueLength"), (result.not_read, _BEYOND)))
     _tell(name, ((result.missing, "documents were deleted meanwhile"),))
 
@@ -106,7 +115,7 @@ def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -
     ]
     if rows:
         print_table(["a", "b", "similarity", "blocks", "words"], rows, title=name)
-    show(f"{name}: {len(result.pairs):,} pairs, {len(pairs):,} of them shown; --json has the blocks")
+    show(f"{name}: {_of(len(result.pairs), 'pair')}, {len(pairs):,} of them shown; --json has the blocks")
     _tell(name, ((result.not_compared, _BEYOND), (result.missing, "pairs lost a document meanwhile")))
     _tell(name, ((result.too_long, "pairs have a text too long to be compared word by word"),))
 
@@ -119,6 +128,10 @@ def _tell(name: str, counts: tuple[tuple[int, str], ...]) -> None:
     for count, what in counts:
         if count:
             warn(f"{name}: {count:,} {what}.")
+
+
+def _of(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s'[: number != 1]}"
 
 
 def _short(value: object) -> str:
