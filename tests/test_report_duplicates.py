@@ -129,6 +129,13 @@ def test_titles_are_compared_word_by_word() -> None:
     assert re.findall(r"<mark id=[^>]*>([^<]*)", content) == ["gray", "blue"]
 
 
+def test_words_of_scripts_without_blanks_count_too() -> None:
+    """A long text is none of few words because it has no blanks."""
+    text = "".join(chr(0x4E00 + k) for k in range(60))
+    content = page(report([pair(1)]), {pair(1).a: text, pair(1).b: f"{text[:30]}新{text[31:]}"})
+    assert "In common: 59 of 60 and 60 words, in 2 passages of 5 words or more." in content
+
+
 def test_facts_that_differ() -> None:
     a, b = (f"{words(0, 40, 'v')} paid {sum} euros {words(60, 10, 'v')}" for sum in (500, 900))
     content = page(report([pair(1)]), {pair(1).a: a, pair(1).b: b})

@@ -19,6 +19,7 @@ import numpy as np
 from es_neardupe.alignment import DEFAULT_LEAST, Matching
 from es_neardupe.comparison import Matched, compare_texts
 from es_neardupe.errors import SettingsError
+from es_neardupe.keys import spans
 from es_neardupe.pipeline.duplicate_results import DocumentPair, DuplicatesReport, PairsResult
 from es_neardupe.records import Address
 from es_neardupe.report.bars import bars
@@ -164,10 +165,9 @@ def _beginning(text: str) -> str:
 def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, str]) -> _View | None:
     if pair.a not in texts or pair.b not in texts:
         return None
-    a, b = texts[pair.a], texts[pair.b]
-    short = min(len(a.split()), len(b.split())) < _FEW_WORDS
-    least = 1 if short else DEFAULT_LEAST
-    found = compare_texts(a[:MAX_TEXT], b[:MAX_TEXT], names=names, shingle=least)
+    a, b = texts[pair.a][:MAX_TEXT], texts[pair.b][:MAX_TEXT]
+    least = 1 if min(len(spans(a)), len(spans(b))) < _FEW_WORDS else DEFAULT_LEAST
+    found = compare_texts(a, b, names=names, shingle=least)
     changes = visible_changes(found, Matching.LITERAL)
     return _View(
         panes(found, Matching.LITERAL, changes),
@@ -175,5 +175,5 @@ def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, st
         found.matchings[Matching.LITERAL.value],
         facts(found, changes, _MOST_FACTS),
         max(len(found.facts) - _MOST_FACTS, 0),
-        max(len(a), len(b)) > MAX_TEXT,
+        max(len(texts[pair.a]), len(texts[pair.b])) > MAX_TEXT,
     )
