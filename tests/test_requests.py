@@ -116,7 +116,7 @@ def test_content_as_printed(name: str, stage: str) -> None:
 READY = {
     "boilerplate-sentences": Flatten(Sentences(("body",))),
     "copies-across-indices": Words(("body",)),
-    "copies-between-fields": Words(("title", "abstract")),
+    "copies-between-fields": Words(("title", "body")),
     "identical-titles": Values(("title",)),
     "near-identical-abstracts": Ngrams(5, Words(("abstract",))),
     "near-identical-titles": Ngrams(5, Words(("title",))),
@@ -513,7 +513,7 @@ def test_explanation_of_near_identical_titles() -> None:
         "flattened composites of words from field: title.",
         "a similarity from 0.9 to 0.999, both included.",
         "documents: read every document in the pairs of similarPairs.",
-        "Fields: title, abstract (at most 250 characters).",
+        "Fields: title, body (at most 250 characters).",
         "Note: similarPairs: documents that share no run of 5 elements are never compared.",
     ):
         assert expected in text

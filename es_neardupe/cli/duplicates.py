@@ -14,7 +14,7 @@ import typer
 from es_neardupe import requests
 from es_neardupe.cli.options import AsJson, Prefix, connectable
 from es_neardupe.cli.output import print_json, progress_bars, say
-from es_neardupe.cli.pair_output import check_file, duplicates_json, print_pairs, show_report, write_csv
+from es_neardupe.cli.pair_output import check_file, duplicates_json, print_pairs, show_report, tell_of_losses, write_csv
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.inputs import read_text_file
@@ -96,6 +96,7 @@ def duplicates(
         show_report(report, top)
     if csv is not None:
         write_csv(csv, _pairs(report, chosen))
+    tell_of_losses(report)
     if html is not None:
         _write_page(html, client, report, chosen, plan)
 

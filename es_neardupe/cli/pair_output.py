@@ -21,7 +21,7 @@ from es_neardupe.pipeline.duplicate_results import (
 )
 from es_neardupe.records import Address
 
-__all__ = ["check_file", "duplicates_json", "print_pairs", "show_report", "write_csv"]
+__all__ = ["check_file", "duplicates_json", "print_pairs", "show_report", "tell_of_losses", "write_csv"]
 
 _MOST_GROUPS = 5
 """Skipped groups that are named below a table; --json has those that the report lists."""
@@ -35,7 +35,7 @@ Result = PairsResult | ContentResult | OverlapsResult
 
 
 def show_report(report: DuplicatesReport, top: int) -> None:
-    """Print each stage: at most ``top`` rows, how many there are, how they were found, and what was left out."""
+    """Print each stage: at most ``top`` rows, how many there are, and how they were found."""
     several = len(report.indices) > 1
     for name, result in report.stages.items():
         if isinstance(result, PairsResult):
@@ -57,20 +57,6 @@ def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None
     )
     steps = [(heading if place == 0 else "", what, _number(value)) for heading, place, what, value in _steps(result)]
     print_table(["how", "", ""], steps)
-    _tell_of_groups(name, result)
-
-
-def _tell_of_groups(name: str, result: PairsResult) -> None:
-    """Name the features that made no pairs because too many documents share them."""
-    if not result.skipped_groups:
-        return
-    number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
-    warn(f"{name}: {_of(number, 'group')} of documents made no pairs, being larger than maxHashGroupSize. The largest:")
-    for group in result.skipped_groups[:_MOST_GROUPS]:
-        feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
-        say(f"  {group.size:,} documents share {feature}")
-    if number > _MOST_GROUPS:
-        say("  More are in --json. Raise maxHashGroupSize, or group by rarer features.")
 
 
 def _row(pair: DocumentPair, several: bool) -> tuple[object, ...]:
@@ -84,7 +70,7 @@ def _more(there: int, shown: int) -> str:
 def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
     for heading, counted in result.diagnostics.items():
         for place, (what, value) in enumerate(counted.items()):
-            yield heading.partition(" [")[0], place, what, value
+            yield heading.partition(" using ")[0], place, what, value
 
 
 def _number(value: object) -> str:
@@ -103,8 +89,6 @@ def _show_content(name: str, result: ContentResult, top: int, several: bool) -> 
     if rows:
         print_table(["document", *columns], rows, title=name)
     show(f"{name}: {_of(len(result.documents), 'document')}, {len(documents):,} of them shown")
-    _tell(name, ((result.cut, "values were cut at their maxValueLength"), (result.not_read, _BEYOND)))
-    _tell(name, ((result.missing, "documents were deleted meanwhile"),))
 
 
 def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -> None:
@@ -116,18 +100,45 @@ def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -
     if rows:
         print_table(["a", "b", "similarity", "blocks", "words"], rows, title=name)
     show(f"{name}: {_of(len(result.pairs), 'pair')}, {len(pairs):,} of them shown; --json has the blocks")
-    _tell(name, ((result.not_compared, _BEYOND), (result.missing, "pairs lost a document meanwhile")))
-    _tell(name, ((result.too_long, "pairs have a text too long to be compared word by word"),))
 
 
-_BEYOND = "more lie beyond the limit of the request"
+def tell_of_losses(report: DuplicatesReport) -> None:
+    """Warn of what is not in the results, however they are shown."""
+    for name, result in report.stages.items():
+        for count, what in _losses(result):
+            if count:
+                warn(f"{name}: {what}: {count:,}.")
+        if isinstance(result, PairsResult) and result.skipped_groups:
+            _tell_of_groups(name, result)
 
 
-def _tell(name: str, counts: tuple[tuple[int, str], ...]) -> None:
-    """Warn of what is not there, where there is anything."""
-    for count, what in counts:
-        if count:
-            warn(f"{name}: {count:,} {what}.")
+def _losses(result: Result) -> list[tuple[int, str]]:
+    if isinstance(result, ContentResult):
+        return [
+            (result.cut, "values cut at their maxValueLength"),
+            (result.not_read, "documents beyond the limit of the request"),
+            (result.missing, "documents deleted meanwhile"),
+        ]
+    if isinstance(result, OverlapsResult):
+        return [
+            (result.not_compared, "pairs beyond the limit of the request"),
+            (result.too_long, "pairs with a text too long to be compared word by word"),
+            (result.missing, "pairs of which a document was deleted meanwhile"),
+        ]
+    counted = {what: value for heading in result.diagnostics.values() for what, value in heading.items()}
+    lost = ("Documents without fingerprint", "Documents deleted or changed")
+    return [(counted.get(what, 0), f"{what.lower()}, in no pair") for what in lost]
+
+
+def _tell_of_groups(name: str, result: PairsResult) -> None:
+    """Name the features that made no pairs because too many documents share them."""
+    number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
+    warn(f"{name}: {_of(number, 'group')} of documents made no pairs, being larger than maxHashGroupSize. The largest:")
+    for group in result.skipped_groups[:_MOST_GROUPS]:
+        feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
+        say(f"  {group.size:,} documents share {feature}")
+    if number > _MOST_GROUPS:
+        say("  More are in --json. Raise maxHashGroupSize, or group by rarer features.")
 
 
 def _of(number: int, what: str) -> str:
