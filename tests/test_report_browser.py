@@ -160,7 +160,7 @@ def test_hover_shows_the_twin(show: Show) -> None:
 def test_keyboard(show: Show) -> None:
     """Tab reaches passages, Enter and blank jump to the twin and back."""
     browser = show(A, B)
-    one(browser, "#next").click()
+    one(browser, ".next").click()
     browser.execute_script("document.getElementById('literal-a').focus()")
     press(browser, Keys.TAB)
     assert browser.switch_to.active_element == one(browser, "#literal-a-p1")
@@ -172,9 +172,9 @@ def test_keyboard(show: Show) -> None:
 
 def test_next_and_previous_difference(show: Show) -> None:
     browser = show(A, B)
-    counter = one(browser, "#counter")
+    counter = one(browser, ".counter")
     assert counter.text == "3 differences"
-    one(browser, "#next").click()
+    one(browser, ".next").click()
     assert counter.text == "Difference 1 of 3"
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
     assert in_sight(browser, "#literal-a-d1")
@@ -185,7 +185,7 @@ def test_next_and_previous_difference(show: Show) -> None:
     assert counter.text == "Difference 1 of 3"
     press(browser, "p")
     assert counter.text == "Difference 3 of 3"
-    one(browser, "#previous").click()
+    one(browser, ".previous").click()
     assert counter.text == "Difference 2 of 3"
 
 
@@ -204,7 +204,7 @@ def test_switch_between_matchings(show: Show) -> None:
     one(browser, "#information-b-p1").click()
     assert browser.switch_to.active_element == one(browser, "#information-a-p1")
     press(browser, "n")
-    assert one(browser, "#counter").text == "Difference 1 of 3"
+    assert one(browser, ".counter").text == "Difference 1 of 3"
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
 
 
@@ -267,7 +267,7 @@ def test_100000_words(show: Show) -> None:
     began = time.monotonic()
     browser = show(" ".join(base), " ".join(other))
     press(browser, "n", "n")
-    assert one(browser, "#counter").text == "Difference 2 of 1000"
+    assert one(browser, ".counter").text == "Difference 2 of 1000"
     browser.execute_script("document.getElementById('literal-a-p900').click()")
     assert browser.switch_to.active_element == one(browser, "#literal-b-p900")
     assert in_sight(browser, "#literal-b-p900")
@@ -303,6 +303,32 @@ def test_pairs_open_and_their_passages_lead_to_the_twin_of_the_same_pair(opened:
     assert [found.get_attribute("id") for found in by(browser, ".twin")] == ["pair-2-texts-a-p3"]
     press(browser, Keys.ENTER)
     assert browser.switch_to.active_element == one(browser, "#pair-2-texts-b-p3")
+
+
+def test_differences_of_the_pair_that_was_opened(opened: Open) -> None:
+    browser = opened(many(3, (A, B), "pairs"))
+    press(browser, "n")
+    assert by(browser, ".now") == [], "no pair is open"
+    one(browser, "#pair-1 > summary").click()
+    one(browser, "#pair-3 > summary").click()
+    assert one(browser, "#pair-3 .counter").text == "3 differences"
+    press(browser, "n")
+    assert [found.text for found in by(browser, "#pair-3 .now")] == ["red", "blue"]
+    assert in_sight(browser, "#pair-3-texts-a-d1")
+    one(browser, "#pair-1 .next").click()
+    assert [found.text for found in by(browser, ".now")] == ["red", "blue"]
+    press(browser, "n")
+    assert one(browser, "#pair-1 .counter").text == "Difference 2 of 3"
+    assert one(browser, "#pair-3 .counter").text == "Difference 1 of 3"
+
+
+def test_facts_of_a_pair_lead_to_their_place(opened: Open) -> None:
+    a, b = (f"{words(0, 400)} in the city of {town} {words(400, 200)}" for town in ("Newark", "Akron"))
+    browser = opened(many(2, (a, b), "pairs"))
+    one(browser, "#pair-2 > summary").click()
+    one(browser, "#pair-2 .show").click()
+    assert [found.text for found in by(browser, "#pair-2 .now")] == ["Newark", "Akron"]
+    assert in_sight(browser, "#pair-2-texts-b-d1")
 
 
 def test_pairs_open_by_keyboard(opened: Open) -> None:

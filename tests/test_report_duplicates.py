@@ -33,7 +33,7 @@ ANY = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"' \r\
 OURS = re.findall(
     r"\w+",
     "html head meta title style script body header h1 h2 h3 p b span a details summary div section main svg line text "
-    "rect table thead tbody caption tr th td mark small kbd footer",
+    "rect table thead tbody caption tr th td mark small kbd footer button output",
 )
 DIAGNOSTICS: dict[str, dict[str, Any]] = {
     "Computing feature hashes": {"Features": "5-grams of words from field: title", "Hash count": 367_799},
@@ -140,7 +140,8 @@ def test_facts_that_differ() -> None:
     a, b = (f"{words(0, 40, 'v')} paid {sum} euros {words(60, 10, 'v')}" for sum in (500, 900))
     content = page(report([pair(1)]), {pair(1).a: a, pair(1).b: b})
     assert "Same form, different facts" in content
-    assert 'class="show"' not in content, "there is no list of differences to step through"
+    assert 'class="show" data-to="1"' in content
+    assert "1 difference<" in content
 
 
 def test_texts_beyond_the_first_pairs_are_not_shown_and_it_is_said() -> None:

@@ -59,6 +59,7 @@ class _View:
     least: int
     """Words of the shortest passage that is marked."""
     found: Matched
+    differences: int
     facts: list[dict[str, Any]]
     more_facts: int
     cut: bool
@@ -110,7 +111,7 @@ def duplicates_page(
     return rendered(
         "duplicates.html.j2",
         styles=["page.css", "duplicates.css"],
-        scripts=["panes.js"],
+        scripts=["panes.js", "duplicates.js"],
         title=title,
         explained=explained,
         result=result,
@@ -173,6 +174,7 @@ def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, st
         panes(found, Matching.LITERAL, changes),
         least,
         found.matchings[Matching.LITERAL.value],
+        len(changes),
         facts(found, changes, _MOST_FACTS),
         max(len(found.facts) - _MOST_FACTS, 0),
         max(len(texts[pair.a]), len(texts[pair.b])) > MAX_TEXT,
