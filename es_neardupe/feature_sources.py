@@ -45,7 +45,10 @@ U64 = NDArray[np.uint64]
 Values = Mapping["str | None", Sequence[str]]
 """The values of a document by field; under None those of the fields of the index, in their order."""
 
-_SENTENCE = re.compile(r"(?<=[.!?\u2026])[\"'\u2019\u201d)\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*\n")
+_SENTENCE = re.compile(
+    r"[.!?\u2026\u3002\uff01\uff1f\n]"  # one set of characters first: that is what the search can skip to
+    r"(?:(?<=[.!?\u2026])(?P<blanks>[\"'\u2019\u201d)\]]*\s+)|(?<=[\u3002\uff01\uff1f])(?P<nothing>)|(?<=\n)\s*\n)"
+)
 """What lies between sentences: blanks after a full stop and the like, nothing after those of Chinese and Japanese,
 or an empty line."""
 
@@ -142,7 +145,12 @@ def _windows(hashes: U64, size: int) -> U64:
 
 def sentences(value: str) -> list[str]:
     """The sentences of a value, also those without words."""
-    return _SENTENCE.split(value)
+    parts, start = [], 0
+    for found in _SENTENCE.finditer(value):
+        between = found.lastgroup or 0  # an empty line is between sentences as a whole
+        parts.append(value[start : found.start(between)])
+        start = found.end(between)
+    return [*parts, value[start:]]
 
 
 def wholes(texts: Sequence[str]) -> U64:

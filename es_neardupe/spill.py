@@ -153,7 +153,7 @@ def _append(file: Path, arrays: Sequence[NDArray[np.generic]]) -> None:
     try:
         with file.open("ab") as opened:
             for one in arrays:
-                opened.write(one.tobytes())
+                opened.write(np.ascontiguousarray(one).data)
     except OSError as error:
         raise SettingsError(
             f"The features do not fit into {file.parent.parent} ({error.strerror or error}): name a folder with more "

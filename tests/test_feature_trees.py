@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -154,6 +155,12 @@ def test_runs_of_values_do_not_cross_unless_flattened() -> None:
 def test_a_hash_does_not_depend_on_the_field() -> None:
     for kind in (Values, Words, Characters, Sentences):
         assert of(kind(("a",)), {"a": ["One. Two."]}) == of(kind(("b",)), {"b": ["One. Two."]})
+
+
+@given(st.text(st.sampled_from("a .!?\u3002\uff1f\u2026\n\"')\t")))
+def test_sentences_end_where_their_definition_says(value: str) -> None:
+    between = r"(?<=[.!?\u2026])[\"'\u2019\u201d)\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*\n"
+    assert list(filter(None, sentences(value))) == list(filter(None, re.split(between, value)))
 
 
 def test_what_a_tree_is_in_words() -> None:
