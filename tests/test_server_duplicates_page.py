@@ -19,7 +19,7 @@ from es_neardupe.pipeline.duplicates_page import page_fields, page_texts
 from es_neardupe.records import Address
 from es_neardupe.requests import DuplicatesPlan, SchemeKeys, Validation
 
-FIELDS = {name: {"type": "text"} for name in ("title", "abstract")}
+FIELDS = {name: {"type": "text"} for name in ("title", "abstract", "body")}
 TITLES = Values(("title",))
 PLAN = DuplicatesPlan(
     "pairs",
