@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from es_neardupe import measures
 from es_neardupe.allpairs import of_pairs
-from es_neardupe.feature_trees import Document, FeatureTree, describe, fields_of, hashes
+from es_neardupe.feature_trees import Document, FeatureTree, describe, distinct, fields_of, hashes
 from es_neardupe.keys import estimate
 from es_neardupe.progress import Progress, silent
 from es_neardupe.scoring import MEANINGS, SETS, Measure, MeasureName, Prepared
@@ -67,8 +68,8 @@ class RatioComparer:
 
     def arrays(self, documents: Sequence[Document]) -> list[U64]:
         """The distinct features of each, sorted."""
-        found = hashes(self.tree, documents)
-        return [np.unique(part) for part in np.split(found.values, found.bounds[1:-1])] if documents else []
+        found = distinct(hashes(self.tree, documents))
+        return [found.values[start:end] for start, end in pairwise(found.bounds.tolist())]
 
     def scores(self, arrays: Sequence[U64], left: Ints, right: Ints, progress: Progress = silent) -> Floats:
         """See `Comparer`. A ratio of whole numbers is rounded as Python rounds ``9 / 10``: so 0.9 is within 0.9."""

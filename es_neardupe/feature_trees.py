@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from es_neardupe.errors import SettingsError
 from es_neardupe.feature_sources import characters, hashed, sentences
 from es_neardupe.keys.mixing import U64
-from es_neardupe.keys.shingling import span_hashes, token_runs
+from es_neardupe.keys.shingling import first_of_equals, sort_each, span_hashes, token_runs
 from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Values",
     "Words",
     "describe",
+    "distinct",
     "fields_of",
     "hashes",
 ]
@@ -151,6 +152,13 @@ def hashes(tree: FeatureTree, documents: Sequence[Document]) -> Ragged:
     return Ragged(
         np.concatenate([np.empty(0, np.uint64), *(one.values for one in found)]), np.cumsum(np.concatenate(sizes))
     )
+
+
+def distinct(found: Ragged) -> Ragged:
+    """The different features of each document, sorted; ``found`` is sorted in place."""
+    sort_each(found.values, found.bounds)
+    first = first_of_equals(found.values, found.bounds)
+    return Ragged(found.values[first], _edges(first)[found.bounds])
 
 
 def _pieces(documents: Sequence[Document], fields: Sequence[str]) -> Iterator[list[list[str]]]:

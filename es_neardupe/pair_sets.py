@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 __all__ = ["BLOCK", "DistinctPairs", "first_with_all", "small_groups"]
 
-BLOCK = 4_000_000
+BLOCK = 1_000_000
 """Pairs made at a time, and the multiple of it that is kept before repeated pairs are thrown out."""
 
 

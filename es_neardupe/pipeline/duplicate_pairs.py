@@ -45,8 +45,7 @@ def find_pairs(client: Client, index: str, plan: DuplicatesPlan, *, prefix: str,
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
         aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
         comparer, weighed = comparer_of(client, scope, plan.validation)
-        kept = _across_indices(scope, groups) if plan.across_indices else np.arange(len(groups.left))
-        left, right = groups.left[kept], groups.right[kept]
+        left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
         found = validate(client, scope, left, right, comparer=comparer, folder=folder, progress=progress)
     passing = (found.similarity >= plan.validation.min) & (found.similarity <= plan.validation.max)
     validation = _validation(plan, comparer, found, passing) | weighed | {"Seconds": clock.lap()}
@@ -132,11 +131,12 @@ def _validation(plan: DuplicatesPlan, comparer: Comparer, found: Validated, pass
     }
 
 
-def _across_indices(scope: Scope, groups: HashGroups) -> NDArray[np.intp]:
+def _across_indices(scope: Scope, groups: HashGroups) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The candidates whose documents are in two different indices."""
     names = {name: number for number, name in enumerate(dict.fromkeys(reference[0] for reference in scope.references))}
     index = np.array([names[reference[0]] for reference in scope.references], np.int64)
-    return np.flatnonzero(index[groups.left] != index[groups.right])
+    across = index[groups.left] != index[groups.right]
+    return groups.left[across], groups.right[across]
 
 
 def _listed(

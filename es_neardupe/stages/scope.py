@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import documents
-from es_neardupe.feature_trees import FeatureTree, fields_of, hashes
+from es_neardupe.feature_trees import FeatureTree, distinct, fields_of, hashes
 from es_neardupe.keys.mixing import mix64
-from es_neardupe.keys.shingling import first_of_equals, sort_each
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus, Hit, Reference, Scope
 from es_neardupe.spill import Entries
@@ -36,12 +35,10 @@ def read_scope(
             references.append((intern(hit.index), hit.id, hit.routing))
             versions.extend((hit.seq_no or 0, hit.primary_term or 0))
             sizes.append(sum(len(value) for field in one.values() for value in field))
-        found = hashes(tree, values)
-        sort_each(found.values, found.bounds)
-        distinct = first_of_equals(found.values, found.bounds)
-        rows = np.repeat(np.arange(first, first + len(page), dtype=np.uint32), np.diff(found.bounds))
-        entries.add(found.values[distinct], rows[distinct])
-        empty += int((np.diff(found.bounds) == 0).sum())
+        found = distinct(hashes(tree, values))
+        counts = np.diff(found.bounds)
+        entries.add(found.values, np.repeat(np.arange(first, first + len(page), dtype=np.uint32), counts))
+        empty += int((counts == 0).sum())
         progress("hashing features", len(references), total)
     return _scope(references, np.frombuffer(versions, np.int64).reshape(-1, 2), np.frombuffer(sizes, np.int64), empty)
 

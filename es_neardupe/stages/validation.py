@@ -28,8 +28,8 @@ _FETCH_CHARS = 4_000_000
 _FIELD_CHARS = 200
 """Characters that a document is taken to have at least: other fields may be validated than were hashed."""
 
-_BLOCK = 2_000_000
-"""Numbers compared at a time: 16 MB of them, from each side."""
+_BLOCK = 1_000_000
+"""Numbers compared at a time: 8 MB of them, from each side."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,13 @@ def validate(
     order = _in_clusters(len(scope.references), left, right)
     rows = Rows(folder)
     there = _read(client, scope, order, comparer, rows=rows, progress=progress)
-    places = np.zeros(len(scope.references), np.intp)
-    places[order] = np.arange(len(order))
-    a, b = np.minimum(places[left], places[right]), np.maximum(places[left], places[right])
+    places = np.zeros(len(scope.references), np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
     similarity = np.full(len(left), np.nan)
-    both = np.flatnonzero(there[a] & there[b])
+    both = np.flatnonzero(there[places[left]] & there[places[right]])
     done = len(left) - len(both)
     progress("validating pairs", done, len(left))
-    for some, arrays, one, other in _blocks(rows, a[both], b[both]):
+    for some, arrays, one, other in _blocks(rows, places[left[both]], places[right[both]]):
         told = _after(done, len(left), progress)
         similarity[both[some]] = comparer.scores(arrays, one, other, told)
         done += len(some)
@@ -132,16 +131,12 @@ def _fetches(order: Numbers, sizes: NDArray[np.int64]) -> Iterator[Numbers]:
 
 
 def _blocks(
-    rows: Rows, left: Numbers, right: Numbers
+    rows: Rows, left: NDArray[np.int32], right: NDArray[np.int32]
 ) -> Iterator[tuple[Numbers, list[NDArray[np.uint64]], Numbers, Numbers]]:
-    """The pairs of places, left < right, in portions: which pairs, the arrays they need, and the two sides among
-    these."""
-    weights = np.cumsum(rows.lengths + 1)
-    block = (weights // _BLOCK).astype(np.intp)
+    """The pairs of places in portions: which pairs, the arrays they need, and the two sides among these."""
+    block = (np.cumsum(rows.lengths + 1) // _BLOCK).astype(np.int32)
     edges = np.searchsorted(block, np.arange(int(block[-1]) + 2 if len(block) else 1))
-    code = block[left] * len(edges) + block[right]
-    order = np.argsort(code, kind="stable")
-    for some in np.split(order, np.flatnonzero(np.diff(code[order])) + 1) if len(order) else []:
+    for some in _by_blocks(block[left], block[right]):
         places = np.unique(np.concatenate((left[some], right[some])))
         arrays = []
         for one in np.unique(block[places]).tolist():
@@ -149,3 +144,12 @@ def _blocks(
             held = rows.read(first, last)
             arrays += [held[place - first] for place in places[(places >= first) & (places < last)].tolist()]
         yield some, arrays, np.searchsorted(places, left[some]), np.searchsorted(places, right[some])
+
+
+def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Numbers]:
+    """The pairs that have the same two blocks, whichever side is in which."""
+    if not len(left):
+        return []
+    code = np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right)
+    order = np.argsort(code, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(code[order])) + 1)
