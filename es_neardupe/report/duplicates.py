@@ -33,8 +33,6 @@ MAX_OPENED = 200
 """Pairs whose texts a page holds, unless told."""
 MAX_LISTED = 5_000
 """Pairs that a page lists."""
-MAX_GROUPS = 200
-"""Skipped groups that a page lists."""
 MAX_TEXT = 100_000
 """Characters of each text that are compared and shown. What is given beyond them only tells that there is more."""
 
@@ -121,8 +119,8 @@ def duplicates_page(
         rows=rows,
         closed=sum(row.view is None and not row.missing for row in rows),
         unlisted=len(result.pairs) - len(rows),
-        groups=result.skipped_groups[:MAX_GROUPS],
-        more_groups=skipped - len(result.skipped_groups[:MAX_GROUPS]),
+        groups=result.skipped_groups,
+        more_groups=skipped - len(result.skipped_groups),
         name=lambda address: _name(address, len(report.indices) > 1),
     )
 
