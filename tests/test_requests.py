@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from es_neardupe.alignment import Matching
 from es_neardupe.errors import SettingsError
@@ -448,9 +449,8 @@ JUNK = st.one_of(
 )
 
 
-@given(st.data())
-def test_any_change_is_a_request_or_one_message(data: st.DataObject) -> None:
-    """Whatever stands anywhere: a plan, or the one kind of error, in one line."""
+def mutated(data: st.DataObject) -> JSON:
+    """A request with something else in a few places."""
     changed = everything()
     for _ in range(data.draw(st.integers(1, 3))):
         (*above, last) = data.draw(st.sampled_from(places(changed)[1:]))
@@ -460,6 +460,13 @@ def test_any_change_is_a_request_or_one_message(data: st.DataObject) -> None:
         at[last] = data.draw(JUNK.map(copy.deepcopy))
         if isinstance(at, dict) and data.draw(st.booleans()):
             at[data.draw(st.text(max_size=4))] = data.draw(JUNK.map(copy.deepcopy))
+    return changed
+
+
+@given(st.data())
+def test_any_change_is_a_request_or_one_message(data: st.DataObject) -> None:
+    """Whatever stands anywhere: a plan, or the one kind of error, in one line."""
+    changed = mutated(data)
     message = ""
     try:
         assert parse_request(changed).stages
@@ -499,6 +506,30 @@ def test_schema() -> None:
     assert json.loads(json.dumps(made)) == made
 
 
+VALIDATOR = Draft202012Validator(schema())
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("request_*.json")), ids=lambda file: file.stem)
+def test_printed_requests_fit_the_schema(file: Path) -> None:
+    VALIDATOR.validate(json.loads(file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", names())
+def test_ready_requests_fit_the_schema(name: str) -> None:
+    VALIDATOR.validate(json.loads(example(name)))
+
+
+@given(st.data())
+def test_what_does_not_fit_the_schema_is_refused(data: st.DataObject) -> None:
+    """The schema knows nothing of references, so that it may let pass what is refused; never the other way."""
+    changed = mutated(data)
+    try:
+        parse_request(changed)
+    except SettingsError:
+        return
+    assert VALIDATOR.is_valid(changed)
+
+
 # In plain words
 
 
@@ -509,7 +540,7 @@ def test_explanation_of_near_identical_titles() -> None:
         "similarPairs: find pairs of similar documents in news.",
         "1. Scope: all documents.",
         "2. Grouping: by 5-grams of words from field: title.",
-        "more than 200 documents makes none: it is skipped, counted and listed.",
+        "more than 200 documents makes none: it is skipped and counted, and the largest are listed.",
         "flattened composites of words from field: title.",
         "a similarity from 0.9 to 0.999, both included.",
         "documents: read every document in the pairs of similarPairs.",
@@ -544,7 +575,7 @@ def test_explanation_names_scope_measure_and_indices() -> None:
         ),
         (WORDS, 0.9, "those that are merely alike are never compared"),
         (GRAMS, 0.9, "share no run of 5 elements are never compared"),
-        ("scheme", 0, "found by chance only"),
+        ("scheme", 0.9, "share a key with a probability that depends on their resemblance"),
         (GRAMS, 0, "with a min of 0 every candidate pair passes"),
     ],
 )

@@ -10,6 +10,7 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Field,
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
@@ -45,7 +46,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 Name = Annotated[str, MinLen(1)]
-Names = Annotated[list[Name], MinLen(1), AfterValidator(_distinct)]
+Names = Annotated[list[Name], MinLen(1), AfterValidator(_distinct), Field(json_schema_extra={"uniqueItems": True})]
 Ratio = Annotated[float, Between(0, 1, "a number")]
 Words = Annotated[int, Between(1, 1000, "a whole number")]
 

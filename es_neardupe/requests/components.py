@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypeAlias
 
 from annotated_types import MinLen
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from es_neardupe.alignment import DEFAULT_LEAST
 from es_neardupe.requests.basics import Between, Model, Name, Names, Words
@@ -132,7 +132,8 @@ class QueryReference(Model):
 
 
 OwnQuery: TypeAlias = Annotated[QueryString | QueryAll | QueryReference, Discriminator("type")]
-ServerQuery: TypeAlias = Annotated[dict[str, Any], MinLen(1)]
+_OF_OURS = {"properties": {"type": {"type": "string"}}, "required": ["type"]}
+ServerQuery: TypeAlias = Annotated[dict[str, Any], MinLen(1), Field(json_schema_extra={"not": _OF_OURS})]
 
 
 def _kind_of_query(value: Any) -> str:

@@ -68,7 +68,7 @@ def _duplicates(stage: DuplicatesPlan, index: str) -> Iterator[str]:
     across = ", of two different indices," if stage.across_indices else ""
     yield (
         f"     Documents{across} that share a {one} become candidate pairs. A {one} of more than "
-        f"{stage.max_group:,} documents makes none: it is skipped, counted and listed."
+        f"{stage.max_group:,} documents makes none: it is skipped and counted, and the largest are listed."
     )
     yield f"  3. Validation: the similarity of each candidate pair is {_similarity(stage.validation)}."
     yield f"     A pair passes with {_range(stage.validation)}."
@@ -78,7 +78,8 @@ def _duplicates(stage: DuplicatesPlan, index: str) -> Iterator[str]:
 
 def _similarity(validation: Validation) -> str:
     if validation.measure == RATIO and validation.features is not None:
-        return f"shared features / all features, each counted once, of both documents: {describe(validation.features)}"
+        share = "the share of the features of both documents, each counted once, that they have in common"
+        return f"{share}: {describe(validation.features)}"
     name = MeasureName(validation.measure)
     settings = [f"{validation.matching.value} matching"] * (name in ALIGNED)
     settings += [f"{validation.ngram}-grams"] * (name is MeasureName.BAG)
@@ -106,8 +107,11 @@ def _warnings(stage: DuplicatesPlan) -> Iterator[str]:
     grouping, validation = stage.grouping, stage.validation
     if not isinstance(grouping, SchemeKeys):
         yield from _of_grouping(grouping, validation)
-    elif validation.min == 0:
-        yield "the keys find documents with a high resemblance; pairs with a low similarity are found by chance only."
+    else:
+        yield (
+            "documents share a key with a probability that depends on their resemblance: `es-neardupe bands` prints "
+            "it. The others are never compared."
+        )
     if validation.min == 0:
         yield "with a min of 0 every candidate pair passes, also one that has nothing in common."
     compared = validation.features
