@@ -36,7 +36,6 @@ MAX_LISTED = 5_000
 MAX_TEXT = 100_000
 """Characters of each text that are compared and shown. What is given beyond them only tells that there is more."""
 
-
 _SKIPPED = "Skipped large hash collision groups"
 _MOST_SIZE = 10_000_000
 """Characters of all texts with their marks, about: what a browser opens at once."""
