@@ -176,6 +176,12 @@ def test_every_measure_has_its_similarity(measure: str) -> None:
     assert found.ngram == (3 if measure == "bag" else 1)
 
 
+def test_an_estimate_is_always_explained() -> None:
+    """Its interval is told there."""
+    given = stage(similarity={"type": "pairwiseSimilarity:estimate", "fields": TITLE}, output={"explanations": False})
+    assert duplicates(parse_request(request(similarPairs=given))).explanations
+
+
 def test_grouping_by_the_keys_of_the_index() -> None:
     assert duplicates(parse_request(request(similarPairs=stage("scheme")))).grouping == SchemeKeys()
 

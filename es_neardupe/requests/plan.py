@@ -61,7 +61,7 @@ class DuplicatesPlan:
     """A feature that more documents share makes no candidates: it is skipped, counted and listed."""
     validation: Validation
     explanations: bool
-    """Whether each pair says in words how its similarity came about."""
+    """Whether each pair says in words how its similarity came about; always for an estimate, with its interval."""
     across_indices: bool = False
     """Only pairs of documents in two different indices; the others are out of scope, and counted as that."""
 

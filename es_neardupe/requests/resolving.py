@@ -21,6 +21,7 @@ from es_neardupe.requests.plan import (
     Validation,
 )
 from es_neardupe.requests.reading import Step, invalid
+from es_neardupe.scoring import MeasureName
 
 __all__ = ["plan_of"]
 
@@ -91,13 +92,15 @@ class _Resolver:
     def _duplicates(self, name: str, stage: models.Duplicates, place: Place) -> DuplicatesPlan:
         grouping, pairing = stage.hash_grouping.features, stage.hash_grouping.pairing
         at = place.at("hashGrouping", "features")
+        validation = self._validation(stage.validation, place.at("validation"))
+        estimated = validation.measure == MeasureName.ESTIMATE.value  # its interval is told with it, always
         return DuplicatesPlan(
             name=name,
             query=self.query(stage.query, place.at("query")),
             grouping=SchemeKeys() if isinstance(grouping, str) else self.features(grouping, at),
             max_group=pairing.max_hash_group_size,
-            validation=self._validation(stage.validation, place.at("validation")),
-            explanations=stage.output.explanations,
+            validation=validation,
+            explanations=stage.output.explanations or estimated,
             across_indices=pairing.across_indices,
         )
 
