@@ -230,19 +230,20 @@ def test_widths(show: Show, width: int, beside: bool) -> None:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def ink(browser: webdriver.Chrome, media: str, scheme: str, selector: str = "body") -> tuple[str, str]:
+    """The colours of an element on that medium: its text and its background."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    found = one(browser, selector)
+    return found.value_of_css_property("color"), found.value_of_css_property("background-color")
+
+
 def test_dark_and_print(show: Show) -> None:
     browser = show(A, B)
-
-    def ink(media: str, scheme: str) -> tuple[str, str]:
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-        body = one(browser, "body")
-        return body.value_of_css_property("color"), body.value_of_css_property("background-color")
-
     try:
-        light, dark = ink("screen", "light"), ink("screen", "dark")
+        light, dark = ink(browser, "screen", "light"), ink(browser, "screen", "dark")
         assert light != dark
-        assert ink("print", "dark") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
+        assert ink(browser, "print", "dark") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
         assert not one(browser, ".bar").is_displayed()
         heights = browser.execute_script(
             "const one = document.getElementById('literal-a'); return [one.clientHeight, one.scrollHeight]"
@@ -363,6 +364,22 @@ def test_widths_of_pairs(opened: Open, width: int, beside: bool) -> None:
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_pairs_dark_and_print(opened: Open) -> None:
+    browser = opened(many(2, (A, B), "pairs"))
+    one(browser, "#pair-1 > summary").click()
+    try:
+        light, dark = (ink(browser, "screen", scheme, "#pair-1") for scheme in ("light", "dark"))
+        assert len({*light, *dark}) == 4
+        assert ink(browser, "print", "dark", "#pair-1") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
+        heights = browser.execute_script(
+            "const one = document.getElementById('pair-1-texts-a'); return [one.clientHeight, one.scrollHeight]"
+        )
+        assert heights[0] == heights[1], "all of the text of an open pair is printed"
+        assert not one(browser, "#pair-1 .steps").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
 
 
 def test_5000_pairs_can_be_used(opened: Open) -> None:
