@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +99,10 @@ def titles(seed: int = 1) -> Iterator[str]:
     """Titles of 6 to 12 words (Zipf); every tenth is an earlier one with another word."""
     chance = random.Random(seed)
     vocabulary = ["".join(chance.choices("etaoinshrdlucmfwygpbvk", k=chance.randint(3, 10))) for _ in range(30_000)]
-    weights = [1 / (rank + 3) for rank in range(len(vocabulary))]
+    sums = list(accumulate(1 / (rank + 3) for rank in range(len(vocabulary))))
     recent: list[list[str]] = []
     while True:
-        for words in [chance.choices(vocabulary, weights, k=chance.randint(6, 12)) for _ in range(1000)]:
+        for words in [chance.choices(vocabulary, cum_weights=sums, k=chance.randint(6, 12)) for _ in range(1000)]:
             chosen = words
             if recent and chance.random() < 0.1:
                 chosen = list(chance.choice(recent))

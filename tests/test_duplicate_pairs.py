@@ -213,6 +213,14 @@ def test_of_many_skipped_groups_the_largest_are_listed() -> None:
     assert not found.pairs()
 
 
+@pytest.mark.long
+def test_ten_million_features_of_one_document() -> None:
+    text = " ".join(f"{number:x}" for number in range(10_000_000))
+    found = run(hits_of([text, text, "a b"]))
+    assert found.groups.groups == 10_000_000
+    assert list(found.pairs().values()) == [1.0, 2 / 10_000_000, 2 / 10_000_000]
+
+
 def test_nothing() -> None:
     found = run([])
     assert not found.pairs()

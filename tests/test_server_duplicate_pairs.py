@@ -235,6 +235,16 @@ def test_stored_keys_of_an_enriched_index(client: Client, index_name: str) -> No
     }
 
 
+def test_a_stored_key_that_many_share_is_shown_by_its_passage(client: Client, index_name: str) -> None:
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.8), create=True)
+    put(client, index_name, {f"d{k}": {"text": "these are the same eight words in all"} for k in range(4)})
+    pipeline.enrich(client, index_name)
+    found = run(client, index_name, stage("scheme", ratio(source("values", "text")), most=3))
+    assert not found.pairs
+    assert {(one.size, one.example) for one in found.skipped_groups} == {(4, "these are the same eight words in all")}
+    assert found.skipped_groups[0].documents == tuple((index_name, f"d{k}") for k in range(4))
+
+
 def test_real_texts_against_brute_force(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pair that shares a 5-gram is found, with or without files, and has its exact resemblance."""
     texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:120]}
