@@ -329,17 +329,17 @@ def test_sizes_of_groups_that_are_none(size: Any) -> None:
         ({"a": 5}, "components.a is 5; allowed: an object whose type is one of fields:simple, "),
         ({"a b": TITLE | {"x": 1}}, 'components["a b"].x is unknown; allowed there: type, fields.'),
         ({"": TITLE}, "components has a name that is empty."),
-        ({"a": {"type": "fields:reference", "use": "a"}}, "components.a.use leads back to itself: a -> a."),
+        ({"a": {"type": "fields:reference", "use": "a"}}, 'components.a.use leads back to itself: "a" -> "a".'),
         (
             {
                 "a": {"type": "featureSource:flatten", "source": {"type": "featureSource:reference", "use": "b"}},
                 "b": {"type": "featureSource:reference", "use": "a"},
             },
-            "components.b.use leads back to itself: a -> b -> a.",
+            'components.b.use leads back to itself: "a" -> "b" -> "a".',
         ),
         (
             {"a": {"type": "fields:reference", "use": "b"}, "b": {"type": "query:all"}},
-            'components.a.use is "b", which is of another type; allowed: a.',
+            'components.a.use is "b", which is of another type; allowed: "a".',
         ),
     ],
 )
@@ -352,7 +352,7 @@ def test_a_missing_reference() -> None:
     place = f"{AT}.hashGrouping.features.fields.use"
     expected = f'{place} is "source", which is not among the components; allowed: '
     assert expected + "there is no component fields:*." in refusal(given)
-    assert expected + "sourceFields." in refusal(given | {"components": {"sourceFields": TITLE}})
+    assert expected + '"sourceFields".' in refusal(given | {"components": {"sourceFields": TITLE}})
 
 
 @pytest.mark.parametrize(
@@ -363,7 +363,7 @@ def test_a_missing_reference() -> None:
         ({"documents": {}}, "documents.type is missing; allowed there: type, documentPairs."),
         (
             {"documents": CONTENT["documents"] | {"documentPairs": PAIRS | {"use": "content"}}},
-            'documents.documentPairs.use is "content", which is no stage that finds pairs; allowed: similarPairs.',
+            'documents.documentPairs.use is "content", which is no stage that finds pairs; allowed: "similarPairs".',
         ),
         ({"fields": {"type": "contentFields:simple", "fields": {}}}, "fields.fields is {}; allowed: an object that "),
         (
@@ -415,7 +415,18 @@ def test_objects_that_are_no_json() -> None:
     assert "nested deeper than 50 levels" in refusal(around)
     assert "stages is no JSON value, but of the type set" in refusal({"stages": {1}})
     assert "stages has a name that is no text: 5" in refusal({"stages": {5: 1}})
-    assert "stages.s.min is no number" in refusal({"stages": {"s": {"min": float("nan")}}})
+    for number in (float("nan"), 10**400, -(10**5000)):
+        assert "stages.s.min is no number" in refusal({"stages": {"s": {"min": number}}})
+
+
+def test_names_that_are_long_or_have_lines() -> None:
+    message = refusal(request(components={"x\ny" * 10_000: TITLE | {"z": 1}}))
+    assert message.startswith('The request cannot be used: components["x\\ny')
+    assert len(message) < 200
+    lines = {"x\ny": {"type": "fields:reference", "use": "none"}}
+    assert 'allowed: "x\\ny".' in refusal(request(components=lines))
+    circle = {f"c{n}": {"type": "fields:reference", "use": f"c{(n + 1) % 3000}"} for n in range(3000)}
+    assert refusal(request(components=circle)).endswith('"c10" -> "c11" -> 2,989 more.')
 
 
 def test_sources_in_each_other_without_end() -> None:

@@ -126,6 +126,11 @@ def test_copies_across_the_indices_of_an_alias(ask: Any, news: str) -> None:
     assert answer["diagnostics"]["Aggregating results"]["Out of scope pairs"] == 1
 
 
+def test_one_index_has_no_copies_across_indices(ask: Any, news: str) -> None:
+    done = ask(f"{news}-one", example("copies-across-indices"))
+    assert f"{news}-one is one index, and only pairs across indices were asked for" in done.err
+
+
 def test_similarities_of_the_toy_example(ask: Any, news: str) -> None:
     request = ready("near-identical-titles")
     request["stages"]["similarPairs"]["hashGrouping"]["features"]["window"] = 3

@@ -13,7 +13,7 @@ import typer
 
 from es_neardupe import requests
 from es_neardupe.cli.options import AsJson, Prefix, connectable
-from es_neardupe.cli.output import print_json, progress_bars, say
+from es_neardupe.cli.output import print_json, progress_bars, say, warn
 from es_neardupe.cli.pair_output import check_file, duplicates_json, print_pairs, show_report, tell_of_losses, write_csv
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
@@ -97,6 +97,8 @@ def duplicates(
     if csv is not None:
         write_csv(csv, _pairs(report, chosen))
     tell_of_losses(report)
+    if chosen.across_indices and len(report.indices) == 1:
+        warn(f"{index} is one index, and only pairs across indices were asked for: name several, as in old,new.")
     if html is not None:
         _write_page(html, client, report, chosen, plan)
 

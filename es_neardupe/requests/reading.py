@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["invalid", "path_to", "read_json", "shown"]
+__all__ = ["invalid", "listed", "path_to", "read_json", "shown"]
 
 DEEPEST = 50
 """Levels of objects and lists; no request needs more, and Python cannot follow much deeper ones."""
@@ -22,6 +23,9 @@ _DIGITS = 20
 
 _SHOWN = 60
 """Characters of a value in a message."""
+
+_NAMED = 12
+"""Names in a message."""
 
 Step = str | int
 
@@ -49,8 +53,14 @@ def invalid(path: Sequence[Step], problem: str) -> SettingsError:
 
 def path_to(path: Sequence[Step]) -> str:
     """A place in a request as it is written in programs: ``stages.similarPairs.fields[0]``."""
-    parts = [f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{_quoted(step)}]" for step in path]
+    parts = [f".{step}" if _plain_name(step) else f"[{shown(step)}]" for step in path]
     return "".join(parts).removeprefix(".") or "the request"
+
+
+def listed(names: Sequence[str], between: str = ", ") -> str:
+    """Names of the request in a message; of very many, the first."""
+    more = [f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
+    return between.join([*map(shown, names[:_NAMED]), *more])
 
 
 def shown(value: object) -> str:
@@ -62,8 +72,8 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def _quoted(step: Step) -> str:
-    return json.dumps(step, ensure_ascii=False)
+def _plain_name(step: Step) -> bool:
+    return isinstance(step, str) and step.isidentifier() and len(step) <= _SHOWN
 
 
 def _parsed(text: str) -> object:
@@ -83,8 +93,7 @@ def _parsed(text: str) -> object:
 def _object(pairs: list[tuple[str, Any]]) -> _Object:
     made = _Object(pairs)
     if len(made) < len(pairs):
-        names = [name for name, _ in pairs]
-        made.twice = next(name for place, name in enumerate(names) if name in names[:place])
+        made.twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
     return made
 
 
@@ -122,6 +131,6 @@ def _text(value: object, path: tuple[Step, ...]) -> str:
 
 
 def _number(value: float, path: tuple[Step, ...]) -> float:
-    if not math.isfinite(value) or (abs(value) >= _LARGEST and isinstance(value, int)):
+    if abs(value) >= _LARGEST if isinstance(value, int) else not math.isfinite(value):
         raise invalid(path, "is no number that a server takes: allowed are finite ones, whole ones with 64 bits.")
     return value

@@ -20,7 +20,7 @@ from es_neardupe.requests.plan import (
     StagePlan,
     Validation,
 )
-from es_neardupe.requests.reading import Step, invalid
+from es_neardupe.requests.reading import Step, invalid, listed, shown
 from es_neardupe.scoring import MeasureName
 
 __all__ = ["plan_of"]
@@ -166,9 +166,9 @@ class _Resolver:
         """The name of a stage that finds pairs."""
         finding = [name for name, stage in self.stages.items() if isinstance(stage, models.Duplicates)]
         if given.use not in finding:
-            allowed = ", ".join(finding) or "no stage of this request finds pairs"
+            allowed = listed(finding) or "no stage of this request finds pairs"
             raise invalid(
-                place.at("use").path, f'is "{given.use}", which is no stage that finds pairs; allowed: {allowed}.'
+                place.at("use").path, f"is {shown(given.use)}, which is no stage that finds pairs; allowed: {allowed}."
             )
         return given.use
 
@@ -179,13 +179,13 @@ class _Resolver:
             name, family = one.use, one.type.partition(":")[0]
             at = place.at("use").path
             if name in place.trail:
-                circle = " -> ".join([*place.trail[place.trail.index(name) :], name])
+                circle = listed([*place.trail[place.trail.index(name) :], name], " -> ")
                 raise invalid(at, f"leads back to itself: {circle}.")
             there = [key for key, other in self.components.items() if other.type.startswith(f"{family}:")]
             if name not in there:
                 problem = "is of another type" if name in self.components else "is not among the components"
-                allowed = ", ".join(there) or f"there is no component {family}:*"
-                raise invalid(at, f'is "{name}", which {problem}; allowed: {allowed}.')
+                allowed = listed(there) or f"there is no component {family}:*"
+                raise invalid(at, f"is {shown(name)}, which {problem}; allowed: {allowed}.")
             one, place = self.components[name], Place(("components", name), (*place.trail, name))
         return one, place
 
