@@ -1,26 +1,24 @@
 """Arrays that may outgrow memory: up to a bound they are held, beyond it they lie in a temporary file.
 
-A file is written once, front to back, and read in pieces. `scratch` gives the folder, and takes it away whatever
-happens.
-
-Writing raises `SettingsError` where the folder is full or cannot be written.
+A file is written once, front to back, and read in pieces. It has no name on systems that allow that, so that nothing
+of it is left even where the program is killed. Writing raises `SettingsError` where there is no room or no right to.
 """
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["Entries", "Rows", "scratch"]
+__all__ = ["Entries", "Rows", "Scratch", "scratch"]
 
 T = TypeVar("T", bound=np.generic)
 U64 = NDArray[np.uint64]
@@ -34,11 +32,45 @@ _PARTS = 256
 """Ranges of hashes: by the upper 8 bits."""
 
 
+Scratch = Callable[[], BinaryIO]
+"""Gives a new temporary file, where the system keeps such (``TMPDIR``)."""
+
+
 @contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder for the time being, where the system keeps such (``TMPDIR``)."""
-    with tempfile.TemporaryDirectory(prefix="es-neardupe-") as folder:
-        yield Path(folder)
+def scratch() -> Iterator[Scratch]:
+    """Temporary files that are gone in the end, whatever happens."""
+    with ExitStack() as files:
+        yield lambda: cast(BinaryIO, files.enter_context(tempfile.TemporaryFile(prefix="es-neardupe-")))
+
+
+class _File:
+    """A temporary file that is there from the first writing on."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._opened: BinaryIO | None = None
+
+    def append(self, arrays: Sequence[NDArray[np.generic]]) -> None:
+        """Write arrays behind what is there."""
+        try:
+            if self._opened is None:
+                self._opened = self._scratch()
+            self._opened.seek(0, os.SEEK_END)
+            for one in arrays:
+                self._opened.write(np.ascontiguousarray(one).data)
+            self._opened.flush()
+        except OSError as error:
+            raise SettingsError(
+                f"The features cannot be laid aside in a temporary file ({error.strerror or error}): name a folder "
+                f"with more room as TMPDIR."
+            ) from error
+
+    def read(self, kind: type[T], start: int, end: int) -> NDArray[T]:
+        """The elements from ``start`` to before ``end``, in a file of one kind of them."""
+        if self._opened is None:
+            return np.empty(0, kind)
+        self._opened.seek(0)
+        return np.fromfile(self._opened, kind, end - start, offset=start * np.dtype(kind).itemsize)
 
 
 class Entries:
@@ -47,8 +79,8 @@ class Entries:
     What is written is sorted by the upper bits of the hash only; so each range of hashes is one piece of every writing.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._hashes, self._rows = folder / "hashes", folder / "rows"
+    def __init__(self, scratch: Scratch) -> None:
+        self._hashes, self._rows = _File(scratch), _File(scratch)
         self._held: list[tuple[U64, U32]] = []
         self._size = 0
         self._runs: list[Ints] = []
@@ -81,8 +113,8 @@ class Entries:
         part = (hashes >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
         before = int(self._runs[-1][-1]) if self._runs else 0
-        for file, column in ((self._hashes, hashes), (self._rows, rows)):
-            _append(file, [column[order]])
+        self._hashes.append([hashes[order]])
+        self._rows.append([rows[order]])
         self._runs.append(before + np.concatenate(([0], np.cumsum(np.bincount(part, minlength=_PARTS)))))
 
     def pieces(self) -> Iterator[tuple[U64, U32]]:
@@ -97,15 +129,15 @@ class Entries:
         cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - sizes) // HELD)) + 1
         for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), _PARTS], strict=True):
             spans = runs[:, [first, last]].tolist()
-            hashes = [_read(self._hashes, np.uint64, start, end) for start, end in spans]
-            yield np.concatenate(hashes), np.concatenate([_read(self._rows, np.uint32, *span) for span in spans])
+            hashes = [self._hashes.read(np.uint64, start, end) for start, end in spans]
+            yield np.concatenate(hashes), np.concatenate([self._rows.read(np.uint32, *span) for span in spans])
 
 
 class Rows:
     """Arrays of uint64 of any lengths, numbered as they come, to be read again as runs of numbers."""
 
-    def __init__(self, folder: Path) -> None:
-        self._file = folder / "arrays"
+    def __init__(self, scratch: Scratch) -> None:
+        self._file = _File(scratch)
         self._held: list[U64] = []
         self._size = 0
         self._written = 0
@@ -132,7 +164,7 @@ class Rows:
         return np.array(self._lengths, np.int64)
 
     def _write(self) -> None:
-        _append(self._file, self._held)
+        self._file.append(self._held)
         self._written += self._size
         self._held, self._size = [], 0
 
@@ -145,21 +177,5 @@ class Rows:
         if len(self._edges) <= len(self._lengths):
             self._edges = np.concatenate(([0], np.cumsum(self.lengths)))
         edges = self._edges[first : last + 1]
-        found = _read(self._file, np.uint64, int(edges[0]), int(edges[-1]))
+        found = self._file.read(np.uint64, int(edges[0]), int(edges[-1]))
         return [found[start:end] for start, end in pairwise((edges - edges[0]).tolist())]
-
-
-def _append(file: Path, arrays: Sequence[NDArray[np.generic]]) -> None:
-    try:
-        with file.open("ab") as opened:
-            for one in arrays:
-                opened.write(np.ascontiguousarray(one).data)
-    except OSError as error:
-        raise SettingsError(
-            f"The features do not fit into {file.parent.parent} ({error.strerror or error}): name a folder with more "
-            f"room as TMPDIR."
-        ) from error
-
-
-def _read(file: Path, kind: type[T], start: int, end: int) -> NDArray[T]:
-    return np.fromfile(file, kind, end - start, offset=start * np.dtype(kind).itemsize)

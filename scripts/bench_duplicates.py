@@ -87,8 +87,8 @@ def report_hashing(rounds: int) -> None:
     for tree in TREES:
         taken = []
         for _ in range(rounds):
-            with scratch() as folder:
-                entries = Entries(folder)
+            with scratch() as files:
+                entries = Entries(files)
                 start = time.process_time()
                 read_scope(pages, tree, entries)
                 taken.append(time.process_time() - start)

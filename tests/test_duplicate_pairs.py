@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -70,13 +72,12 @@ def run(
 ) -> Found:
     """All stages over documents in memory."""
     client = client or FakeClient({hit.address: hit.source for hit in hits})
-    with scratch() as folder:
-        entries = Entries(folder)
+    with scratch() as files:
+        entries = Entries(files)
         scope = read_scope(paged(hits, page), grouping, entries)
         groups = group_hashes(entries, scope.numbers, max_group)
         chosen = comparer or RatioComparer(WORDS)
-        found = validate(client, scope, groups.left, groups.right, comparer=chosen, folder=folder)
-    assert not folder.exists()
+        found = validate(client, scope, groups.left, groups.right, comparer=chosen, files=files)
     return Found(scope, groups, found)
 
 
@@ -232,9 +233,9 @@ def test_nothing() -> None:
     BOUNDS,
 )
 def test_entries_come_back_whole(parts: list[list[tuple[int, int]]], held: int) -> None:
-    with pytest.MonkeyPatch.context() as patch, scratch() as folder:
+    with pytest.MonkeyPatch.context() as patch, scratch() as files:
         patch.setattr(spill, "HELD", held)
-        entries = Entries(folder)
+        entries = Entries(files)
         for part in parts:
             columns = np.array(part, np.uint64).reshape(-1, 2)
             entries.add(columns[:, 0], columns[:, 1].astype(np.uint32))
@@ -254,9 +255,9 @@ def test_rows_come_back_whole(parts: list[list[list[int]]], held: int, data: st.
     flat = [one for part in parts for one in part]
     first = data.draw(st.integers(0, len(flat)))
     last = data.draw(st.integers(first, len(flat)))
-    with pytest.MonkeyPatch.context() as patch, scratch() as folder:
+    with pytest.MonkeyPatch.context() as patch, scratch() as files:
         patch.setattr(spill, "HELD", held)
-        rows = Rows(folder)
+        rows = Rows(files)
         for part in parts:
             rows.add([np.array(one, np.uint64) for one in part])
         assert [one.tolist() for one in rows.read(first, last)] == flat[first:last]
@@ -265,20 +266,41 @@ def test_rows_come_back_whole(parts: list[list[list[int]]], held: int, data: st.
 
 def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill, "HELD", 1)
-    entries = Entries(tmp_path / "not there")
-    with pytest.raises(SettingsError, match="TMPDIR"):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
+    with scratch() as files:
+        entries = Entries(files)
+        with pytest.raises(SettingsError, match="TMPDIR"):
+            entries.add(np.zeros(2, np.uint64), np.zeros(2, np.uint32))
+
+
+def test_a_full_disk_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spill, "HELD", 1)
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no device that is always full")
+    with Path("/dev/full").open("r+b", buffering=0) as full:
+        rows = Rows(lambda: full)  # type: ignore[arg-type,return-value]
+        with pytest.raises(SettingsError, match="No space left on device"):
+            rows.add([np.zeros(5, np.uint64)])
+
+
+def test_nothing_is_left_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spill, "HELD", 1)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    opened: list[Any] = []
+    with pytest.raises(RuntimeError, match="broken"):
+        _broken(opened)
+    assert all(file.closed for file in opened)
+    assert len(opened) == 2
+    assert not list(tmp_path.iterdir())
+
+
+def _broken(opened: list[Any]) -> None:
+    with scratch() as files:
+
+        def noted() -> Any:
+            opened.append(files())
+            return opened[-1]
+
+        entries = Entries(noted)
         entries.add(np.zeros(2, np.uint64), np.zeros(2, np.uint32))
-
-
-def _broken(kept: list[Path]) -> None:
-    with scratch() as folder:
-        kept.append(folder)
-        (folder / "hashes").write_bytes(b"x")
-        raise RuntimeError
-
-
-def test_the_temporary_folder_goes_whatever_happens() -> None:
-    kept: list[Path] = []
-    with pytest.raises(RuntimeError):
-        _broken(kept)
-    assert not kept[0].exists()
+        raise RuntimeError("broken")

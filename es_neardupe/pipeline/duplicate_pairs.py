@@ -35,18 +35,18 @@ def find_pairs(client: Client, index: str, plan: DuplicatesPlan, *, prefix: str,
     """Answer a stage of type ``documentPairs:duplicates``.
 
     Texts are read twice at most: all of them to be hashed, those of candidates to be compared. What is longer than
-    memory should be lies in a temporary folder meanwhile.
+    memory should be lies in temporary files meanwhile.
     """
     clock = _Clock()
-    with scratch() as folder:
-        entries = Entries(folder)
+    with scratch() as files:
+        entries = Entries(files)
         scope, hashed = _scope(client, index, plan, entries, prefix=prefix, progress=progress)
         hashed["Seconds"] = clock.lap()
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
         aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
         comparer, weighed = comparer_of(client, scope, plan.validation)
         left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
-        found = validate(client, scope, left, right, comparer=comparer, folder=folder, progress=progress)
+        found = validate(client, scope, left, right, comparer=comparer, files=files, progress=progress)
     passing = (found.similarity >= plan.validation.min) & (found.similarity <= plan.validation.max)
     validation = _validation(plan, comparer, found, passing) | weighed | {"Seconds": clock.lap()}
     aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - int((~np.isnan(found.similarity)).sum())

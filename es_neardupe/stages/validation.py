@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from es_neardupe.fetch import fetch
 from es_neardupe.graphs import components
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Scope
-from es_neardupe.spill import Rows
+from es_neardupe.spill import Rows, Scratch
 
 __all__ = ["Validated", "validate"]
 
@@ -53,16 +52,16 @@ def validate(
     right: Numbers,
     *,
     comparer: Comparer,
-    folder: Path,
+    files: Scratch,
     progress: Progress = silent,
 ) -> Validated:
-    """Compare pairs of documents by their present values. What is compared of each lies in ``folder`` if it is much.
+    """Compare pairs of documents by their present values. What is compared of each lies in a file if it is much.
 
     Clusters of connected pairs lie together; two blocks of documents are compared at a time, so that memory is bounded
     however the pairs are connected.
     """
     order = _in_clusters(len(scope.references), left, right)
-    rows = Rows(folder)
+    rows = Rows(files)
     there = _read(client, scope, order, comparer, rows=rows, progress=progress)
     places = np.zeros(len(scope.references), np.int32)
     places[order] = np.arange(len(order), dtype=np.int32)
