@@ -96,11 +96,6 @@ class Entries:
         if self._size > HELD:
             self._write()
 
-    @property
-    def spilled(self) -> bool:
-        """Whether any of them lie in a file."""
-        return bool(self._runs)
-
     def _taken(self) -> tuple[U64, U32]:
         """What is held, as two arrays; nothing is held then."""
         hashes = np.concatenate([np.empty(0, np.uint64), *(hashes for hashes, _ in self._held)])
@@ -152,11 +147,6 @@ class Rows:
         self._size += sum(lengths)
         if self._size > HELD:
             self._write()
-
-    @property
-    def spilled(self) -> bool:
-        """Whether any of them lie in a file."""
-        return self._written > 0
 
     @property
     def lengths(self) -> Ints:

@@ -34,8 +34,8 @@ Diagnostics = dict[str, Any]
 def find_pairs(client: Client, index: str, plan: DuplicatesPlan, *, prefix: str, progress: Progress) -> PairsResult:
     """Answer a stage of type ``documentPairs:duplicates``.
 
-    Texts are read twice at most: all of them to be hashed, those of candidates to be compared. What is longer than
-    memory should be lies in temporary files meanwhile.
+    Texts are read twice at most: all of them to be hashed, those of candidates to be compared. What would take
+    too much memory lies in temporary files meanwhile.
     """
     clock = _Clock()
     with scratch() as files:

@@ -38,7 +38,7 @@ class DocumentPair:
     explanation: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PairList(Sequence[DocumentPair]):
     """Pairs, most similar first, equal ones by address: made as they are looked at, since there may be millions."""
 

@@ -90,7 +90,9 @@ def _after(before: int, pairs: int, progress: Progress) -> Progress:
 
 def _in_clusters(size: int, left: Numbers, right: Numbers) -> Numbers:
     """The documents that are in any pair, those that are connected one after the other."""
-    grouped = np.unique(np.concatenate((left, right)))
+    there = np.zeros(size, np.bool_)
+    there[left] = there[right] = True
+    grouped = np.flatnonzero(there)
     return grouped[np.argsort(components(size, left, right)[grouped], kind="stable")] if len(grouped) else grouped
 
 
