@@ -205,6 +205,12 @@ def test_nine_of_ten_words_are_within_both_ends() -> None:
     assert 0.9 <= similarity <= 0.9
 
 
+def test_documents_without_what_is_compared_are_not_alike() -> None:
+    found = run(hits_of(["same", "same"]), comparer=RatioComparer(Flatten(Words(("body",)))))
+    assert list(found.pairs().values()) == [0.0]
+    assert list(run(hits_of(["same", "same"])).pairs().values()) == [1.0]
+
+
 def test_of_many_skipped_groups_the_largest_are_listed() -> None:
     titles = [words(0, LISTED + 20), words(0, LISTED + 20), words(0, LISTED), words(0, LISTED)]
     found = run(hits_of(titles), max_group=1)
