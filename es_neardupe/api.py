@@ -15,6 +15,7 @@ from es_neardupe.indices import open_target
 from es_neardupe.pipeline.clean import CleanReport
 from es_neardupe.pipeline.contained import Contained
 from es_neardupe.pipeline.doctor import Check
+from es_neardupe.pipeline.duplicate_results import DuplicatesReport
 from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.pipeline.groups import Group
@@ -29,6 +30,7 @@ from es_neardupe.pipeline.stats import Stats
 from es_neardupe.pipeline.watch import WatchReport
 from es_neardupe.pipeline.what_if import WhatIf
 from es_neardupe.registry import Entry
+from es_neardupe.requests import RequestPlan
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
 from es_neardupe.stages.ingest import fingerprinted_actions
 
@@ -124,6 +126,10 @@ class NearDupe:
     def moved_all(self, addresses: Iterable[str], **options: Any) -> Iterator[Moved]:
         """See `es_neardupe.pipeline.moved_all`."""
         return pipeline.moved_all(self.client, self.index, addresses, prefix=self.prefix, **options)
+
+    def duplicates(self, request: RequestPlan | Mapping[str, Any] | str, **options: Any) -> DuplicatesReport:
+        """See `es_neardupe.pipeline.duplicates`."""
+        return pipeline.duplicates(self.client, self.index, request, prefix=self.prefix, **options)
 
     def distribution(self, **options: Any) -> DistributionReport:
         """See `es_neardupe.pipeline.distribution`."""

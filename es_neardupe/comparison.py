@@ -18,7 +18,17 @@ from es_neardupe.measures import Weights
 from es_neardupe.scores import Score, left_out, scores
 from es_neardupe.scoring import MeasureName
 
-__all__ = ["MAX_CHARS", "NEAR_COPIES", "Block", "Comparison", "Matched", "Side", "blocks", "compare_texts"]
+__all__ = [
+    "MAX_CHARS",
+    "NEAR_COPIES",
+    "Block",
+    "Comparison",
+    "Matched",
+    "Side",
+    "blocks_of",
+    "compare_texts",
+    "side_of",
+]
 
 U64 = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -154,7 +164,7 @@ def compare_texts(
     """
     if shingle < 1:
         raise SettingsError(f"A shingle has 1 word or more, not {shingle}.")
-    one, other = _side(names[0], a), _side(names[1], b)
+    one, other = side_of(names[0], a), side_of(names[1], b)
     hashes_a, hashes_b = token_hashes([a, b])
     alignments = {matching: align(hashes_a, hashes_b, matching, shingle) for matching in Matching}
     differing = changes(hashes_a, hashes_b, alignments[Matching.LITERAL])
@@ -173,7 +183,8 @@ def compare_texts(
     )
 
 
-def _side(name: str, text: str) -> Side:
+def side_of(name: str, text: str) -> Side:
+    """A text that is to be compared. Raises `InputError` for one longer than `MAX_CHARS`."""
     if len(text) > MAX_CHARS:
         raise InputError(
             f"{name} is too large to compare: {len(text):,} characters, the most are {MAX_CHARS:,}. Cut it first."
@@ -181,10 +192,10 @@ def _side(name: str, text: str) -> Side:
     return Side.of(name, text)
 
 
-def blocks(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:
-    """The common passages in characters."""
+def blocks_of(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:
+    """The common passages in characters of the originals."""
     return tuple(Block(a.place((i, i + size)), b.place((j, j + size)), size) for i, j, size in found.blocks.tolist())
 
 
 def _matched(a: Side, b: Side, found: Alignment) -> Matched:
-    return Matched(found.longer, found.shorter, found.common, found.chunks, blocks(a, b, found), found)
+    return Matched(found.longer, found.shorter, found.common, found.chunks, blocks_of(a, b, found), found)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.alignment import Matching, align
-from es_neardupe.comparison import Block, Side, blocks
+from es_neardupe.comparison import Block, Side, blocks_of
 from es_neardupe.keys import token_hashes, window_hashes
 from es_neardupe.passages import beginning
 
@@ -69,7 +69,7 @@ class Containments:
         of_probe, of_document = (found.common / words for words in found.words)
         if max(of_probe, of_document) < self.least:
             return None
-        passages = blocks(self.probe, Side.of("document", text), found)
+        passages = blocks_of(self.probe, Side.of("document", text), found)
         direction = _direction(of_probe >= self.least, of_document >= self.least)
         return Containment(direction, of_probe, of_document, found.common, passages, self._excerpt(passages))
 

@@ -37,6 +37,8 @@ __all__ = [
     "stored_fields",
     "text_of",
     "timestamp",
+    "values_at",
+    "values_by_field",
 ]
 
 KEY_LENGTH = 8
@@ -238,6 +240,17 @@ def prepared(
     names = {source.field for source in measure.sources}
     values = [{name: _values(one, fields if name is None else [name]) for name in names} for one in sources]
     return measure.prepare(texts, values)
+
+
+def values_by_field(source: Mapping[str, Any], fields: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each field, as `read_text` takes them; none of a field that holds an object."""
+    plain = {name: source.get(name) for name in fields if "." not in name}
+    return {name: [value] if isinstance(value := plain.get(name), str) else _values(source, [name]) for name in fields}
+
+
+def values_at(source: Mapping[str, Any], name: str) -> list[Any]:
+    """What stands under a name that may be dotted, as JSON, in document order; one element where there is one place."""
+    return _at(source, name.split("."))
 
 
 def _values(source: Mapping[str, Any], fields: Sequence[str]) -> list[str]:

@@ -27,14 +27,28 @@ from es_neardupe.keys import token_hashes, window_hashes
 from es_neardupe.keys.mixing import GOLDEN, mix64
 from es_neardupe.keys.text import chunks, normalize
 
-__all__ = ["FeatureSource", "Kind", "Values", "combined", "hashed", "parse", "parse_all"]
+__all__ = [
+    "FeatureSource",
+    "Kind",
+    "Values",
+    "characters",
+    "combined",
+    "hashed",
+    "parse",
+    "parse_all",
+    "sentences",
+    "wholes",
+]
 
 U64 = NDArray[np.uint64]
 
 Values = Mapping["str | None", Sequence[str]]
 """The values of a document by field; under None those of the fields of the index, in their order."""
 
-_SENTENCE = re.compile(r"(?<=[.!?\u2026])[\"'\u2019\u201d)\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*\n")
+_SENTENCE = re.compile(
+    r"[.!?\u2026\u3002\uff01\uff1f\n]"  # one set of characters first: that is what the search can skip to
+    r"(?:(?<=[.!?\u2026])(?P<blanks>[\"'\u2019\u201d)\]]*\s+)|(?<=[\u3002\uff01\uff1f])(?P<nothing>)|(?<=\n)\s*\n)"
+)
 """What lies between sentences: blanks after a full stop and the like, nothing after those of Chinese and Japanese,
 or an empty line."""
 
@@ -99,11 +113,11 @@ class FeatureSource:
         if self.kind is Kind.VALUES:
             return [hashed([value]) for value in values]
         if self.kind is Kind.SENTENCES:
-            return [_wholes(_SENTENCE.split(value)) for value in values]
+            return [wholes(sentences(value)) for value in values]
         if self.kind is Kind.CHARACTERS:
-            return [_windows(points, self.size) for points in _characters(values)]
+            return [_windows(points, self.size) for points in characters(values)]
         if self.kind is Kind.WORDS and not self.flatten:
-            return [_wholes([value]) for value in values]
+            return [wholes([value]) for value in values]
         return [_windows(tokens, self.size) for tokens in token_hashes(values)]
 
 
@@ -129,14 +143,24 @@ def _windows(hashes: U64, size: int) -> U64:
     return window_hashes(hashes, min(size, len(hashes))) if len(hashes) else hashes
 
 
-def _wholes(texts: Sequence[str]) -> U64:
-    """One feature for each text that has words: their whole sequence."""
+def sentences(value: str) -> list[str]:
+    """The sentences of a value, also those without words."""
+    parts, start = [], 0
+    for found in _SENTENCE.finditer(value):
+        between = found.lastgroup or 0  # an empty line is between sentences as a whole
+        parts.append(value[start : found.start(between)])
+        start = found.end(between)
+    return [*parts, value[start:]]
+
+
+def wholes(texts: Sequence[str]) -> U64:
+    """One hash for each text that has words: that of their whole sequence (uint64 of the number of these texts)."""
     contents = [content for chunk in chunks(texts) for content in normalize(chunk) if content]
     return np.array(list(map(xxhash.xxh3_64_intdigest, contents)), np.uint64)
 
 
-def _characters(values: Sequence[str]) -> list[U64]:
-    """The characters of each normalised value, as hashes."""
+def characters(values: Sequence[str]) -> list[U64]:
+    """The hashes of the characters of each normalised value (uint64[n]), with one blank between two words."""
     contents = [content.decode() for chunk in chunks(values) for content in normalize(chunk)]
     encoded = [np.frombuffer(content.encode("utf-32-le"), np.dtype("<u4")) for content in contents]
     return [mix64(points.astype(np.uint64) + GOLDEN) for points in encoded]

@@ -21,6 +21,7 @@ __all__ = [
     "Outcome",
     "Product",
     "Reference",
+    "Scope",
     "Server",
     "State",
 ]
@@ -210,3 +211,21 @@ class Classes:
 
     def __len__(self) -> int:
         return len(self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """n documents, numbered by id and then index, whatever the order in which they came."""
+
+    references: list[Reference]
+    versions: NDArray[np.int64]
+    """Sequence number and primary term of each when it was read; shape (n, 2)."""
+    sizes: NDArray[np.int64]
+    """Characters of each that were hashed, or its tokens; shape (n,)."""
+    numbers: NDArray[np.intp]
+    """The number of the document that was read as the k-th; shape (n,)."""
+    empty: int
+    """Documents without any feature: in no pair."""
+
+    def __len__(self) -> int:
+        return len(self.references)

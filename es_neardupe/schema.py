@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,6 +13,7 @@ from es_neardupe.errors import SettingsError
 
 __all__ = [
     "TEXT_TYPES",
+    "VALUE_TYPES",
     "Fields",
     "companion_mapping",
     "conflicts",
@@ -20,10 +21,16 @@ __all__ = [
     "fields_mapping",
     "missing",
     "text_mapping",
+    "value_fields",
 ]
 
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
 """Field types whose value in ``_source`` is running text."""
+
+
+VALUE_TYPES = frozenset({"keyword", "constant_keyword", "wildcard", "boolean", "date", "date_nanos", "ip", "version"})
+VALUE_TYPES |= {"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
+"""Field types, besides texts, that hold plain values in ``_source``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +135,10 @@ def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tup
         for sub in mapping.get("fields", {}):
             yield f"{full}.{sub}", "multi-field"
         yield from field_types(mapping.get("properties", {}), f"{full}.")
+
+
+def value_fields(mappings: Iterable[Mapping[str, Any]], prefix: str) -> list[str]:
+    """The fields that hold texts or plain values in at least one of the mappings, sorted; ours left out."""
+    found = (field for mapping in mappings for field in field_types(mapping.get("properties", {})))
+    plain = {name for name, kind in found if kind in VALUE_TYPES | TEXT_TYPES}
+    return sorted(name for name in plain if not name.startswith(f"{prefix}."))

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit_tools import SETTINGS, hits, paged
 
+from es_neardupe import pair_sets
 from es_neardupe.forest import near_pairs
 from es_neardupe.keys import Scheme, signatures
 from es_neardupe.passages import common_passage
-from es_neardupe.stages import candidates
 from es_neardupe.stages.candidates import Candidates, bucket_sizes, find_candidates
 from es_neardupe.stages.corpus import classes_of, read_corpus
 
@@ -64,7 +64,7 @@ def listed(found: Candidates) -> list[tuple[int, int]]:
 @given(matrices(), st.integers(1, 10), st.sampled_from([1, 2, 5, 4_000_000]))
 def test_against_brute_force(keys: Keys, max_bucket: int, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(candidates, "_BLOCK", block)
+        patch.setattr(pair_sets, "BLOCK", block)
         found = find_candidates(keys, max_bucket)
     pairs, large = oracle(keys, max_bucket)
     assert listed(found) == pairs
@@ -121,9 +121,9 @@ def test_boilerplate_costs_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = np.arange(1, 2 * rows + 1, dtype=np.uint64).reshape(rows, 2) << np.uint64(8)
     keys[:, 0] = 5
     made = []
-    add = candidates._Distinct.add
+    add = pair_sets.DistinctPairs.add
     monkeypatch.setattr(
-        candidates._Distinct, "add", lambda self, pairs, size: (made.append(len(pairs)), add(self, pairs, size))[1]
+        pair_sets.DistinctPairs, "add", lambda self, pairs, size: (made.append(len(pairs)), add(self, pairs, size))[1]
     )
     found = find_candidates(keys, most)
     compared = most * (most - 1) // 2 + most * (rows - most)
@@ -141,15 +141,15 @@ def test_repeated_pairs_are_thrown_out_on_the_way(monkeypatch: pytest.MonkeyPatc
     """Rows that share all keys make each pair once for each band; what is held stays near the distinct ones."""
     rows, bands = 60, 30
     keys = np.tile(np.arange(1, bands + 1, dtype=np.uint64), (rows, 1))
-    monkeypatch.setattr(candidates, "_BLOCK", 500)
+    monkeypatch.setattr(pair_sets, "BLOCK", 500)
     held = []
-    add = candidates._Distinct.add
+    add = pair_sets.DistinctPairs.add
 
     def noting(self: Any, pairs: Any, size: int) -> None:
         add(self, pairs, size)
         held.append(self._size)
 
-    monkeypatch.setattr(candidates._Distinct, "add", noting)
+    monkeypatch.setattr(pair_sets.DistinctPairs, "add", noting)
     found = find_candidates(keys)
     distinct = rows * (rows - 1) // 2
     assert len(found) == distinct

@@ -175,6 +175,8 @@ def test_options_reach_the_library(name: str) -> None:
         elsewhere |= {"gone"}
     if name == "search":
         elsewhere |= {"dsl", "show_request"}
+    if name == "duplicates":  # what is printed, and where
+        elsewhere |= {"explain", "example", "schema", "stage", "pairs_only", "csv", "html"}
     if name == "watch":  # which passes on the options of group, and takes seconds where people write 30s
         function = {**inspect.signature(pipeline.group).parameters, **function}
         elsewhere |= {"every", "metrics_port", "metrics_host"}

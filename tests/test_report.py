@@ -21,7 +21,8 @@ from unit_tools import words
 from es_neardupe.alignment import Matching
 from es_neardupe.comparison import compare_texts
 from es_neardupe.errors import InputError
-from es_neardupe.report import html
+from es_neardupe.markup import shown
+from es_neardupe.report import panes
 from es_neardupe.report.html import page, write_page
 from es_neardupe.scoring import MEANINGS
 
@@ -80,7 +81,7 @@ def test_texts_are_whole_and_escaped(a: str, b: str) -> None:
     """Each pane holds the original text, but for what no page can hold."""
     found = read(a, b, shingle=2)
     for side, text in (("a", a), ("b", b)):
-        wanted = html._UNPRINTABLE.sub("\ufffd", text)
+        wanted = shown(text)
         for matching in ("literal", "information"):
             assert found.panes[f"{matching}-{side}"] == wanted
 
@@ -172,7 +173,7 @@ def test_100000_words() -> None:
 
 
 def test_longer_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(html, "MAX_SHOWN", 50)
+    monkeypatch.setattr(panes, "MAX_SHOWN", 50)
     text = words(0, 40)
     found = compare_texts(text, text.replace("w30", "other"))
     content = page(found)

@@ -1,4 +1,5 @@
-"""The page of a comparison in a real Chromium: what is clicked and typed does what it should, and nothing else happens.
+"""The pages of a comparison and of many pairs in a real Chromium: what is clicked and typed does what it should, and
+nothing else happens.
 
 Skipped where there is no Chromium with its driver; Debian's packages chromium and chromium-driver have both.
 """
@@ -20,10 +21,12 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
-from unit_tools import words
+from unit_tools import pair_list, words
 
 from es_neardupe.alignment import Matching
 from es_neardupe.comparison import compare_texts
+from es_neardupe.pipeline.duplicate_results import DocumentPair, DuplicatesReport, PairsResult, SkippedGroup
+from es_neardupe.report.duplicates import duplicates_page
 from es_neardupe.report.html import page, write_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -53,27 +56,38 @@ def browser() -> Iterator[webdriver.Chrome]:
     started.quit()
 
 
+Open = Callable[[str], webdriver.Chrome]
 Show = Callable[..., webdriver.Chrome]
 
 
 @pytest.fixture
-def show(browser: webdriver.Chrome, tmp_path: Path) -> Iterator[Show]:
-    """Open the page of two texts. Afterwards the console must be empty, and nothing but the file been asked for."""
+def opened(browser: webdriver.Chrome, tmp_path: Path) -> Iterator[Open]:
+    """Open a page. Afterwards the console must be empty, and nothing but the file been asked for."""
     file = tmp_path / "page.html"
 
-    def opened(a: str, b: str, matching: Matching = Matching.LITERAL, **options: Any) -> webdriver.Chrome:
-        write_page(file, page(compare_texts(a, b, **options), matching))
+    def open(content: str) -> webdriver.Chrome:
+        write_page(file, content)
         browser.get_log("browser")
         browser.get_log("performance")
         browser.get(file.as_uri())
         return browser
 
-    yield opened
+    yield open
     assert browser.get_log("browser") == []
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = {one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"}
     assert asked <= {file.as_uri()}
     assert asked, "the log of requests works"
+
+
+@pytest.fixture
+def show(opened: Open) -> Show:
+    """Open the page of two texts."""
+
+    def shown(a: str, b: str, matching: Matching = Matching.LITERAL, **options: Any) -> webdriver.Chrome:
+        return opened(page(compare_texts(a, b, **options), matching))
+
+    return shown
 
 
 def by(browser: webdriver.Chrome, selector: str) -> list[WebElement]:
@@ -146,7 +160,7 @@ def test_hover_shows_the_twin(show: Show) -> None:
 def test_keyboard(show: Show) -> None:
     """Tab reaches passages, Enter and blank jump to the twin and back."""
     browser = show(A, B)
-    one(browser, "#next").click()
+    one(browser, ".next").click()
     browser.execute_script("document.getElementById('literal-a').focus()")
     press(browser, Keys.TAB)
     assert browser.switch_to.active_element == one(browser, "#literal-a-p1")
@@ -158,9 +172,9 @@ def test_keyboard(show: Show) -> None:
 
 def test_next_and_previous_difference(show: Show) -> None:
     browser = show(A, B)
-    counter = one(browser, "#counter")
+    counter = one(browser, ".counter")
     assert counter.text == "3 differences"
-    one(browser, "#next").click()
+    one(browser, ".next").click()
     assert counter.text == "Difference 1 of 3"
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
     assert in_sight(browser, "#literal-a-d1")
@@ -171,7 +185,7 @@ def test_next_and_previous_difference(show: Show) -> None:
     assert counter.text == "Difference 1 of 3"
     press(browser, "p")
     assert counter.text == "Difference 3 of 3"
-    one(browser, "#previous").click()
+    one(browser, ".previous").click()
     assert counter.text == "Difference 2 of 3"
 
 
@@ -190,7 +204,7 @@ def test_switch_between_matchings(show: Show) -> None:
     one(browser, "#information-b-p1").click()
     assert browser.switch_to.active_element == one(browser, "#information-a-p1")
     press(browser, "n")
-    assert one(browser, "#counter").text == "Difference 1 of 3"
+    assert one(browser, ".counter").text == "Difference 1 of 3"
     assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
 
 
@@ -216,19 +230,20 @@ def test_widths(show: Show, width: int, beside: bool) -> None:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
+def ink(browser: webdriver.Chrome, media: str, scheme: str, selector: str = "body") -> tuple[str, str]:
+    """The colours of an element on that medium: its text and its background."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    found = one(browser, selector)
+    return found.value_of_css_property("color"), found.value_of_css_property("background-color")
+
+
 def test_dark_and_print(show: Show) -> None:
     browser = show(A, B)
-
-    def ink(media: str, scheme: str) -> tuple[str, str]:
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-        body = one(browser, "body")
-        return body.value_of_css_property("color"), body.value_of_css_property("background-color")
-
     try:
-        light, dark = ink("screen", "light"), ink("screen", "dark")
+        light, dark = ink(browser, "screen", "light"), ink(browser, "screen", "dark")
         assert light != dark
-        assert ink("print", "dark") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
+        assert ink(browser, "print", "dark") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
         assert not one(browser, ".bar").is_displayed()
         heights = browser.execute_script(
             "const one = document.getElementById('literal-a'); return [one.clientHeight, one.scrollHeight]"
@@ -253,9 +268,129 @@ def test_100000_words(show: Show) -> None:
     began = time.monotonic()
     browser = show(" ".join(base), " ".join(other))
     press(browser, "n", "n")
-    assert one(browser, "#counter").text == "Difference 2 of 1000"
+    assert one(browser, ".counter").text == "Difference 2 of 1000"
     browser.execute_script("document.getElementById('literal-a-p900').click()")
     assert browser.switch_to.active_element == one(browser, "#literal-b-p900")
     assert in_sight(browser, "#literal-b-p900")
     assert browser.execute_script("return document.querySelectorAll('*').length") < 10_000
     assert time.monotonic() - began < 60
+
+
+# Many pairs
+
+
+def many(pairs: int, texts: tuple[str, str], name: str) -> str:
+    """The page of so many pairs of the same two texts."""
+    names = [(("i", f"{name} a{k}"), ("i", f"{name} b{k}")) for k in range(pairs)]
+    found = pair_list([DocumentPair(a, b, 1 - k / 10_000, f"{name}.") for k, (a, b) in enumerate(names)])
+    result = PairsResult(found, {name: {"Pairs passing": pairs, name: name}}, (SkippedGroup(300, names[0], name),))
+    shown = {address: text for both in names[:200] for address, text in zip(both, texts, strict=True)}
+    report = DuplicatesReport("i", ("i",), {"pairs": result}, 0.0)
+    return duplicates_page(report, "pairs", shown, explained=[name], title=name)
+
+
+def test_pairs_open_and_their_passages_lead_to_the_twin_of_the_same_pair(opened: Open) -> None:
+    browser = opened(many(3, (A, B), "pairs"))
+    assert not one(browser, "#pair-2-texts").is_displayed()
+    one(browser, "#pair-2 > summary").click()
+    assert one(browser, "#pair-2-texts").is_displayed()
+    assert not one(browser, "#pair-1-texts").is_displayed()
+    for side, text in (("a", A), ("b", B)):
+        assert one(browser, f"#pair-2-texts-{side}").get_property("textContent") == text
+    assert not in_sight(browser, "#pair-2-texts-a-p3")
+    one(browser, "#pair-2-texts-b-p3").click()
+    assert in_sight(browser, "#pair-2-texts-a-p3")
+    assert browser.switch_to.active_element == one(browser, "#pair-2-texts-a-p3")
+    assert [found.get_attribute("id") for found in by(browser, ".twin")] == ["pair-2-texts-a-p3"]
+    press(browser, Keys.ENTER)
+    assert browser.switch_to.active_element == one(browser, "#pair-2-texts-b-p3")
+
+
+def test_differences_of_the_pair_that_was_opened(opened: Open) -> None:
+    browser = opened(many(3, (A, B), "pairs"))
+    press(browser, "n")
+    assert by(browser, ".now") == [], "no pair is open"
+    one(browser, "#pair-1 > summary").click()
+    one(browser, "#pair-3 > summary").click()
+    assert one(browser, "#pair-3 .counter").text == "3 differences"
+    press(browser, "n")
+    assert [found.text for found in by(browser, "#pair-3 .now")] == ["red", "blue"]
+    assert in_sight(browser, "#pair-3-texts-a-d1")
+    one(browser, "#pair-1 .next").click()
+    assert [found.text for found in by(browser, ".now")] == ["red", "blue"]
+    press(browser, "n")
+    assert one(browser, "#pair-1 .counter").text == "Difference 2 of 3"
+    assert one(browser, "#pair-3 .counter").text == "Difference 1 of 3"
+
+
+def test_facts_of_a_pair_lead_to_their_place(opened: Open) -> None:
+    a, b = (f"{words(0, 400)} in the city of {town} {words(400, 200)}" for town in ("Newark", "Akron"))
+    browser = opened(many(2, (a, b), "pairs"))
+    one(browser, "#pair-2 > summary").click()
+    one(browser, "#pair-2 .show").click()
+    assert [found.text for found in by(browser, "#pair-2 .now")] == ["Newark", "Akron"]
+    assert in_sight(browser, "#pair-2-texts-b-d1")
+
+
+def test_pairs_open_by_keyboard(opened: Open) -> None:
+    browser = opened(many(2, (A, B), "pairs"))
+    browser.execute_script("document.querySelector('#pair-1 > summary').focus()")
+    press(browser, Keys.ENTER)
+    assert one(browser, "#pair-1-texts").is_displayed()
+    press(browser, Keys.ENTER)
+    assert not one(browser, "#pair-1-texts").is_displayed()
+
+
+def test_scripts_of_pairs_are_text(opened: Open) -> None:
+    browser = opened(many(2, (A, B), SCRIPT))
+    one(browser, "#pair-1 > summary").click()
+    assert "run" not in browser.title.split()
+    assert len(by(browser, "script")) == 1
+    assert by(browser, "img") == []
+    assert SCRIPT in one(browser, "#pair-1-texts-a").text
+    for place in ("h1", "#pair-1 > summary", "#skipped", "#diagnostics", ".asked"):
+        assert SCRIPT in one(browser, place).text
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1400, True), (420, False)])
+def test_widths_of_pairs(opened: Open, width: int, beside: bool) -> None:
+    browser = opened(many(20, (A, B), f"long-{'name' * 40}"))
+    one(browser, "#pair-1 > summary").click()
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        left, right = (found.rect for found in by(browser, "#pair-1 .side"))
+        assert (left["y"] == right["y"]) is beside
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_pairs_dark_and_print(opened: Open) -> None:
+    browser = opened(many(2, (A, B), "pairs"))
+    one(browser, "#pair-1 > summary").click()
+    try:
+        light, dark = (ink(browser, "screen", scheme, "#pair-1") for scheme in ("light", "dark"))
+        assert len({*light, *dark}) == 4
+        assert ink(browser, "print", "dark", "#pair-1") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
+        heights = browser.execute_script(
+            "const one = document.getElementById('pair-1-texts-a'); return [one.clientHeight, one.scrollHeight]"
+        )
+        assert heights[0] == heights[1], "all of the text of an open pair is printed"
+        assert not one(browser, "#pair-1 .steps").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_5000_pairs_can_be_used(opened: Open) -> None:
+    """The last pair that has its texts is opened, and the last of all is reached."""
+    began = time.monotonic()
+    browser = opened(many(5_000, (A, B), "pairs"))
+    assert len(by(browser, "details.pair")) == 200
+    browser.execute_script("document.querySelector('#pair-200').scrollIntoView()")
+    one(browser, "#pair-200 > summary").click()
+    assert one(browser, "#pair-200-texts-b").get_property("textContent") == B
+    browser.execute_script("document.querySelector('#pair-5000').scrollIntoView()")
+    assert one(browser, "#pair-5000").is_displayed()
+    assert one(browser, "#closed").text == "4,800 pairs are listed without texts, to keep this page small."
+    assert time.monotonic() - began < 30

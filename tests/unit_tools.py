@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from es_neardupe import documents
 from es_neardupe.keys import tokenize
+from es_neardupe.pipeline.duplicate_results import DocumentPair, PairList
 from es_neardupe.records import Corpus, Hit, Product, Server
 from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
 
@@ -105,6 +106,20 @@ def set_resemblance(a: frozenset[Any] | set[Any], b: frozenset[Any] | set[Any]) 
 def words(start: int, count: int, mark: str = "w") -> str:
     """``count`` words that differ from each other."""
     return " ".join(f"{mark}{k}" for k in range(start, start + count))
+
+
+def pair_list(pairs: Sequence[DocumentPair]) -> PairList:
+    """What a request for duplicates finds, made of its pairs."""
+    addresses = list(dict.fromkeys(address for pair in pairs for address in (pair.a, pair.b)))
+    number = {address: place for place, address in enumerate(addresses)}
+    said = {(number[pair.a], number[pair.b]): pair.explanation for pair in pairs}
+    return PairList(
+        [(index, id, None) for index, id in addresses],
+        np.array([number[pair.a] for pair in pairs], np.intp),
+        np.array([number[pair.b] for pair in pairs], np.intp),
+        np.array([pair.similarity for pair in pairs], np.float64),
+        lambda similarity, left, right: said[left, right] or "",
+    )
 
 
 def paged(items: Sequence[Hit], size: int) -> list[Sequence[Hit]]:

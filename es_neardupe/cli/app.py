@@ -18,6 +18,7 @@ from es_neardupe.cli import (
     contained,
     demo,
     distribution,
+    duplicates,
     grouping,
     listing,
     looking,
@@ -58,13 +59,14 @@ for module in (
     contained,
     searching,
     moved,
+    duplicates,
     compare,
     distribution,
     what_if,
     audit,
+    demo,
 ):
     module.register(app)
-demo.register(app)
 _AS_USED = [
     "init",
     "load",
@@ -77,6 +79,7 @@ _AS_USED = [
     "groups",
     "pairs",
     "moved",
+    "duplicates",
     "compare",
     "distribution",
     "what_if",

@@ -16,11 +16,22 @@ from numpy.typing import NDArray
 from es_neardupe.keys.mixing import GOLDEN, MULTIPLIER, U64, mix64
 from es_neardupe.keys.text import chunks, normalize
 
-__all__ = ["Shingles", "features", "shingles", "token_hashes", "window_hashes"]
+__all__ = [
+    "Shingles",
+    "features",
+    "first_of_equals",
+    "shingles",
+    "sort_each",
+    "span_hashes",
+    "token_hashes",
+    "token_runs",
+    "window_hashes",
+]
 
 Ints = NDArray[np.int64]
 
 _WORD = 8  # bytes hashed at a time
+_INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))
 _MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD + 1)], np.uint64)
 
 
@@ -53,7 +64,7 @@ def token_hashes(texts: Sequence[str]) -> list[U64]:
     """The hashes of the tokens of each text, in order (uint64[tokens]): equal hash, equal token."""
     found = []
     for chunk in chunks(texts):
-        hashes, bounds = _token_hashes(normalize(chunk))
+        hashes, bounds = token_runs(normalize(chunk))
         found += [hashes[start:end].copy() for start, end in pairwise(bounds.tolist())]
     return found
 
@@ -65,6 +76,27 @@ def window_hashes(hashes: U64, size: int) -> U64:
     """
     windows = max(len(hashes) - size + 1, 0)
     return mix64(_window_sums(hashes, windows, size))
+
+
+def span_hashes(hashes: U64, starts: Ints, ends: Ints) -> U64:
+    """The hash of each span ``hashes[start:end]`` (uint64 of the spans' number): that of a shingle of these tokens.
+
+    Spans may overlap and have any lengths. The multiplier is odd and so has an inverse modulo 2^64: with the sums of
+    t(j) / MULTIPLIER^j up to each place, the Horner sum of a span is a difference of two, times a power.
+    """
+    size = len(hashes)
+    sums = np.zeros(size + 1, np.uint64)
+    np.cumsum(hashes * _powers(_INVERSE, size), out=sums[1:])
+    powers = _powers(MULTIPLIER, size + 1)
+    lengths = ends - starts
+    return mix64((sums[ends] - sums[starts]) * powers[ends - 1] + lengths.astype(np.uint64) * powers[lengths])
+
+
+def _powers(base: np.uint64, count: int) -> U64:
+    """The powers 0 to ``count - 1`` (uint64[count])."""
+    powers = np.full(count, base)
+    powers[:1] = 1
+    return np.multiply.accumulate(powers, out=powers)
 
 
 def _split(found: Shingles) -> list[U64]:
@@ -83,7 +115,7 @@ def feature_counts(found: Shingles) -> Ints:
 
 def shingles(contents: Sequence[bytes], size: int) -> Shingles:
     """The shingle hashes of normalised texts (see :func:`~es_neardupe.keys.text.normalize`)."""
-    hashes, bounds = _token_hashes(contents)
+    hashes, bounds = token_runs(contents)
     tokens = np.diff(bounds)
     full = np.maximum(tokens - (size - 1), 0)
     short = np.flatnonzero((tokens > 0) & (tokens < size))
@@ -93,12 +125,13 @@ def shingles(contents: Sequence[bytes], size: int) -> Shingles:
     values = _full_shingles(hashes, bounds, size)
     if short.size:
         values = np.insert(values, np.cumsum(full)[short], _short_shingles(hashes, bounds, short))
-    _sort_each(values, starts)
-    return Shingles(values, starts, tokens, _first_of_equals(values, starts))
+    sort_each(values, starts)
+    return Shingles(values, starts, tokens, first_of_equals(values, starts))
 
 
-def _token_hashes(contents: Sequence[bytes]) -> tuple[U64, Ints]:
-    """uint64[tokens], and int64[texts + 1] where each text's tokens begin."""
+def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+    """The hashes of the tokens of normalised texts, one text after the other (uint64[tokens]), and where those of each
+    text begin (int64[texts + 1])."""
     joined = b" ".join([content for content in contents if content]) + b" " * _WORD
     buffer = np.frombuffer(joined, np.uint8)
     ends = np.flatnonzero(buffer[: 1 - _WORD] == 0x20) if len(joined) > _WORD else np.empty(0, np.int64)
@@ -172,12 +205,14 @@ def _short_shingles(hashes: U64, bounds: Ints, short: Ints) -> U64:
     return mix64(sums)
 
 
-def _sort_each(values: U64, bounds: Ints) -> None:
+def sort_each(values: U64, bounds: Ints) -> None:
+    """Sort the values of each text in place."""
     for start, end in pairwise(bounds.tolist()):
         values[start:end].sort()
 
 
-def _first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
+def first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
+    """Which of the sorted values of each text is the first of equal ones; bool of their number."""
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     first[bounds[:-1][np.diff(bounds) > 0]] = True

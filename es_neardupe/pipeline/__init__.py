@@ -7,6 +7,7 @@ from es_neardupe.pipeline.compare import compare
 from es_neardupe.pipeline.contained import contained
 from es_neardupe.pipeline.distribution import distribution
 from es_neardupe.pipeline.doctor import doctor
+from es_neardupe.pipeline.duplicates import duplicates
 from es_neardupe.pipeline.enrich import enrich
 from es_neardupe.pipeline.group import group
 from es_neardupe.pipeline.groups import group_history, groups
@@ -29,6 +30,7 @@ __all__ = [
     "contained",
     "distribution",
     "doctor",
+    "duplicates",
     "enrich",
     "group",
     "group_history",

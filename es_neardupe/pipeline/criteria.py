@@ -28,10 +28,6 @@ _E = TypeVar("_E", bound=Enum)
 DECIDING = tuple(name for name in MeasureName if name is not MeasureName.ESTIMATE)
 """The exact measures: an estimate decides nothing."""
 
-_VALUES = {"keyword", "constant_keyword", "wildcard", "boolean", "date", "date_nanos", "ip", "version"}
-_VALUES |= {"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
-"""Types of fields, besides texts, that hold plain values in ``_source``."""
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -168,11 +164,7 @@ def _check_fields(client: Client, target: Target, sources: Sequence[FeatureSourc
     named = [source.field for source in sources if source.field is not None]
     if not named:
         return
-    types: dict[str, str] = {}
-    for mapping in mappings_of(client, target.path).values():
-        types |= schema.field_types(mapping.get("properties", {}))
-    own = f"{target.settings.prefix}."
-    known = sorted(f for f, kind in types.items() if kind in _VALUES | schema.TEXT_TYPES and not f.startswith(own))
+    known = schema.value_fields(mappings_of(client, target.path).values(), target.settings.prefix)
     for name in named:
         if name not in known:
             raise SettingsError(f"There are no values of a field {name!r} to compare. Fields: {', '.join(known)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -152,11 +153,19 @@ def _only(candidates: Candidates, kept: NDArray[np.bool_]) -> Candidates:
 
 
 def read_fingerprints(
-    client: Client, target: Target, progress: Progress = silent, rules: Rules = DEFAULT_RULES
+    client: Client,
+    target: Target,
+    progress: Progress = silent,
+    rules: Rules = DEFAULT_RULES,
+    scope: Mapping[str, Any] | None = None,
 ) -> Corpus:
-    """Read the fingerprints of the index's scheme, and what the rules need of each document, as columns."""
+    """Read the fingerprints of the index's scheme, and what the rules need of each document, as columns.
+
+    ``scope``: only of documents that match it.
+    """
     refresh_if_allowed(client, target.path)
     query = queries.fingerprinted(target.fields, target.scheme_id)
+    query = query if scope is None else queries.all_of(scope, query)
     total = count(client, target.path, query)
     body = {"query": query, **parts(target, rules)}
     pages = client.pages(target.path, body, page_size=_PAGE)

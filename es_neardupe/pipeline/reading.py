@@ -10,7 +10,7 @@ from es_neardupe.clients import Client
 from es_neardupe.indices import Target, search
 from es_neardupe.records import Hit
 
-__all__ = ["text_pages"]
+__all__ = ["field_pages", "text_pages"]
 
 _PAGE_CHARS = 8_000_000
 """Characters aimed at in one page."""
@@ -26,12 +26,19 @@ _MOST = 0.6
 
 
 def text_pages(client: Client, target: Target, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
-    """The matching documents with the named parts, in pages of about `_PAGE_CHARS` characters, judged by the first.
+    """The matching documents of an initialised index with the named parts, see `field_pages`."""
+    return field_pages(client, target.path, target.settings.fields, query, source)
+
+
+def field_pages(
+    client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str]
+) -> Iterator[list[Hit]]:
+    """The matching documents with the named parts, in pages of about `_PAGE_CHARS` characters of the fields, judged
+    by the first.
 
     Where the texts are most of a document, it is read whole: to pick out parts costs the server more than to send all.
     """
-    fields = target.settings.fields
-    sample = search(client, target.path, {"size": _SAMPLE, "query": dict(query)})["hits"]["hits"]
+    sample = search(client, index, {"size": _SAMPLE, "query": dict(query)})["hits"]["hits"]
     sources = [hit.get("_source", {}) for hit in sample]
     whole = sum(len(str(one)) for one in sources)
     needed = sum(len(documents.text_of(one, fields)) for one in sources)
@@ -39,4 +46,4 @@ def text_pages(client: Client, target: Target, query: Mapping[str, Any], source:
     chars = (whole if read_whole else needed) / max(len(sources), 1)
     page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
     body = {"query": dict(query), "_source": True if read_whole else list(source)}
-    return client.pages(target.path, body, page_size=page_size, first_page=min(_FIRST_PAGE, page_size))
+    return client.pages(index, body, page_size=page_size, first_page=min(_FIRST_PAGE, page_size))

@@ -13,9 +13,11 @@ from es_neardupe.alignment import Matching
 from es_neardupe.comparison import Comparison
 from es_neardupe.keys import window_hashes
 
-__all__ = ["Segment", "segments", "visible_changes"]
+__all__ = ["Changes", "Segment", "segments", "visible_changes"]
 
 Range = tuple[int, int]
+Changes = Mapping[int, tuple[list[Range], list[Range]]]
+"""The parts of a and of b, in characters, that each change by its number is made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Segment:
     """The change it is in, counted from 1."""
 
 
-def visible_changes(comparison: Comparison, matching: Matching) -> Mapping[int, tuple[list[Range], list[Range]]]:
+def visible_changes(comparison: Comparison, matching: Matching) -> Changes:
     """The changes by number, as ranges of characters in a and in b.
 
     For information matching, words that the other text tells too, wherever it does, are no change.
@@ -71,9 +73,7 @@ def _untold(words: Range, told: NDArray[np.bool_] | None) -> list[Range]:
     return [(first + start, first + stop) for start, stop in edges.reshape(-1, 2).tolist()]
 
 
-def segments(
-    comparison: Comparison, matching: Matching, changes: Mapping[int, tuple[list[Range], list[Range]]], side: int
-) -> Iterator[Segment]:
+def segments(comparison: Comparison, matching: Matching, changes: Changes, side: int) -> Iterator[Segment]:
     """Cut the text of a side (0 for a, 1 for b) by its passages and by `visible_changes`.
 
     There are at most twice as many segments as passages and changes, and one more.

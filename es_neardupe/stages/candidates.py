@@ -6,7 +6,7 @@ share enough are ever made, and a bucket are the rows that share all keys of a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.forest import near_pairs
 from es_neardupe.keys.bands import chosen_bands, joint_keys
+from es_neardupe.pair_sets import DistinctPairs, first_with_all, small_groups
 
 __all__ = ["DEFAULT_MAX_BUCKET", "SAMPLE", "Bucket", "Candidates", "Signatures", "bucket_sizes", "find_candidates"]
 
@@ -25,9 +26,6 @@ SAMPLE = 6
 
 Signatures = Callable[[NDArray[np.intp]], NDArray[np.uint8]]
 """Class numbers -> their signatures, uint8[classes, slots]."""
-
-_BLOCK = 4_000_000
-"""Pairs made at a time, and the multiple of it that is kept before repeated pairs are thrown out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +85,8 @@ def find_candidates(
     """
     joint = joint_keys(keys, agree)
     sorted_rows, starts, sizes, names = _sorted_buckets(joint)
-    codes = _Distinct()
-    for block in _small_buckets(sorted_rows, starts, sizes, max_bucket):
+    codes = DistinctPairs()
+    for block in small_groups(sorted_rows, starts, sizes, max_bucket):
         codes.add(block, len(keys))
     members = [sorted_rows[starts[one] : starts[one] + sizes[one]] for one in np.flatnonzero(sizes > max_bucket)]
     read = _Signatures(signatures, members)
@@ -132,19 +130,6 @@ def _sorted_buckets(
     return rows, starts, sizes, flat[starts]
 
 
-def _small_buckets(
-    rows: NDArray[np.intp], starts: NDArray[np.intp], sizes: NDArray[np.intp], max_bucket: int
-) -> Iterator[NDArray[np.intp]]:
-    """All pairs of every bucket up to ``max_bucket``, shape (pairs, 2); buckets of one size at a time."""
-    for size in np.unique(sizes[(sizes > 1) & (sizes <= max_bucket)]):
-        first, second = np.triu_indices(size, 1)
-        of_size = starts[sizes == size]
-        step = max(1, _BLOCK // len(first))
-        for begin in range(0, len(of_size), step):
-            members = rows[of_size[begin : begin + step, None] + np.arange(size)]
-            yield np.stack([members[:, first].reshape(-1), members[:, second].reshape(-1)], axis=1)
-
-
 class _Signatures:
     """The signatures of all members of large buckets, read at once: a row is often in several of them."""
 
@@ -163,12 +148,12 @@ def _refined(rows: NDArray[np.intp], most: int, signatures: _Signatures) -> NDAr
     First come those that are near by their signatures. What that leaves of ``most`` comparisons a row, at least a
     quarter, goes to the first rows, which are compared with all.
     """
-    size, codes = len(rows), _Distinct()
+    size, codes = len(rows), DistinctPairs()
     own = signatures.of(rows)
     for block in near_pairs(own, most - most // 4) if own is not None else ():
         codes.add(block, size)
     left = most * size - len(codes.all())
-    for block in _with_representatives(size, max(1, left // size)):
+    for block in first_with_all(size, max(1, left // size)):
         codes.add(block, size)
     pairs: NDArray[np.intp] = rows[np.stack(np.divmod(codes.all(), size), axis=1)]
     return pairs
@@ -176,42 +161,6 @@ def _refined(rows: NDArray[np.intp], most: int, signatures: _Signatures) -> NDAr
 
 def _spread(rows: NDArray[np.intp]) -> tuple[int, ...]:
     return tuple(rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(np.intp)].tolist())
-
-
-def _with_representatives(size: int, representatives: int) -> Iterator[NDArray[np.intp]]:
-    """Pairs of each of the first of ``size`` members with every later one, in blocks."""
-    members = np.arange(size)
-    step = max(1, _BLOCK // size)
-    for begin in range(0, representatives, step):
-        some = members[begin : min(begin + step, representatives)]
-        left, right = np.repeat(some, size), np.tile(members, len(some))
-        yield np.stack([left, right], axis=1)[left < right]
-
-
-class _Distinct:
-    """A growing set of pairs, each coded as one integer."""
-
-    def __init__(self) -> None:
-        self._parts: list[NDArray[np.int64]] = []
-        self._size = 0
-        self._limit = 4 * _BLOCK
-
-    def add(self, pairs: NDArray[np.intp], rows: int) -> None:
-        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-        self._parts.append(pairs[:, 0].astype(np.int64) * rows + pairs[:, 1])
-        self._size += len(pairs)
-        if self._size > self._limit:
-            self._limit = max(self._limit, 2 * len(self.all()))
-
-    def all(self) -> NDArray[np.int64]:
-        """The pairs so far, sorted. (`np.unique` of newer versions hashes first, and takes several times as long.)"""
-        codes = np.concatenate([np.zeros(0, np.int64), *self._parts])
-        codes.sort()
-        fresh = np.ones(len(codes), np.bool_)
-        np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
-        self._parts = [codes[fresh]]
-        self._size = len(self._parts[0])
-        return self._parts[0]
 
 
 def _named(name: np.uint64, keys: NDArray[np.uint64], joint: NDArray[np.uint64], agree: int) -> str:

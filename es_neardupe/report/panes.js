@@ -1,0 +1,119 @@
+"use strict";
+// Texts side by side: a passage and its twin, differences one after the other. A page may have many such pairs of panes.
+const passages = (root, number) => root.querySelectorAll(`.p[data-k~="${number}"]`);
+const clear = (name) => document.querySelectorAll(`.${name}`).forEach((one) => one.classList.remove(name));
+
+// The pane scrolls, not the page: the reader's place on the page stays.
+const center = (side, node) => {
+  const place = node.getBoundingClientRect();
+  const frame = side.getBoundingClientRect();
+  const height = Math.min(place.height, frame.height * 0.6);
+  side.scrollTop += place.top - frame.top - (frame.height - height) / 2;
+};
+
+const numbers = (node) => (node && node.dataset.k ? node.dataset.k.split(" ") : []);
+
+const heat = (node) => {
+  clear("hot");
+  for (const number of numbers(node)) {
+    passages(node.closest(".panes"), number).forEach((one) => one.classList.add("hot"));
+  }
+};
+
+const jump = (node) => {
+  const number = node.dataset.n || numbers(node)[0];
+  const side = [...node.closest(".panes").querySelectorAll(".text")].find((one) => !one.contains(node));
+  const twin = passages(side, number);
+  if (!twin.length) {
+    return; // beyond what the page shows
+  }
+  clear("twin");
+  twin.forEach((one) => one.classList.add("twin"));
+  const first = document.getElementById(`${side.id}-p${number}`) || twin[0];
+  first.focus({ preventScroll: true });
+  heat(first);
+  center(side, first);
+  side.scrollIntoView({ block: "nearest" });
+};
+
+// Two buttons with a counter between them, and the panes whose differences they show.
+const stepper = (bar) => {
+  const buttons = bar.querySelectorAll("button");
+  const counter = bar.querySelector("output");
+  let panes = null;
+  let differences = [];
+  let current = -1;
+
+  const tell = () => {
+    const total = differences.length;
+    counter.textContent = current < 0
+      ? `${total} difference${total === 1 ? "" : "s"}`
+      : `Difference ${current + 1} of ${total}`;
+    buttons.forEach((one) => { one.disabled = total === 0; });
+  };
+
+  const show = (place) => {
+    if (!differences.length) {
+      return;
+    }
+    current = (place + differences.length) % differences.length;
+    clear("now");
+    for (const side of panes.querySelectorAll(".text")) {
+      const marks = side.querySelectorAll(`.d[data-d="${differences[current]}"]`);
+      marks.forEach((one) => one.classList.add("now"));
+      if (marks.length) {
+        center(side, marks[0]);
+      }
+    }
+    panes.scrollIntoView({ block: "nearest" });
+    tell();
+  };
+
+  const step = (by) => show(current < 0 && by < 0 ? -1 : current + by);
+
+  const choose = (chosen) => {
+    panes = chosen;
+    const found = new Set([...panes.querySelectorAll(".d")].map((one) => Number(one.dataset.d)));
+    differences = [...found].sort((one, two) => one - two);
+    current = -1;
+    ["now", "hot", "twin"].forEach(clear);
+    tell();
+  };
+
+  buttons[0].addEventListener("click", () => step(-1));
+  buttons[1].addEventListener("click", () => step(1));
+  return { choose, step, go: (number) => show(differences.indexOf(number)) };
+};
+
+// Keys n and p step on and back with what ``current`` says, if anything.
+const stepByKeys = (current) => {
+  document.addEventListener("keydown", (event) => {
+    const by = { n: 1, p: -1 }[event.key];
+    const steps = by && !(event.ctrlKey || event.metaKey || event.altKey) && current();
+    if (steps) {
+      steps.step(by);
+    }
+  });
+};
+
+document.addEventListener("DOMContentLoaded", () => {
+  document.querySelectorAll(".text").forEach((side) => {
+    side.addEventListener("click", (event) => {
+      const passage = event.target.closest(".p");
+      if (passage && getSelection().isCollapsed) {
+        jump(passage);
+      }
+    });
+    side.addEventListener("mouseover", (event) => heat(event.target.closest(".p")));
+    side.addEventListener("mouseleave", () => clear("hot"));
+    side.addEventListener("focusin", (event) => heat(event.target.closest(".p")));
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const passage = event.target.closest && event.target.closest(".panes .p");
+    if (passage && (event.key === "Enter" || event.key === " ") && !(event.ctrlKey || event.metaKey || event.altKey)) {
+      event.preventDefault();
+      jump(passage);
+    }
+  });
+});

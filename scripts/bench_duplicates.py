@@ -1,0 +1,203 @@
+"""How fast requests for duplicates are answered, in how much memory, and how both grow.
+
+    python scripts/bench_duplicates.py [--url URL] [--texts FILE.jsonl[.gz|.xz]] [--titles 20000,200000]
+
+First without a server, on one core: documents a second through feature hashing. Then on the server at URL (default: a
+local one that runs): the texts by 5-grams validated on words, and made-up titles, one in ten of them a copy with
+another word, by 5-grams and by single words, the latter with a group size that makes millions of candidates. Each run
+is a process of its own; its memory is the peak of that process, less what it held before the run. Copies of one
+document in 20 are pairs, so the answer itself is small.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import accumulate, islice
+from pathlib import Path
+from typing import Any
+
+from bench_keys import make_texts, pin_to_one_core, read_texts
+
+from es_neardupe import pipeline
+from es_neardupe.clients import Client, connect, path, resolve_settings, to_json
+from es_neardupe.errors import NotFound
+from es_neardupe.feature_trees import Characters, FeatureTree, Flatten, Ngrams, Sentences, Values, Words, describe
+from es_neardupe.pipeline.duplicate_results import PairsResult
+from es_neardupe.records import Hit
+from es_neardupe.spill import Entries, scratch
+from es_neardupe.stages.scope import read_scope
+
+INDEX = "neardupe-bench-duplicates"
+F = ("text",)
+TREES: tuple[FeatureTree, ...] = (
+    Ngrams(5, Flatten(Words(F))),
+    Flatten(Words(F)),
+    Flatten(Sentences(F)),
+    Values(F),
+    Ngrams(20, Characters(F)),
+)
+
+
+def main() -> None:
+    """Measure and print."""
+    arguments = parse_arguments()
+    pin_to_one_core()
+    if arguments.run:
+        print(json.dumps(measured(arguments.url, json.loads(arguments.run))))
+        return
+    report_hashing(arguments.rounds)
+    client = connect(resolve_settings(url=arguments.url))
+    try:
+        if arguments.texts:
+            fill(client, read_texts(arguments.texts, 1_000_000))
+            show("real texts, 5-grams", run(client.url, request(5, 200)))
+        for size in map(int, arguments.titles.split(",")):
+            fill(client, islice(titles(), size))
+            show(f"{size:,} titles, 5-grams", run(client.url, request(5, 200)))
+            show(f"{size:,} titles, words", run(client.url, request(1, arguments.max_group)))
+    finally:
+        drop(client)
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--url", help="server (default: as es-neardupe finds it)")
+    parser.add_argument("--texts", type=Path, help="JSON lines with a field 'text'")
+    parser.add_argument("--titles", default="20000,200000", help="how many titles, by commas")
+    parser.add_argument("--max-group", type=int, default=75, help="largest group of a single word (default 75)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of hashing (default 3)")
+    parser.add_argument("--run", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def report_hashing(rounds: int) -> None:
+    """Documents a second of the processor from hits to entries, files included; the fastest round counts."""
+    texts = make_texts(20_000)
+    hits = [Hit("i", str(number), None, 1, 1, {"text": text}) for number, text in enumerate(texts)]
+    pages = [hits[start : start + 1000] for start in range(0, len(hits), 1000)]
+    size = sum(map(len, texts)) / len(texts)
+    print(f"{len(texts):,} documents of {size:,.0f} characters, one core, no server")
+    for tree in TREES:
+        taken = []
+        for _ in range(rounds):
+            with scratch() as files:
+                entries = Entries(files)
+                start = time.process_time()
+                read_scope(pages, tree, entries)
+                taken.append(time.process_time() - start)
+        print(f"{describe(tree):60} {len(texts) / min(taken):10,.0f} documents/CPU s {entries.total:14,} hashes")
+
+
+def titles(seed: int = 1) -> Iterator[str]:
+    """Titles of 6 to 12 words (Zipf); every tenth is an earlier one with another word."""
+    chance = random.Random(seed)
+    vocabulary = ["".join(chance.choices("etaoinshrdlucmfwygpbvk", k=chance.randint(3, 10))) for _ in range(30_000)]
+    sums = list(accumulate(1 / (rank + 3) for rank in range(len(vocabulary))))
+    recent: list[list[str]] = []
+    while True:
+        for words in [chance.choices(vocabulary, cum_weights=sums, k=chance.randint(6, 12)) for _ in range(1000)]:
+            chosen = words
+            if recent and chance.random() < 0.1:
+                chosen = list(chance.choice(recent))
+                chosen[chance.randrange(len(chosen))] = chance.choice(vocabulary)
+            recent = [*recent[-999:], chosen]
+            yield " ".join(chosen)
+
+
+def fill(client: Client, texts: Any) -> None:
+    """Index the texts."""
+    drop(client)
+    client.request("PUT", path(INDEX), body={"mappings": {"properties": {"text": {"type": "text"}}}})
+    numbered = enumerate(texts)
+    while chunk := list(islice(numbered, 2000)):
+        lines = [part for number, text in chunk for part in ({"index": {"_id": str(number)}}, {"text": text})]
+        body = b"\n".join(map(to_json, lines)) + b"\n"
+        client.request("GET", path(INDEX, "_mapping"))
+        client.bulk(body.replace(b'{"index":{', b'{"index":{"_index":"' + INDEX.encode() + b'",'))
+    client.request("POST", path(INDEX, "_refresh"))
+
+
+def drop(client: Client) -> None:
+    """Take the index away."""
+    try:
+        client.request("DELETE", path(INDEX))
+    except NotFound:
+        return
+
+
+def request(window: int, most: int) -> dict[str, Any]:
+    """Grouped by n-grams or by single words, validated on words."""
+    words = {"type": "featureSource:words", "fields": {"type": "fields:simple", "fields": ["text"]}}
+    flat = {"type": "featureSource:flatten", "source": words}
+    grouping = {"type": "featureSource:ngrams", "window": window, "source": words} if window > 1 else flat
+    ratio = {"type": "pairwiseSimilarity:featureIntersectionToUnionRatio", "features": flat}
+    return {
+        "stages": {
+            "pairs": {
+                "type": "documentPairs:duplicates",
+                "hashGrouping": {"pairing": {"maxHashGroupSize": most}, "features": grouping},
+                "validation": {"pairwiseSimilarity": ratio, "min": 0.8, "max": 1},
+            }
+        }
+    }
+
+
+def run(url: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """In a process of its own."""
+    command = [sys.executable, __file__, "--url", url, "--run", json.dumps(asked)]
+    found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def measured(url: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """The diagnostics of a run, its seconds, and by how much the memory of this process grew."""
+    client = connect(resolve_settings(url=url))
+    before = resident("VmRSS")
+    found = pipeline.duplicates(client, INDEX, asked)
+    result = found.stages["pairs"]
+    assert isinstance(result, PairsResult)
+    hashed, grouped, validated = result.diagnostics.values()
+    return {
+        "seconds": found.seconds,
+        "kilobytes": resident("VmHWM") - before,
+        "hash": hashed,
+        "group": grouped,
+        "validate": validated,
+    }
+
+
+def resident(name: str) -> int:
+    """The memory of this process in kilobytes, as Linux tells it: VmRSS is that of now, VmHWM its peak. (The peak that
+    `resource.getrusage` tells begins with that of the process that started this one.)"""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+def show(name: str, found: dict[str, Any]) -> None:
+    """One run as a paragraph."""
+    hashed, grouped, validated = found["hash"], found["group"], found["validate"]
+    documents, pairs = hashed["Documents"], grouped["Candidate pairs"]
+    bytes_each = found["kilobytes"] * 1024 / max(documents, 1)
+    rate = pairs / max(validated["Seconds"], 1e-3)
+    print(
+        f"\n{name}: {documents:,} documents in {found['seconds']:.1f} s, {found['kilobytes'] / 1024:.0f} MB "
+        f"({bytes_each:,.0f} bytes a document)\n"
+        f"  hashing {hashed['Seconds']:.1f} s, {hashed['Hash count']:,} hashes\n"
+        f"  grouping {grouped['Seconds']:.1f} s, {grouped['Hash collision groups']:,} groups "
+        f"({grouped['Skipped large hash collision groups']:,} skipped), "
+        f"{grouped['Pairwise hash comparisons']:,} comparisons, {pairs:,} candidates\n"
+        f"  validation {validated['Seconds']:.1f} s, {validated['Documents read']:,} documents read, "
+        f"{rate:,.0f} pairs/s, {validated['Pairs passing']:,} passing",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
