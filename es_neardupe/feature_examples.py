@@ -55,7 +55,7 @@ def _texts(tree: FeatureTree, values: Sequence[str]) -> Iterator[str | list[str]
             for start in range(max(len(one) - tree.window + 1, len(one) > 0)):
                 yield list(one[start : start + tree.window])
     elif isinstance(tree, Values):
-        yield from values
+        yield from filter(str.strip, values)
     else:
         yield from filter(None, (_parts(tree, value) for value in values))
 

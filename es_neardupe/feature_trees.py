@@ -45,7 +45,7 @@ Document = Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Each value of each field as it stands: one feature that holds nothing else."""
+    """Each value of each field as it stands: one feature that holds nothing else; none of a blank value."""
 
     fields: tuple[str, ...]
 
@@ -183,6 +183,8 @@ def _made(tree: FeatureTree, documents: list[list[str]]) -> Ragged | _Composites
         return _opened(_made(tree.source, documents))
     if isinstance(tree, Ngrams):
         return _runs(tree.window, _made(tree.source, documents))
+    if isinstance(tree, Values):
+        documents = [[value for value in document if value.strip()] for document in documents]
     values = [value for document in documents for value in document]
     bounds = _edges([len(document) for document in documents])
     if isinstance(tree, Values):

@@ -24,8 +24,8 @@ from typing import Any
 
 from bench_keys import make_texts, pin_to_one_core, read_texts
 
-from es_neardupe import pipeline
-from es_neardupe.clients import Client, connect, path, resolve_settings, to_json
+from es_neardupe import node, pipeline
+from es_neardupe.clients import Client, ConnectionSettings, connect, path, to_json
 from es_neardupe.errors import NotFound
 from es_neardupe.feature_trees import Characters, FeatureTree, Flatten, Ngrams, Sentences, Values, Words, describe
 from es_neardupe.pipeline.duplicate_results import PairsResult
@@ -52,7 +52,7 @@ def main() -> None:
         print(json.dumps(measured(arguments.url, json.loads(arguments.run))))
         return
     report_hashing(arguments.rounds)
-    client = connect(resolve_settings(url=arguments.url))
+    client = connect(ConnectionSettings(url=arguments.url or node.start(say=print).url))
     try:
         if arguments.texts:
             fill(client, read_texts(arguments.texts, 1_000_000))
@@ -68,7 +68,7 @@ def main() -> None:
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--url", help="server (default: as es-neardupe finds it)")
+    parser.add_argument("--url", help="server (default: the local node)")
     parser.add_argument("--texts", type=Path, help="JSON lines with a field 'text'")
     parser.add_argument("--titles", default="20000,200000", help="how many titles, by commas")
     parser.add_argument("--max-group", type=int, default=75, help="largest group of a single word (default 75)")
@@ -158,7 +158,7 @@ def run(url: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 def measured(url: str, asked: dict[str, Any]) -> dict[str, Any]:
     """The diagnostics of a run, its seconds, and by how much the memory of this process grew."""
-    client = connect(resolve_settings(url=url))
+    client = connect(ConnectionSettings(url=url))
     before = resident("VmRSS")
     found = pipeline.duplicates(client, INDEX, asked)
     result = found.stages["pairs"]

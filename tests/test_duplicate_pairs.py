@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit_tools import FakeClient, paged, words
+from unit_tools import FakeClient, columns, paged, words
 
 from es_neardupe import spill
 from es_neardupe.alignment import Matching
@@ -29,7 +29,7 @@ from es_neardupe.scoring import Measure, MeasureName
 from es_neardupe.spill import Entries, Rows, scratch
 from es_neardupe.stages import validation
 from es_neardupe.stages.hash_groups import LISTED, HashGroups, group_hashes
-from es_neardupe.stages.scope import read_scope
+from es_neardupe.stages.scope import enriched_scope, read_scope
 from es_neardupe.stages.validation import Validated, validate
 
 T = ("title",)
@@ -310,3 +310,21 @@ def _broken(opened: list[Any]) -> None:
         entries = Entries(noted)
         entries.add(np.zeros(2, np.uint64), np.zeros(2, np.uint32))
         raise RuntimeError("broken")
+
+
+def test_blank_values_are_no_features() -> None:
+    """Documents without a title do not have the same title."""
+    found = run(hits_of(["", "", "  ", "\t", "a", "a"]), grouping=Values(T), comparer=RatioComparer(Values(T)))
+    assert found.pairs() == {("d14", "d25"): 1.0}
+    assert found.scope.empty == 4
+
+
+@pytest.mark.parametrize(("agree", "expected"), [(1, [(0, 1), (0, 2), (1, 2)]), (2, [(0, 1)])])
+def test_stored_keys_as_many_as_the_scheme_asks_for(agree: int, expected: list[tuple[int, int]]) -> None:
+    keys = np.array([[1, 2, 3], [1, 2, 4], [1, 5, 6], [0, 0, 0]], np.uint64)
+    with scratch() as files:
+        entries = Entries(files)
+        scope = enriched_scope(columns(4, keys=keys), agree, entries)
+        groups = group_hashes(entries, scope.numbers, 200)
+    assert list(zip(groups.left.tolist(), groups.right.tolist(), strict=True)) == expected
+    assert scope.empty == 1

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import Cli
 from server_tools import one_line
 
-from es_neardupe.cli.pair_output import duplicates_json
+from es_neardupe.cli.pair_output import duplicates_json, write_csv
 from es_neardupe.comparison import Block
 from es_neardupe.overlaps import Overlaps
 from es_neardupe.pipeline.duplicate_results import (
@@ -94,3 +96,36 @@ def test_several_stages_of_a_kind_are_named() -> None:
     made = duplicates_json(DuplicatesReport("news", ("news",), {"one": PAIRS, "other": PAIRS}, 0.1))
     assert list(made) == ["index", "indices", "seconds", "stages"]
     assert [list(one) for one in made["stages"].values()] == [["pairs", "diagnostics", "skipped_groups"]] * 2
+
+
+def test_csv_that_a_spreadsheet_opens(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    pair = DocumentPair(("news", "=1+1"), ("news", "-2"), 0.5, "@said")
+    write_csv(str(file), PairsResult([pair], {}, ()))
+    with file.open(newline="") as stream:
+        assert list(csv.reader(stream))[1:] == [["news", "'=1+1", "news", "'-2", "0.5", "'@said"]]
+
+
+def test_csv_that_breaks_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    class Breaking(list[DocumentPair]):
+        def __iter__(self) -> Iterator[DocumentPair]:
+            yield DocumentPair(A, B, 0.5)
+            raise KeyboardInterrupt
+
+    file = tmp_path / "pairs.csv"
+    file.write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        write_csv(str(file), PairsResult(Breaking(), {}, ()))
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
+
+
+@pytest.mark.parametrize("option", ["--csv", "--html"])
+def test_files_that_cannot_be_written_are_told_before_the_work(cli: Cli, tmp_path: Path, option: str) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(example("identical-titles"))
+    for file, why in {str(tmp_path): "is a folder", "/dev/null": "is no ordinary file"}.items():
+        done = cli("duplicates", "news", "--request", str(request), option, file)
+        assert (done.code, done.out) == (1, "")
+        assert why in one_line(done.err)
+    if option == "--html":
+        assert "- is no file here" in cli("duplicates", "news", "--request", str(request), option, "-").err

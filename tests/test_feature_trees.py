@@ -56,7 +56,11 @@ def made(tree: FeatureTree, document: Mapping[str, Sequence[str]]) -> list[Any]:
         sequences = [tuple(found)] if isinstance(tree.source, Flatten) else found
         return [run for one in sequences for run in windows(one, tree.window)]
     values = [value for field in tree.fields for value in document.get(field, [])]
-    return values if isinstance(tree, Values) else [one for one in map(parts(tree), values) if one]
+    return (
+        [one for one in values if one.strip()]
+        if isinstance(tree, Values)
+        else [one for one in map(parts(tree), values) if one]
+    )
 
 
 def parts(tree: FeatureTree) -> Any:

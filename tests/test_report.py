@@ -220,7 +220,7 @@ def test_where_it_cannot_be_written(tmp_path: Path) -> None:
         write_page(tmp_path, "x")
     with pytest.raises(InputError, match="is no ordinary file"):
         write_page(Path(os.devnull), "x")
-    with pytest.raises(InputError, match="cannot be written: No such file or directory"):
+    with pytest.raises(InputError, match="cannot be written: there is no such folder"):
         write_page(tmp_path / "none" / "page.html", "x")
 
 

@@ -166,14 +166,24 @@ def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
 
 
 def test_chains(filled: str, client: Client) -> None:
-    pipeline.group(client, filled, min=0.3, measure="containment", linkage="chain")
-    scores, stored = truth(Measure(MeasureName.CONTAINMENT), sources()), ours(client, filled)
+    pipeline.group(client, filled, min=0.3, measure="jaccard", linkage="chain")
+    scores, stored = truth(Measure(MeasureName.JACCARD), sources()), ours(client, filled)
     ids = {"long", "short", "half", "twice"}
     (principal,) = (id for id in ids if stored[id]["principal"])
     for id in ids - {principal}:
         assert stored[id]["group"] == stored[principal]["group"]
         a, b = sorted((id, principal))
         assert stored[id]["similarity"] == scores[a, b]
+
+
+def test_containment_makes_no_chains(filled: str, client: Client) -> None:
+    """One text that contains ten others would join them all."""
+    with pytest.raises(SettingsError, match="an anthology would glue together"):
+        pipeline.group(client, filled, min=0.3, measure="containment", linkage="chain")
+    report = pipeline.group(client, filled, min=0.3, measure="containment", linkage="complete", evidence=True)
+    assert report.groups > 0
+    with pytest.raises(SettingsError, match="an anthology would glue together"):
+        pipeline.what_if(client, filled, min=[0.5], linkage="chain")
 
 
 def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:

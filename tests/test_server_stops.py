@@ -93,7 +93,7 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
 
 
 def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None:
-    filled(client, index_name)
+    filled(client, index_name, 3 * NUMBER)
     process = start("enrich", index_name, client.url)
     moved = more_than(client, index_name, "scheme")
     wait_until(lambda: moved() or process.poll() is not None)

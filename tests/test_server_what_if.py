@@ -111,13 +111,13 @@ def test_no_text_is_read(client: Client, index_name: str) -> None:
 
 def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: str) -> None:
     prepared(client, index_name, corpus(), threshold=0.5)
-    options: JSON = {"measure": "containment", "min": 0.9, "max": 0.99}
+    options: JSON = {"measure": "jaccard", "min": 0.9, "max": 0.99}
     pipeline.group(client, index_name, linkage="chain", **options)
-    with pytest.raises(IndexUnusable, match=r"no evidence of pairs of .* by containment \(literal\)"):
+    with pytest.raises(IndexUnusable, match=r"no evidence of pairs of .* by jaccard \(literal\)"):
         pipeline.what_if(client, index_name, min=[0.5])
     pipeline.group(client, index_name, linkage="chain", evidence=True, **options)
     found = pipeline.what_if(client, index_name, min=[0.5, 0.9])
-    assert (found.measure, found.max, found.linkage) == ("containment (literal)", 0.99, "chain")
+    assert (found.measure, found.max, found.linkage) == ("jaccard (literal)", 0.99, "chain")
     for one in found.thresholds:
         report = pipeline.group(client, index_name, linkage="chain", dry_run=True, **{**options, "min": one.min})
         assert (one.groups, one.grouped, one.largest) == (report.groups, report.grouped, report.largest)

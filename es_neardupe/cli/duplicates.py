@@ -14,7 +14,7 @@ import typer
 from es_neardupe import requests
 from es_neardupe.cli.options import AsJson, Prefix, connectable
 from es_neardupe.cli.output import print_json, progress_bars, say, warn
-from es_neardupe.cli.pair_output import check_file, duplicates_json, print_pairs, show_report, tell_of_losses, write_csv
+from es_neardupe.cli.pair_output import duplicates_json, print_pairs, show_report, tell_of_losses, write_csv
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.inputs import read_text_file
@@ -22,6 +22,7 @@ from es_neardupe.pipeline import duplicates as duplicates_
 from es_neardupe.pipeline.duplicate_results import DuplicatesReport, PairsResult
 from es_neardupe.pipeline.duplicates_page import page_texts
 from es_neardupe.report.duplicates import MAX_OPENED, MAX_TEXT, duplicates_page
+from es_neardupe.report.files import check_file
 from es_neardupe.report.html import write_page
 from es_neardupe.requests import DuplicatesPlan, RequestPlan
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -80,7 +81,7 @@ def duplicates(
         return
     plan = requests.parse_request(read_text_file(request))
     chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)
-    for file in (csv, html):
+    for file in ([Path(csv)] if csv not in (None, "-") else []) + ([html] if html else []):
         check_file(file)
     if explain:
         for line in requests.explain(plan, index):

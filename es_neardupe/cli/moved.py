@@ -12,7 +12,7 @@ import typer
 
 from es_neardupe.cli.grouping import warn_of_detection
 from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected
-from es_neardupe.cli.output import print_json, print_table, say, show, warn, without_controls
+from es_neardupe.cli.output import harmless_cell, print_json, print_table, say, show, warn
 from es_neardupe.clients import Client
 from es_neardupe.inputs import read_lines
 from es_neardupe.pipeline import moved as moved_
@@ -23,8 +23,6 @@ from es_neardupe.settings import DEFAULT_PREFIX
 __all__ = ["register"]
 
 _COLUMNS = ("old", "new", "similarity", "old_date", "new_date", "basis", "known_at", "reason")
-_FORMULA = ("=", "+", "-", "@")
-"""With what cells begin that a spreadsheet would compute."""
 
 
 def moved(
@@ -189,13 +187,7 @@ def _cells(found: Moved) -> Iterator[str]:
         if best
         else (found.address, "", "", found.date, "", "", "", found.reason)
     )
-    return (_harmless(value or "") for value in values)
-
-
-def _harmless(cell: str) -> str:
-    """A cell that steers no terminal, and that no spreadsheet takes for a formula."""
-    plain = without_controls(cell)
-    return f"'{plain}" if plain.startswith(_FORMULA) else plain
+    return (harmless_cell(value or "") for value in values)
 
 
 def register(app: typer.Typer) -> None:

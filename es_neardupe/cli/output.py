@@ -21,6 +21,7 @@ from es_neardupe import progress
 from es_neardupe.records import Address
 
 __all__ = [
+    "harmless_cell",
     "named",
     "plain",
     "print_json",
@@ -37,6 +38,9 @@ __all__ = [
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that change the direction of text, and halves of characters that no file takes."""
+
+_FORMULA = ("=", "+", "-", "@")
+"""With what cells begin that a spreadsheet would compute."""
 
 _FILE_WIDTH = 140
 """Columns of tables that go into a file or a pipe."""
@@ -58,6 +62,12 @@ def printable(value: object) -> str:
 def without_controls(text: str) -> str:
     """A text that cannot steer a terminal, otherwise as it is."""
     return _CONTROLS.sub("\ufffd", text)
+
+
+def harmless_cell(text: str) -> str:
+    """A cell of CSV that steers no terminal, and that no spreadsheet takes for a formula."""
+    plain = without_controls(text)
+    return f"'{plain}" if plain.startswith(_FORMULA) else plain
 
 
 def say(message: str) -> None:

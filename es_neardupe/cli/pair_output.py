@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from es_neardupe.cli.output import named, print_lines, print_table, printable, say, show, warn
-from es_neardupe.errors import InputError
+from es_neardupe.cli.output import harmless_cell, named, print_lines, print_table, printable, say, show, warn
 from es_neardupe.pipeline.duplicate_results import (
     ContentResult,
     DocumentPair,
@@ -20,8 +18,9 @@ from es_neardupe.pipeline.duplicate_results import (
     PairsResult,
 )
 from es_neardupe.records import Address
+from es_neardupe.report.files import replacing
 
-__all__ = ["check_file", "duplicates_json", "print_pairs", "show_report", "tell_of_losses", "write_csv"]
+__all__ = ["duplicates_json", "print_pairs", "show_report", "tell_of_losses", "write_csv"]
 
 _MOST_GROUPS = 5
 """Skipped groups that are named below a table; --json has those that the report lists."""
@@ -211,31 +210,17 @@ def print_pairs(result: PairsResult) -> None:
 
 def write_csv(file: str, result: PairsResult) -> None:
     """Each pair as a row, into the file or on stdout for ``-``. Raises `InputError`."""
-    with _opened(file) as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for pair in result.pairs:
-            writer.writerow([*pair.a, *pair.b, pair.similarity, pair.explanation or ""])
-    if file != "-":
-        say(f"Wrote {file}")
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[IO[str]]:
     if file == "-":
-        yield sys.stdout
-        return
-    try:
-        with Path(file).open("w", encoding="utf-8", newline="") as stream:
-            yield stream
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
+        return _write_rows(sys.stdout, result)
+    with replacing(Path(file)) as stream:
+        _write_rows(stream, result)
+    return say(f"Wrote {file}")
 
 
-def check_file(file: str | Path | None) -> None:
-    """Raises `InputError` before the work where a result could not be written after it."""
-    if file is None or str(file) == "-":
-        return
-    path = Path(file)
-    if path.is_dir() or not path.parent.is_dir():
-        raise InputError(f"{file} cannot be written: {'it is a folder' if path.is_dir() else 'no such folder'}.")
+def _write_rows(stream: IO[str], result: PairsResult) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for pair in result.pairs:
+        words = (*pair.a, *pair.b, pair.explanation or "")
+        *addresses, explanation = map(harmless_cell, words)
+        writer.writerow([*addresses, pair.similarity, explanation])

@@ -13,6 +13,7 @@ from es_neardupe.clients import Client
 from es_neardupe.comparers import Comparer
 from es_neardupe.feature_trees import describe, fields_of
 from es_neardupe.indices import count, open_target
+from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline.duplicate_comparers import comparer_of
 from es_neardupe.pipeline.duplicate_examples import skipped_groups
 from es_neardupe.pipeline.duplicate_results import PairList, PairsResult
@@ -98,10 +99,11 @@ def _enriched(
     target = open_target(client, index, prefix)
     total = count(client, index, query)
     corpus = read_fingerprints(client, target, progress, scope=query)
-    scope = enriched_scope(corpus, entries)
     scheme = target.settings.scheme
+    scope = enriched_scope(corpus, scheme.agree, entries)
+    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
     return scope, {
-        "Features": f"band keys of scheme {target.scheme_id} ({scheme.bands} bands of {scheme.rows} rows)",
+        "Features": f"band keys of scheme {target.scheme_id} ({bands})",
         "Documents": total,
         "Documents without fingerprint": total - len(corpus),
         "Documents without features": scope.empty,

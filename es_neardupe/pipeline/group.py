@@ -20,7 +20,7 @@ from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.pipeline.evidence import EvidenceReport
 from es_neardupe.pipeline.pairing import explained
 from es_neardupe.pipeline.regrouping import Found, Run
-from es_neardupe.pipeline.ruling import rules_of
+from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.pipeline.seeds import Start, start_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rights import check_sees_all
@@ -156,6 +156,7 @@ def group(
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
+    check_linkage(rules.linkage, wanted.measure.name)
     check_sees_all(client, target, "grouping")
     if not dry_run:
         check_writable(client, index)

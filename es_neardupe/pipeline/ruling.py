@@ -6,8 +6,9 @@ from es_neardupe.clients import Client, path
 from es_neardupe.errors import SettingsError
 from es_neardupe.indices import Target
 from es_neardupe.rules import LONGEST, Column, Linkage, Policy, Rules, Window, parse_policy, parse_window
+from es_neardupe.scoring import MeasureName
 
-__all__ = ["DATES", "column_of", "field_types", "policy_of", "rules_of"]
+__all__ = ["DATES", "check_linkage", "column_of", "field_types", "policy_of", "rules_of"]
 
 DATES = {"date", "date_nanos"}
 _SORTED = {"keyword", "constant_keyword", "boolean", "version", "ip", "byte", "short", "integer", "long"}
@@ -40,6 +41,16 @@ def rules_of(
         within=None if within is None else column_of(within, kinds, target),
         window=limit,
     )
+
+
+def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
+    """Raises `SettingsError` for chains of containment: one document that contains ten others would glue together
+    what has nothing in common."""
+    if linkage is Linkage.CHAIN and measure is MeasureName.CONTAINMENT:
+        raise SettingsError(
+            "Containment makes no chains: an anthology would glue together the texts that it contains. Take another "
+            "--linkage, or look for what contains a text with `es-neardupe contained`."
+        )
 
 
 def policy_of(client: Client, target: Target, principal: str) -> Policy:

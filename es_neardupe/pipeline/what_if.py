@@ -22,7 +22,7 @@ from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detec
 from es_neardupe.pipeline.evidence import read_evidence
 from es_neardupe.pipeline.pairing import Verified, candidate_pairs, read_fingerprints
 from es_neardupe.pipeline.regroup import LINK, Linked, groupings
-from es_neardupe.pipeline.ruling import rules_of
+from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
 from es_neardupe.registry import Registry
@@ -180,6 +180,7 @@ def _past(client: Client, target: Target, linkage: Linkage | str | None) -> _Pas
         )
     given = {name: last.settings[name] for name in ("principal", "within", "window")}
     rules = rules_of(client, target, linkage=last.settings["linkage"] if linkage is None else linkage, **given)
+    check_linkage(rules.linkage, MeasureName(last.settings["measure"].partition(" ")[0]))
     return _Past(client, target, last.settings, rules, {one.group: one.created for one in registry.living()})
 
 

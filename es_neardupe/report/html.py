@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import tempfile
 from pathlib import Path
 
 from es_neardupe.alignment import Matching
 from es_neardupe.comparison import Comparison
-from es_neardupe.errors import InputError
+from es_neardupe.report.files import replacing
 from es_neardupe.report.panes import MAX_SHOWN, facts, panes
 from es_neardupe.report.rendering import rendered
 from es_neardupe.report.segments import visible_changes
@@ -43,24 +40,5 @@ def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
 
 def write_page(file: Path, content: str) -> None:
     """Write the file, or leave what was there as it was. Raises `InputError` where it cannot be written."""
-    if file.exists() and not file.is_file():
-        raise InputError(f"{file} is {'a folder' if file.is_dir() else 'no ordinary file'}: name the file to write.")
-    try:
-        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-                stream.write(content)
-            temporary.chmod(stat.S_IMODE(file.stat().st_mode) if file.exists() else 0o666 & ~_mask())
-            temporary.replace(file)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
-
-
-def _mask() -> int:
-    """What the user takes from new files, which can be read by setting it only."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(file) as stream:
+        stream.write(content)

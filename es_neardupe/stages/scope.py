@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from es_neardupe import documents
 from es_neardupe.feature_trees import FeatureTree, distinct, fields_of, hashes
+from es_neardupe.keys.bands import joint_keys
 from es_neardupe.keys.mixing import mix64
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus, Hit, Reference, Scope
@@ -43,11 +44,12 @@ def read_scope(
     return _scope(references, np.frombuffer(versions, np.int64).reshape(-1, 2), np.frombuffer(sizes, np.int64), empty)
 
 
-def enriched_scope(corpus: Corpus, entries: Entries) -> Scope:
-    """The stored band keys of each document into ``entries``."""
-    rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), corpus.keys.shape[1]).reshape(corpus.keys.shape)
-    there = corpus.keys != 0
-    entries.add(mix64(corpus.keys[there]), rows[there])  # mixed: the characters of keys are in few ranges
+def enriched_scope(corpus: Corpus, agree: int, entries: Entries) -> Scope:
+    """The stored band keys of each document into ``entries``, joined where ``agree`` of them make a candidate."""
+    keys = joint_keys(corpus.keys, agree)
+    rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), keys.shape[1]).reshape(keys.shape)
+    there = keys != 0
+    entries.add(mix64(keys[there]), rows[there])  # mixed: the characters of keys are in few ranges
     return _scope(corpus.references, corpus.versions, corpus.tokens, int((~there.any(axis=1)).sum()))
 
 
