@@ -174,7 +174,369 @@ def shown_commands(file: Path) -> Iterator[list[str]]:
 def test_commands_in_examples_can_be_parsed(file: Path) -> None:
     """As click parses them: commands, options and values; nothing is run."""
     for words in shown_commands(file):
-        ways = r"`(?:es-neardupe |scripts/bench )?duplicates\b|`DuplicatesReport`"
+        command = typer.main.get_command(app)
+        left = list(words)
+        while hasattr(command, "commands"):
+            assert left[0] in command.commands, f"{file.name}: no command {' '.join(words)}"
+            command = command.commands[left.pop(0)]
+        command.make_context("es-neardupe", left)
+
+
+def test_examples_are_many() -> None:
+    """The parser of examples finds them: every command is shown somewhere."""
+    shown = {" ".join(words[: 2 if words[0] == "node" else 1]) for file in TEXTS for words in shown_commands(file)}
+    assert shown >= set(COMMANDS) - {""}
+
+
+# Settings and variables
+
+
+class Recorder(dict[str, str]):
+    """An empty environment that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return default
+
+
+def variables_read() -> set[str]:
+    """The environment variables that clients and node read, from the sources and by trying them."""
+    asked = Recorder()
+    own_source(asked)
+    usual_sources(asked)
+    return asked.asked | {
+        node.value
+        for folder in ("clients", "node")
+        for file in (ROOT / "es_neardupe" / folder).glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and VARIABLE.fullmatch(node.value)
+    }
+
+
+def test_environment_variables() -> None:
+    documented = {name for row in table(section("settings.md", "Environment variables")) for name in row}
+    documented = {name for cell in documented for name in VARIABLE.findall(cell)}
+    assert len(documented) > 20
+    assert documented == variables_read()
+
+
+@every_text
+def test_variables_in_running_text_exist(file: Path) -> None:
+    sources = [*ROOT.glob("docker/*"), ROOT / "tests" / "conftest.py"]
+    known = variables_read() | {name for one in sources for name in VARIABLE.findall(one.read_text("utf-8"))}
+    assert set(VARIABLE.findall(file.read_text("utf-8"))) <= known
+
+
+def test_fields_of_settings() -> None:
+    documented = [row[0].strip("`") for row in table(section("settings.md", "Fields of `Settings`"))]
+    assert documented == [field.name for field in fields(Settings)]
+
+
+def test_profile_keys() -> None:
+    text = section("connecting.md", "Profiles")
+    (listed,) = re.findall(r"^Keys: (.*?)\. ", text, re.MULTILINE | re.DOTALL)
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(_PROFILE_TYPES)
+
+
+def test_choice_of_bands() -> None:
+    rows = table(section("init.md", "Choosing a threshold"))
+    assert len(rows) > 3
+    for threshold, product, size, found in rows:
+        report = pipeline.bands(float(threshold))
+        assert (product, size, found) == (
+            f"{report.bands} x {report.rows}",
+            str(report.key_bytes),
+            f"{report.detection:.4f}",
+        )
+
+
+# What is stored, and what is printed
+
+
+def test_mapping() -> None:
+    text = section("init.md", "The mapping")
+    stored = json.loads((ROOT / "mappings" / "fields.json").read_text("utf-8"))
+    mapping, document = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL))
+    assert mapping == stored
+    listed = {row[0].strip("`"): row[1] for row in table(text)}
+    assert listed == {name: field["type"] for name, field in stored["properties"].items()}
+    assert set(document) == set(stored["properties"]) - {"samples"}
+
+
+def test_stored_settings() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("init.md", "What is stored in `_meta`"), re.DOTALL)
+    assert json.loads(block) == {"neardupe": Settings(("body",)).to_meta()}
+
+
+def test_states() -> None:
+    assert [row[0].strip("`") for row in table(section("enrich.md", "States"))] == [state.value for state in State]
+
+
+SHAPES: dict[str, Any] = {
+    "init": InitReport,
+    "bands": BandsReport,
+    "load": LoadReport,
+    "enrich": EnrichReport,
+    "group": GroupReport,
+    "watch": Round,
+    "similar": Similar,
+    "search": Found,
+    "moved": Moved,
+    "contained": Contained,
+    "compare": Comparison,
+    "distribution": DistributionReport,
+    "audit": AuditReport,
+    "what-if": WhatIf,
+    "stats": Stats,
+    "clean": CleanReport,
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_json_shapes(name: str) -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", f"`{name}`"), re.DOTALL)
+    assert list(json.loads(block)) == [field.name for field in fields(SHAPES[name]) if field.name[0] != "_"]
+
+
+def test_json_shapes_of_parts() -> None:
+    (hits,) = re.findall(r"```json\n(.*?)```", section("json.md", "`similar`"), re.DOTALL)
+    (checks,) = re.findall(r"```json\n(.*?)```", section("json.md", "`doctor`"), re.DOTALL)
+    for measure, shown in (
+        ("resemblance", json.loads(hits)["hits"][0]),
+        ("edit", {"index": "", "id": "", "measure": "", "similarity": 0, "shared_bands": 1, "group": ""}),
+    ):
+        hit = SimilarHit("news", "1", 0.9, 1, None, measure)
+        answer = Similar({}, (hit,), 1, 0, Detection(0.5, None), measure, 1.0, (), None)
+        assert list(similar_json(answer)["hits"][0]) == list(shown)
+    (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
+    for kind, part in (
+        (Score, json.loads(compared)["measures"][0]),
+        (Matched, json.loads(compared)["matchings"]["literal"]),
+        (Block, json.loads(compared)["matchings"]["literal"]["blocks"][0]),
+        (Fact, json.loads(compared)["facts"][0]),
+    ):
+        assert list(part) == [field.name for field in fields(kind) if field.name[0] != "_"]
+    assert list(json.loads(checks)["checks"][0]) == [field.name for field in fields(Check)]
+
+
+def test_json_shapes_of_hits_and_places() -> None:
+    (found,), (place, _) = (
+        json.loads(re.findall(r"```json\n(.*?)```", section("json.md", name), re.DOTALL)[0])[part]
+        for name, part in (("`search`", "hits"), ("`moved`", "places"))
+    )
+    for kind, shown in ((SearchHit, found), (Copy, found["members"][0]), (Place, place)):
+        assert list(shown) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_a_distribution() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)
+    (one,) = json.loads(block)["distributions"]
+    parts = ((Distribution, one), (Histogram, one["sample"]), (Level, one["levels"][0]), (Example, one["above"][0]))
+    for kind, shown in parts:
+        assert list(shown) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_what_is_contained() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`contained`"), re.DOTALL)
+    shown = json.loads(block)
+    parts = ((ContainedHit, shown["hits"][0]), (SampledDetection, shown["detection"]))
+    for kind, part in (*parts, (Block, shown["hits"][0]["passages"][0])):
+        assert list(part) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_a_threshold() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`what-if`"), re.DOTALL)
+    for shown in json.loads(block)["thresholds"]:
+        assert list(shown) == [field.name for field in fields(Threshold)]
+
+
+def test_what_evidence_holds() -> None:
+    properties = json.loads((ROOT / "mappings" / "pairs.json").read_text("utf-8"))["properties"]
+    stored = {name: one["type"] for name, one in properties.items() if "type" in one}
+    stored |= {f"{side}.{name}": one["type"] for side in "ab" for name, one in properties[side]["properties"].items()}
+    listed = {
+        name: row[1].strip("`")
+        for row in table(section("evidence.md", "What is kept"))
+        for name in re.findall(r"`([\w.]+)`", row[0])
+    }
+    assert listed == stored
+    rules = [row[0].strip("`") for row in table(section("evidence.md", "Relations"))][: len(Relation)]
+    assert rules == [one.value for one in Relation]
+
+
+def test_json_shape_of_an_audit() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`audit`"), re.DOTALL)
+    one = json.loads(block)
+    lost = one["lost"][-1]
+    parts = ((Recall, one["recall"]), (Part, one["lengths"][0]), (Lost, lost), (Missed, lost["examples"][0]))
+    for kind, shown in parts:
+        assert list(shown) == [field.name for field in fields(kind)]
+
+
+def test_every_command_has_its_json() -> None:
+    titles = " ".join(title for title, _ in sections(DOCS / "json.md"))
+    with_json = {name for name, command in COMMANDS.items() if "--json" in options(command)}
+    assert set(re.findall(r"`([a-z -]+)`", titles)) == with_json
+
+
+def test_worked_example() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("scheme.md", "A worked example"), re.DOTALL)
+    text = "The quick brown fox jumps over the lazy dog."
+    assert text in section("scheme.md", "A worked example")
+    scheme = Scheme.for_threshold(0.8)
+    (fingerprint,), (found,) = fingerprints([text], scheme), features([text], scheme.shingle)
+    assert json.loads(block) == {
+        "tokens": tokenize(text),
+        "content": fingerprint.content,
+        "features": [f"{one:016x}" for one in found.tolist()],
+        "first slots": list(fingerprint.signature[:12]),
+        "first bands": list(fingerprint.bands[:4]),
+    }
+
+
+# Python
+
+
+@every_text
+def test_python_blocks_compile(file: Path) -> None:
+    for block in blocks(file, "python"):
+        compile(block, file.name, "exec")
+
+
+def test_python_results_are_true() -> None:
+    """The block that needs no server is run; a comment that begins with a value says what the line gives."""
+    (block,) = re.findall(r"```python\n(.*?)```", section("python.md", "Without a server"), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "python.md", "exec"), names)
+    compared = 0
+    for line in block.splitlines():
+        code, _, comment = line.partition("  # ")
+        if value := re.search(r"(?:^|: )(\[.*\]|'.*'|[\d.]+)$", comment):
+            assert eval(code, names) == ast.literal_eval(value[1]), line
+            compared += 1
+    assert compared == 4
+
+
+def test_methods() -> None:
+    documented = {
+        name: set(re.findall(r"`(\w+)`", row[1]))
+        for row in table(section("python.md", "Methods"))
+        for name in re.findall(r"^`(\w+)\(", row[0])
+    }
+    public = {name for name in vars(NearDupe) if not name.startswith("_")}
+    assert set(documented) == public
+    for name, listed in documented.items():
+        function = getattr(pipeline, name, None) or getattr(NearDupe, name)
+        given = {"client", "index", "prefix", "settings", "paths", "self", "actions", "return"}
+        assert listed == set(function.__annotations__) - given, name
+
+
+def test_names_that_are_imported_exist() -> None:
+    for file in TEXTS:
+        for block in blocks(file, "python"):
+            for line in ast.walk(ast.parse(block)):
+                if isinstance(line, ast.ImportFrom) and line.module == "es_neardupe":
+                    public = {*es_neardupe.__all__, "node", "pipeline"}
+                    assert {alias.name for alias in line.names} <= public, file.name
+
+
+# Pages, links, blocks, words
+
+
+def test_every_page_is_in_the_index() -> None:
+    linked = set(re.findall(r"\]\(([\w.-]+\.md)\)", (DOCS / "README.md").read_text("utf-8")))
+    assert linked == {page.name for page in PAGES} - {"README.md"}
+
+
+def anchors(file: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title, _ in sections(file)}
+
+
+@every_text
+def test_links_resolve(file: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", file.read_text("utf-8"))):
+        if "://" in target:
+            continue
+        place, _, anchor = target.partition("#")
+        there = (file.parent / place).resolve() if place else file
+        assert there.exists(), f"{file.name}: {target}"
+        assert there.is_relative_to(ROOT.resolve()), f"{file.name}: {target}"
+        if anchor:
+            assert anchor in anchors(there), f"{file.name}: {target}"
+
+
+@every_text
+def test_named_scripts_can_be_run(file: Path) -> None:
+    for name in set(re.findall(r"\bscripts/[a-z_]+(?:\.py)?", file.read_text("utf-8"))):
+        assert (ROOT / name).is_file(), f"{file.name}: {name}"
+        assert name.endswith(".py") or os.access(ROOT / name, os.X_OK), f"{file.name}: {name}"
+
+
+@every_text
+def test_json_blocks_parse(file: Path) -> None:
+    for block in blocks(file, "json"):
+        json.loads(block)
+    for block in blocks(file, "jsonl"):
+        assert all(isinstance(json.loads(line), dict) for line in block.splitlines())
+    for block in blocks(file, "http"):
+        head, _, body = block.partition("\n")
+        assert re.fullmatch(r"(GET|POST|PUT) /\S+", head), head
+        assert isinstance(json.loads(body), dict)
+
+
+def names_of_ours(value: Any) -> Iterator[str]:
+    """Every string below ``value``, names and values alike, that names a field of ours."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        for one in value:
+            yield from names_of_ours(one)
+    elif isinstance(value, str) and value.startswith("neardupe."):
+        yield value.partition(".")[2]
+
+
+def test_requests_name_fields_that_exist() -> None:
+    properties = json.loads((ROOT / "mappings" / "fields.json").read_text("utf-8"))["properties"]
+    bodies = [json.loads(block.partition("\n")[2]) for file in TEXTS for block in blocks(file, "http")]
+    used = [name for body in bodies for name in names_of_ours(body)]
+    assert len(used) > 10
+    assert set(used) <= set(properties)
+
+
+def test_example_documents() -> None:
+    lines = (DOCS / "articles.jsonl").read_text("utf-8").splitlines()
+    assert [list(json.loads(line)) for line in lines] == [["id", "title", "body", "date"]] * 9
+
+
+@every_text
+def test_blocks_have_a_language(file: Path) -> None:
+    known = {"console", "http", "ini", "json", "jsonl", "python", "sh", "text", "toml"}
+    text = file.read_text("utf-8")
+    assert {language for language, _ in FENCE.findall(text)} <= known
+    assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * len(FENCE.findall(text))
+
+
+FORBIDDEN = re.compile(
+    r"/work\b|/root\b|/tmp/|shared/data|\bTODO\b|\bFIXME\b|\blorem\b|\bsimply\b|\bblazing\b|\bjust works\b",
+    re.IGNORECASE,
+)
+
+
+@every_text
+def test_no_forbidden_words(file: Path) -> None:
+    assert FORBIDDEN.findall(file.read_text("utf-8")) == []
+
+
+@every_text
+def test_duplicate_is_said_of_verified_pairs_only(file: Path) -> None:
+    """Near-duplicates, the names of a count and of a command, and the rule itself; anything else claims too much."""
+    prose = FENCE.sub("", file.read_text("utf-8"))
+    ways = r"`(?:es-neardupe |scripts/bench )?duplicates\b|`DuplicatesReport`"
     command = rf"{ways}|^# duplicates$|\[duplicates\]|duplicates\.md|#duplicates"
     allowed = re.compile(
         rf'near-duplicates?|\+ duplicates|"Duplicate" is said|{command}|documentPairs:duplicates',
