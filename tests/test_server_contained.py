@@ -244,6 +244,9 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
     with pytest.raises(IndexUnusable, match="no document with words in text"):
         pipeline.init(client, index_name, Settings(("text",)), sample_keys=10)
     put(client, index_name, {id: {"text": text} for id, text in MAILS.items()} | {"empty": {"text": ""}})
+    tried = server_cli("init", index_name, "--field", "text", "--sample-keys", "10", "--dry-run")
+    assert "Sampled keys for `contained`: one in 12 shingles." in tried.out
+    assert "10 random documents have 120 words on average and 116 different shingles" in tried.err
     done = server_cli("init", index_name, "--field", "text", "--sample-keys", "10", "--json")
     sampling = done.json["sampling"]
     assert (sampling["documents"], sampling["mean_words"], sampling["mean_shingles"]) == (10, 120, 116)

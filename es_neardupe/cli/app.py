@@ -25,6 +25,7 @@ from es_neardupe.cli import (
     moved,
     node,
     preparing,
+    schemes,
     searching,
     watch,
     what_if,
@@ -50,6 +51,7 @@ app = typer.Typer(
     ),
 )
 for module in (
+    schemes,
     preparing,
     working,
     grouping,

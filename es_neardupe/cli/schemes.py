@@ -1,0 +1,193 @@
+"""Commands that choose the keys: init, bands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.curve import plot_curve
+from es_neardupe.cli.options import AsJson, DryRun, IndexName, Prefix, connected
+from es_neardupe.cli.output import print_json, print_table, say, show, warn
+from es_neardupe.clients import Client
+from es_neardupe.keys.scheme import agreement
+from es_neardupe.pipeline import bands as bands_
+from es_neardupe.pipeline import init as init_
+from es_neardupe.pipeline.init import InitReport
+from es_neardupe.settings import DEFAULT_PREFIX, PRESETS, Settings
+
+__all__ = ["register"]
+
+_DEFAULT = {
+    name: str(getattr(Settings, name)) for name in ("threshold", "detection", "shingle", "permutations", "agree")
+}
+"""What an option is that was not given, unless a preset says otherwise."""
+
+Preset = Annotated[
+    str | None, typer.Option(help=f"Settings that belong together: {', '.join(PRESETS)}.", show_default=False)
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="Resemblance from which pairs must be found, in (0, 1].", show_default=_DEFAULT["threshold"]),
+]
+Detection = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the pairs exactly at the threshold that must be found.", show_default=_DEFAULT["detection"]
+    ),
+]
+Shingle = Annotated[int | None, typer.Option(help="Words in a shingle.", show_default=_DEFAULT["shingle"])]
+Permutations = Annotated[
+    int | None,
+    typer.Option(
+        help="Slots of the signature: one byte each in every document.", show_default=_DEFAULT["permutations"]
+    ),
+]
+Agree = Annotated[
+    int | None,
+    typer.Option(help="Bands that candidates have to share; with --bands and --rows.", show_default=_DEFAULT["agree"]),
+]
+Bands = Annotated[int | None, typer.Option(help="Bands, instead of the chosen ones; with --rows.", show_default=False)]
+Rows = Annotated[int | None, typer.Option(help="Rows of a band; with --bands.", show_default=False)]
+
+SampleMod = Annotated[
+    int, typer.Option("--sample-mod", help="For `contained`: sample one in so many shingles; 0: none.")
+]
+SampleKeys = Annotated[
+    int | None,
+    typer.Option("--sample-keys", help="Or: sampled keys wanted in the mean document.", show_default=False),
+]
+
+
+def init(
+    client: Client,
+    index: IndexName,
+    *,
+    field: Annotated[list[str], typer.Option("--field", help="Text field; repeat it to join several in this order.")],
+    preset: Preset = None,
+    threshold: Threshold = None,
+    detection: Detection = None,
+    shingle: Shingle = None,
+    permutations: Permutations = None,
+    bands: Bands = None,
+    rows: Rows = None,
+    agree: Agree = None,
+    sample_mod: SampleMod = 0,
+    sample_keys: SampleKeys = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Prepare an index: choose the keys, put our mapping. Changes no document.
+
+    Examples:
+
+      es-neardupe init news --field title --field body
+
+      es-neardupe init ads --field text --threshold 0.6 --create
+
+      es-neardupe init archive --field body --preset supershingles
+
+      es-neardupe init mails --field body --sample-keys 20
+    """
+    settings = Settings.chosen(
+        tuple(field),
+        preset=preset,
+        threshold=threshold,
+        detection=detection,
+        shingle=shingle,
+        permutations=permutations,
+        bands=bands,
+        rows=rows,
+        agree=agree,
+        sample_mod=sample_mod,
+        prefix=prefix,
+    )
+    report = init_(client, index, settings, sample_keys=sample_keys, create=create, dry_run=dry_run)
+    if as_json:
+        print_json(report)
+        return
+    _show(report)
+    if report.detection < settings.detection:
+        by = "by hand" if preset is None else f"by the preset {preset}, which is made for higher thresholds"
+        warn(f"That is less than the detection of {settings.detection:g} asked for: bands and rows were given {by}.")
+    _show_sampling(report)
+    if not dry_run:
+        say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
+
+
+def _show(report: InitReport) -> None:
+    done = "would be " if report.dry_run else ""
+    if report.created:
+        show(f"Index {report.index} {done}created, with text fields {', '.join(report.fields)}.")
+    elif report.prepared:
+        show(f"Our fields {done}added to the mapping of {', '.join(report.prepared)}.")
+    else:
+        show(f"Index {report.index} has these settings already: nothing to do.")
+    show(
+        f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
+        f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."
+    )
+
+
+def _show_sampling(report: InitReport) -> None:
+    if not report.sample_mod:
+        return
+    show(f"Sampled keys for `contained`: one in {report.sample_mod:,} shingles.")
+    if (chosen := report.sampling) is not None:
+        say(
+            f"{chosen.documents:,} random documents have {chosen.mean_words:,.0f} words on average and "
+            f"{chosen.mean_shingles:,.0f} different shingles: one in {chosen.sample_mod:,} of them comes nearest to "
+            f"{chosen.wanted:,} keys. {chosen.without:.2%} of such documents get none, and cannot be found by them."
+        )
+
+
+def bands(
+    *,
+    preset: Preset = None,
+    threshold: Threshold = None,
+    detection: Detection = None,
+    permutations: Permutations = None,
+    bands: Bands = None,
+    rows: Rows = None,
+    agree: Agree = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which bands a threshold gets, what they cost, and what they find.
+
+    Examples:
+
+      es-neardupe bands --threshold 0.6
+
+      es-neardupe bands --preset supershingles
+    """
+    report = bands_(
+        threshold,
+        preset=preset,
+        detection=detection,
+        permutations=permutations,
+        bands=bands,
+        rows=rows,
+        agree=agree,
+    )
+    if as_json:
+        print_json(report)
+        return
+    show(
+        f"{report.bands} bands x {report.rows} rows of {report.permutations} slots: {report.key_bytes} bytes of keys "
+        f"and {report.permutations} bytes of signature in each document."
+    )
+    if report.agree > 1:
+        show(f"Two documents are candidates if {report.agree} of their bands agree.")
+    show(f"A pair exactly {report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}.")
+    if report.detection < report.wanted_detection:
+        warn(f"That is less than the detection of {report.wanted_detection:g} asked for.")
+    print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])
+    plot_curve(report.curve, report.threshold)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command()(connected(init))
+    app.command()(bands)
