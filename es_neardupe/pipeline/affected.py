@@ -2,6 +2,10 @@
 
 Documents are reached over matches and over common groups, from those that wait for ``group`` (or that ``--check``
 found). Nothing else can get another group: the result on them is that of a run over the whole index.
+
+A star is not asked that much. Its texts are taken in order, so one that joins an earlier principal moves nobody: of the
+documents in its group, the neighbours need not be known, as long as each of them stays where it is. Those that would
+not are asked for their neighbours too, and so on until nobody else moves.
 """
 
 from __future__ import annotations
@@ -22,8 +26,9 @@ from es_neardupe.pipeline.criteria import Criterion
 from es_neardupe.pipeline.pairing import Verified, compared, parts
 from es_neardupe.progress import Progress
 from es_neardupe.records import Address, Corpus, Hit
-from es_neardupe.rules import Rules
+from es_neardupe.rules import Linkage, Rules
 from es_neardupe.stages.corpus import read_corpus
+from es_neardupe.stages.groups import star
 
 __all__ = ["affected"]
 
@@ -51,11 +56,15 @@ def affected(
     area = _Area(client, target, rules)
     for query in seeds:
         area.inside.update(hit.address for hit in area.read(query))
+    area.moving |= area.inside
     earlier = None
     while True:
         area.widen(progress)
         corpus = read_corpus([list(area.hits.values())], target.settings.prefix, target.settings.scheme.bands, rules)
-        inside = np.array([reference[:2] in area.inside for reference in corpus.references], np.bool_)
+        inside, moving = (
+            np.array([reference[:2] in some for reference in corpus.references], np.bool_)
+            for some in (area.inside, area.moving)
+        )
         if learn is not None:
             learn(corpus, inside)
         found = compared(
@@ -71,25 +80,54 @@ def affected(
             inside=inside,
             earlier=earlier,
         )
-        new = _reached(found, inside, wanted)
-        if not new.any():
-            return found._replace(corpus=area.counted(corpus)), inside
         earlier = found.verifier
-        area.inside.update(corpus.references[row][:2] for row in np.flatnonzero(new).tolist())
+        if (new := _reached(found, inside, moving, wanted) & ~inside).any():
+            area.inside |= _addresses(corpus, new)
+        elif (new := _moved(found, inside, wanted, progress) & ~moving).any():
+            area.moving |= _addresses(corpus, new)
+        else:
+            return found._replace(corpus=area.counted(corpus)), inside
 
 
-def _reached(found: Verified, inside: NDArray[np.bool_], wanted: Criterion) -> NDArray[np.bool_]:
-    """The rows that are not inside yet, but match a row that is, or are copies of one."""
+def _addresses(corpus: Corpus, rows: NDArray[np.bool_]) -> set[Address]:
+    return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
+
+
+def _moved(found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progress: Progress) -> NDArray[np.bool_]:
+    """The rows inside that a star of them gives another principal than they have. All of them if a text is not as it
+    was fingerprinted: then the order of principals is another one."""
+    corpus, classes, candidates, verifier, similarity = found
+    among = inside[classes.first]
+    matches = wanted.fits(similarity) & among[candidates.left] & among[candidates.right]
+    matches = verifier.confirmed(candidates.left, candidates.right, matches, progress, among=among)
+    if verifier.away:
+        return inside
+    principal = star(len(classes), candidates.left[matches], candidates.right[matches])
+    class_of = np.full(len(inside), -1, np.intp)
+    for number, rows in enumerate(classes.members):
+        class_of[rows] = number
+    known = {row: corpus.groupings[row] for row in np.flatnonzero(inside & (class_of >= 0)).tolist()}
+    leading = {one.group: class_of[row] for row, one in known.items() if one is not None and one.principal}
+    moved = np.zeros(len(inside), np.bool_)
+    for row, one in known.items():
+        moved[row] = one is None or leading.get(one.group) != principal[class_of[row]]
+    return moved
+
+
+def _reached(
+    found: Verified, inside: NDArray[np.bool_], moving: NDArray[np.bool_], wanted: Criterion
+) -> NDArray[np.bool_]:
+    """The rows that match a moving one, and all copies of those inside."""
     matches = wanted.fits(found.similarity)
     left, right = found.candidates.left[matches], found.candidates.right[matches]
-    touched = found.classes.touching(inside)
-    of_classes = touched.copy()
+    touched = found.classes.touching(moving)
+    of_classes = found.classes.touching(inside)
     of_classes[right[touched[left]]] = True
     of_classes[left[touched[right]]] = True
-    reached = np.zeros(len(inside), np.bool_)
+    reached = np.zeros(len(moving), np.bool_)
     for number in np.flatnonzero(of_classes).tolist():
         reached[found.classes.members[number]] = True
-    return reached & ~inside
+    return reached
 
 
 class _Area:
@@ -99,10 +137,14 @@ class _Area:
         self._client = client
         self._target = target
         self._body = parts(target, rules)
+        self._stays = rules.linkage is Linkage.STAR
         self._asked: dict[str, set[str]] = {"bands": set(), "group": set()}
+        self._gathered: set[Address] = set()
         self._widened: set[Address] = set()
         self.hits: dict[Address, Hit] = {}
         self.inside: set[Address] = set()
+        self.moving: set[Address] = set()
+        """Those inside whose neighbours count: all of them, unless a star lets the others stay where they are."""
 
     def read(self, query: dict[str, Any]) -> Iterator[Hit]:
         """The documents with a fingerprint of the scheme that a query matches; noted as they come."""
@@ -114,17 +156,20 @@ class _Area:
                 yield hit
 
     def widen(self, progress: Progress) -> None:
-        """Read whatever shares a group with an affected document, which makes it one, or a key.
+        """Read whatever shares a group with an affected document, which makes it one, or a key with a moving one.
 
         A query of many documents' keys cannot ask for several of one document: where a scheme wants more, what shares
         one is read, and the join decides.
         """
-        while new := self.inside - self._widened:
-            self._widened |= new
-            progress("reading the neighbourhood", len(self._widened), None)
+        while new := self.inside - self._gathered:
+            self._gathered |= new
+            progress("reading the neighbourhood", len(self._gathered), None)
             self.inside.update(hit.address for hit in self._asking("group", new, _group_ids))
-            for _ in self._asking("bands", new, _keys):
-                pass
+        if not self._stays:
+            self.moving |= self.inside
+        for _ in self._asking("bands", self.moving - self._widened, _keys):
+            pass
+        self._widened |= self.moving
 
     def counted(self, corpus: Corpus) -> Corpus:
         """The corpus with states and unreadable documents of the affected ones alone."""
