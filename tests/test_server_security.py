@@ -61,7 +61,7 @@ def news(secured_server: Secured) -> Iterator[Secured]:
             for id, text in texts.items()
         }
         put(admin, NEWS, documents)
-        pipeline.init(admin, NEWS, Settings(("text",)))
+        pipeline.init(admin, NEWS, Settings(("text",), sample_mod=4))
         with secured_server.client("runner") as runner:
             assert pipeline.enrich(runner, NEWS).written == len(documents)
             grouped = pipeline.group(runner, NEWS, evidence=True)
@@ -100,21 +100,96 @@ def test_similar_counts_and_shows_what_the_user_may_read(reader: Client, admin: 
         assert (found.candidates, found.not_compared) == (len(shown & PUBLIC.keys()), 0)
 
 
+def test_contained_counts_and_shows_what_the_user_may_read(reader: Client, admin: Client) -> None:
+    """By id and by text, with the very text of a hidden document too. Keys that only hidden documents have are rare
+    keys, and common ones as common as this user's documents make them."""
+    for id, text in {**PUBLIC, **HIDDEN}.items():
+        asked = {"id": id} if id in PUBLIC else {"text": text}
+        whole = pipeline.contained(admin, NEWS, min=0.01, top=100, **asked)
+        assert (whole.keys_left_out, whole.not_compared, whole.unreadable) == (0, 0, 0)
+        seen = {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in whole.hits if hit.id in PUBLIC}
+        found = pipeline.contained(reader, NEWS, min=0.01, top=100, **asked)
+        assert {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in found.hits} == seen
+        assert (found.found, found.candidates, found.not_compared) == (len(seen), len(seen), 0)
+
+
+def request(*, query: JSON | None = None, stored_keys: bool = False, largest: int = 200) -> JSON:
+    """All pairs with a shingle or a stored key in common, with their texts and what these share."""
+    fields = {"type": "fields:simple", "fields": ["text"]}
+    words_ = {"type": "featureSource:words", "fields": fields}
+    pairs = {"type": "documentPairs:reference", "use": "pairs"}
+    return {
+        "stages": {
+            "pairs": {
+                "type": "documentPairs:duplicates",
+                "query": query or {"type": "query:all"},
+                "hashGrouping": {
+                    "pairing": {"maxHashGroupSize": largest},
+                    "features": "scheme"
+                    if stored_keys
+                    else {"type": "featureSource:ngrams", "window": 5, "source": words_},
+                },
+                "validation": {
+                    "pairwiseSimilarity": {"type": "pairwiseSimilarity:resemblance", "fields": fields},
+                    "min": 0.01,
+                },
+                "output": {"explanations": True},
+            },
+            "texts": {
+                "type": "documentContent",
+                "documents": {"type": "documents:fromDocumentPairs", "documentPairs": pairs},
+                "fields": {"type": "contentFields:simple", "fields": {"text": {}}},
+            },
+            "shared": {"type": "documentPairs:overlaps", "documentPairs": pairs, "fields": fields},
+        }
+    }
+
+
+def stages_of(client: Client, **options: Any) -> Any:
+    return pipeline.duplicates(client, NEWS, request(**options)).stages
+
+
+@pytest.mark.parametrize("stored_keys", [False, True])
+def test_duplicates_counts_and_shows_what_the_user_may_read(stored_keys: bool, reader: Client, admin: Client) -> None:
+    """No pair, text, shared passage or skipped group tells of a hidden document, and it is in no figure."""
+    whole = {(one.a, one.b): one.similarity for one in stages_of(admin, stored_keys=stored_keys)["pairs"].pairs}
+    seen = {pair: similarity for pair, similarity in whole.items() if {id for _, id in pair} <= PUBLIC.keys()}
+    assert 0 < len(seen) < len(whole)
+    found = stages_of(reader, stored_keys=stored_keys)
+    assert {(one.a, one.b): one.similarity for one in found["pairs"].pairs} == seen
+    figures = {name: value for part in found["pairs"].diagnostics.values() for name, value in part.items()}
+    ends = {id for pair in seen for _, id in pair}
+    assert (figures["Documents"], figures["Documents read"]) == (len(PUBLIC), len(ends))
+    assert (figures["Candidate pairs"], figures["Pairs passing"]) == (len(seen), len(seen))
+    assert (figures["Out of scope pairs"], figures["Documents deleted or changed"]) == (0, 0)
+    assert {one["id"]: one["fields"]["text"] for one in found["texts"].documents} == {id: PUBLIC[id] for id in ends}
+    assert (found["texts"].missing, found["shared"].missing, len(found["shared"].pairs)) == (0, 0, len(seen))
+    skipped = stages_of(reader, stored_keys=stored_keys, largest=2)["pairs"].skipped_groups
+    assert {one.size for one in skipped} == {3}
+    assert {id for one in skipped for _, id in one.documents} <= PUBLIC.keys()
+
+
 def test_a_filter_cannot_reach_further(reader: Client) -> None:
     text = HIDDEN["hidden head ü/0"]
     for query in ({"term": {"public": False}}, {"ids": {"values": list(HIDDEN)}}):
-        found = pipeline.similar(reader, NEWS, text=text, min=0.5, query=query)
-        assert (found.hits, found.candidates) == ((), 0)
-    found = pipeline.similar(reader, NEWS, text=text, min=0.5, query={"bool": {"should": [{"match_all": {}}]}})
-    assert found.candidates == len(found.hits) == 3
+        similar = pipeline.similar(reader, NEWS, text=text, min=0.5, query=query)
+        contained = pipeline.contained(reader, NEWS, text=text, min=0.5, query=query)
+        assert (similar.hits, similar.candidates, contained.hits, contained.candidates) == ((), 0, (), 0)
+        assert pipeline.search(reader, NEWS, query).documents == 0
+        found = stages_of(reader, query=query)["pairs"]
+        assert (len(found.pairs), found.diagnostics["Computing feature hashes"]["Documents"]) == (0, 0)
+    everything = {"bool": {"should": [{"match_all": {}}]}}
+    assert len(pipeline.similar(reader, NEWS, text=text, min=0.5, query=everything).hits) == 3
+    assert len(pipeline.contained(reader, NEWS, text=text, min=0.5, query=everything).hits) == 3
 
 
 def test_a_hidden_document_is_as_one_that_is_not_there(reader: Client) -> None:
     for id in ("hidden member ü/2", "nobody"):
         message = f"There is no document '{id}' in {NEWS}."
-        with pytest.raises(NotFound) as refused:
-            pipeline.similar(reader, NEWS, id=id)
-        assert str(refused.value) == message
+        for look in (pipeline.similar, pipeline.contained):
+            with pytest.raises(NotFound) as refused:
+                look(reader, NEWS, id=id)
+            assert str(refused.value) == message
         with pytest.raises(NotFound) as refused:
             pipeline.compare(reader, NEWS, "member ü/0", id)
         assert str(refused.value) == message
@@ -221,6 +296,11 @@ LOOKING = (
     ("stats", NEWS, "--json"),
     ("distribution", NEWS, "--json"),
     ("compare", NEWS, "member ü/0", "member ü/1", "--weighted", "--json"),
+    ("contained", NEWS, "--text", HIDDEN["hidden head ü/0"], "--min", "0.1", "--json"),
+    ("contained", NEWS, "--id", "member ü/0", "--min", "0.01"),
+    ("search", NEWS, "*", "--expand", "--json"),
+    ("search", NEWS, HIDDEN["hidden head ü/0"], "--expand"),
+    ("moved", NEWS, "/member ü/0"),
 )
 
 
@@ -230,11 +310,15 @@ def test_commands_print_nothing_hidden(
 ) -> None:
     as_user(news, name, monkeypatch)
     monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))
-    for command in LOOKING:
+    file, page = tmp_path / "request.json", tmp_path / "pairs.html"
+    file.write_text(json.dumps(request(largest=2)), "utf-8")
+    asking = ("duplicates", NEWS, "--request", str(file))
+    for command in (*LOOKING, (*asking, "--json"), (*asking, "--html", str(page))):
         run = cli(*command)
         assert run.code == 0, (command, run.err)
         assert run.out
         assert "hidden" not in (run.out + run.err).replace("(deleted or hidden)", "")
+    assert not [id for id in HIDDEN if id in page.read_text("utf-8")]
     listed = cli("groups", NEWS).out
     assert "(deleted or hidden)" in listed
 
