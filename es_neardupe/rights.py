@@ -44,9 +44,12 @@ def seen_in_part(client: Client, target: Target) -> list[str]:
 
 
 def _in_part(grants: list[Mapping[str, Any]], names: set[str]) -> bool:
-    """Rights add up: one grant without a limit shows everything."""
+    """Rights add up: one grant without a limit shows everything. Where none fits, it is by a regex of Lucene's that
+    the user reads the index, and any limit under one counts."""
     fitting = [one for one in grants if any(_fits(pattern, name) for pattern in one["names"] for name in names)]
-    return bool(fitting) and all(_is_limited(one) for one in fitting)
+    if not fitting:
+        return any(_is_limited(one) for one in grants if any(_is_regex(pattern) for pattern in one["names"]))
+    return all(_is_limited(one) for one in fitting)
 
 
 def _is_limited(grant: Mapping[str, Any]) -> bool:
@@ -56,9 +59,13 @@ def _is_limited(grant: Mapping[str, Any]) -> bool:
 
 def _fits(pattern: str, name: str) -> bool:
     """Whether an index is among those that a role names: by name, with ``*`` and ``?``, or by ``/a regex/``."""
-    if len(pattern) > 1 and pattern[0] == pattern[-1] == "/":
+    if _is_regex(pattern):
         try:
             return re.fullmatch(pattern[1:-1], name) is not None
         except re.error:  # Lucene's own syntax
             return False
     return fnmatchcase(name, pattern)
+
+
+def _is_regex(pattern: str) -> bool:
+    return len(pattern) > 1 and pattern[0] == pattern[-1] == "/"

@@ -79,6 +79,14 @@ def test_unlimited_grants(grants: tuple[dict[str, Any], ...]) -> None:
     check_sees_all(client, TARGET, "grouping")
 
 
+@pytest.mark.parametrize("regex", ["/news-<1-2>/", "/new(/", "/~(other)/", "/@/"])
+def test_a_regex_of_lucene_that_is_not_understood(regex: str) -> None:
+    """Somebody must have let the user read the index: a limit that may be on it is taken for one."""
+    assert seen_in_part(Asked(grant(regex, query=QUERY), grant("other")), TARGET) == ["news-1", "news-2"]
+    assert seen_in_part(Asked(grant(regex), grant("other", query=QUERY)), TARGET) == []
+    assert seen_in_part(Asked(grant(regex, query=QUERY), grant("news-*")), TARGET) == []
+
+
 def test_nobody_tells() -> None:
     assert seen_in_part(Asked(refusal=RequestError("no handler", status=400)), TARGET) == []
     assert seen_in_part(FakeClient(), TARGET) == []  # OpenSearch is not asked
