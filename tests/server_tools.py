@@ -139,3 +139,22 @@ def one_line(text: str) -> str:
     assert len(lines) == 1, text
     assert lines[0].startswith("error: ")
     return lines[0]
+
+
+class Spy:
+    """A client that notes what is asked of it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.asked: list[tuple[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def request(self, method: str, path: str, **more: Any) -> Any:
+        self.asked.append((path, more.get("body")))
+        return self._client.request(method, path, **more)
+
+    def pages(self, index: str, body: Any, **more: Any) -> Any:
+        self.asked.append((index, body))
+        return self._client.pages(index, body, **more)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from server_tools import change, family, hits, make_index, ours, put, words
+from server_tools import Spy, change, family, hits, make_index, ours, put, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -131,6 +132,40 @@ def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, option
         assert_settled(client, index_name, **options)
         again = pipeline.group(client, index_name, check=True, **options)
         assert (again.written, again.affected, again.whole) == (0, 0, False)
+
+
+def asked_for(spy: Spy) -> set[str]:
+    """The band keys whose documents were asked for."""
+    clauses = [clause for _, body in spy.asked if body for clause in walked(body) if "neardupe.bands" in clause]
+    return {key for clause in clauses for key in clause["neardupe.bands"]}
+
+
+def walked(part: Any) -> Iterator[dict[str, Any]]:
+    """All objects in a request body."""
+    if isinstance(part, dict):
+        yield part
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from walked(inner)
+
+
+@pytest.mark.parametrize(("linkage", "longer"), [("star", False), ("star", True), ("chain", False)])
+def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage: str, longer: bool) -> None:
+    """A text that joins a star moves nobody; one that takes the principal's place, or joins a chain, may move all."""
+    first, second, third, new = family("asked", 4)
+    texts = {"a": f"{first} more", "b": second, "c": third}
+    start(client, index_name, {id: {"text": text} for id, text in texts.items()}, linkage=linkage)
+    put(client, index_name, {"new": {"text": f"{new} and still more" if longer else new}})
+    pipeline.enrich(client, index_name)
+    spy = Spy(client)
+    report = pipeline.group(spy, index_name, linkage=linkage)
+    assert (report.whole, report.affected, report.groups, report.grouped) == (False, 4, 1, 4)
+    stored = ours(client, index_name)
+    keys = set(stored["new"]["bands"])
+    others = {key for id in "abc" for key in stored[id]["bands"]} - keys
+    assert others
+    assert asked_for(spy) == (keys if linkage == "star" and not longer else keys | others)
+    assert stored["new" if longer else "a"]["principal"] is True
+    assert_settled(client, index_name, linkage=linkage)
 
 
 def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, index_name: str) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, change, family, one_line, ours, put, versions, words
+from server_tools import JSON, Spy, change, family, one_line, ours, put, versions, words
 from test_server_evidence import prepared
 
 from es_neardupe import NearDupe, Settings, pipeline
@@ -26,25 +25,6 @@ def corpus() -> dict[str, str]:
     texts |= {f"chain-{k}": " ".join(long[12 * k : 12 * k + 120]) for k in range(6)}
     texts |= {"copy-a": texts["f3-0"], "copy-b": texts["f8-1"].upper(), "alone": " ".join(words("alone", 60))}
     return texts | {"empty": "..."}
-
-
-class Spy:
-    """A client that notes what is asked of it."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self.asked: list[tuple[str, Any]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
-
-    def request(self, method: str, path: str, **more: Any) -> Any:
-        self.asked.append((path, more.get("body")))
-        return self._client.request(method, path, **more)
-
-    def pages(self, index: str, body: Any, **more: Any) -> Any:
-        self.asked.append((index, body))
-        return self._client.pages(index, body, **more)
 
 
 def sizes(client: Client, index: str) -> dict[str, tuple[str, int]]:
