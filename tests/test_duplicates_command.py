@@ -119,6 +119,15 @@ def test_csv_that_breaks_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
 
 
+def test_csv_and_page_need_a_file_each(cli: Cli, tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(example("identical-titles"))
+    files = ("--csv", str(tmp_path / "x"), "--html", f"{tmp_path}/../{tmp_path.name}/x")
+    done = cli("duplicates", "news", "--request", str(request), *files)
+    assert (done.code, done.out) == (1, "")
+    assert "--csv and --html both name" in one_line(done.err)
+
+
 @pytest.mark.parametrize("option", ["--csv", "--html"])
 def test_files_that_cannot_be_written_are_told_before_the_work(cli: Cli, tmp_path: Path, option: str) -> None:
     request = tmp_path / "request.json"

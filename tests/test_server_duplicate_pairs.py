@@ -202,6 +202,14 @@ def test_an_index_without_source_is_refused(client: Client, index_name: str) -> 
         run(client, index_name, stage(WORDS, ratio(WORDS)))
 
 
+@pytest.mark.parametrize("source", [{"excludes": ["ti*"]}, {"includes": ["body"]}])
+def test_a_field_that_source_leaves_out_is_refused(client: Client, index_name: str, source: dict[str, Any]) -> None:
+    make_index(client, index_name, TITLE, _source=source)
+    put(client, index_name, {"1": {"title": "same"}, "2": {"title": "same"}})
+    with pytest.raises(IndexUnusable, match="leaves title out of _source"):
+        run(client, index_name, stage(WORDS, ratio(WORDS)))
+
+
 def test_what_changes_while_a_run_goes_on_is_counted(client: Client, cats: str) -> None:
     """One document is deleted and one changed after they were hashed."""
     done = []

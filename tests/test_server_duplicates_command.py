@@ -145,7 +145,10 @@ def test_similarities_of_the_toy_example(ask: Any, news: str) -> None:
 
 def test_contents_and_overlaps(ask: Any, news: str) -> None:
     done = ask(f"{news}-one", example("near-identical-abstracts"), "--json")
-    assert done.err == "documents: values cut at their maxValueLength: 2.\n"
+    assert done.err.splitlines() == [
+        "similarPairs: documents without features, in no pair: 4.",
+        "documents: values cut at their maxValueLength: 2.",
+    ]
     answer = done.json
     contents = {one["id"]: one["fields"] for one in answer["documents"]}
     assert set(contents) == {ODD, UNICODE}
@@ -196,6 +199,7 @@ def test_skipped_groups_are_told(ask: Any, news: str) -> None:
     assert "similarPairs: 1 pair, 1 of them shown" in done.out
     assert "similarPairs: 1 group of documents made no pairs, being larger than maxHashGroupSize." in done.err
     assert "3 documents share 'lucy had a gray cat'" in done.err
+    assert "Raise maxHashGroupSize, or group by rarer features." in done.err
     for option in ("--json", "--pairs-only", "--csv"):
         assert "3 documents share" in ask(f"{news}-one", request, option, *["-"] * (option == "--csv")).err
     answer = ask(f"{news}-one", request, "--json").json
@@ -256,6 +260,14 @@ def test_a_query_that_matches_nothing(ask: Any, news: str) -> None:
     shown = ask(news, request)
     assert shown.code == 0
     assert "similarPairs: 0 pairs" in shown.out
+    lines = ask(news, request, "--pairs-only")
+    assert (lines.code, lines.out) == (0, "")
+    assert lines.err == "similarPairs: no document is in scope: the query matches none, or the index is empty.\n"
+
+
+def test_documents_without_features_are_told(ask: Any, news: str) -> None:
+    done = ask(news, example("near-identical-abstracts"), "--pairs-only")
+    assert "similarPairs: documents without features, in no pair: 5." in done.err
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,7 @@ def duplicates(
         return
     plan = requests.parse_request(read_text_file(request))
     chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)
-    for file in ([Path(csv)] if csv not in (None, "-") else []) + ([html] if html else []):
-        check_file(file)
+    _check_files(csv, html)
     if explain:
         for line in requests.explain(plan, index):
             say(line)
@@ -102,6 +101,15 @@ def duplicates(
         warn(f"{index} is one index, and only pairs across indices were asked for: name several, as in old,new.")
     if html is not None:
         _write_page(html, client, report, chosen, plan)
+
+
+def _check_files(csv: str | None, html: Path | None) -> None:
+    """Raises `InputError` for files that cannot be written, `SettingsError` for one that would be written twice."""
+    files = ([Path(csv)] if csv not in (None, "-") else []) + ([html] if html else [])
+    for file in files:
+        check_file(file)
+    if len({file.resolve() for file in files}) < len(files):
+        raise SettingsError(f"--csv and --html both name {html}: give each a file of its own.")
 
 
 def _print_ready(name: str | None) -> None:

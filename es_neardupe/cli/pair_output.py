@@ -107,6 +107,8 @@ def tell_of_losses(report: DuplicatesReport) -> None:
         for count, what in _losses(result):
             if count:
                 warn(f"{name}: {what}: {count:,}.")
+        if isinstance(result, PairsResult) and _counted(result).get("Documents") == 0:
+            warn(f"{name}: no document is in scope: the query matches none, or the index is empty.")
         if isinstance(result, PairsResult) and result.skipped_groups:
             _tell_of_groups(name, result)
 
@@ -124,9 +126,14 @@ def _losses(result: Result) -> list[tuple[int, str]]:
             (result.too_long, "pairs with a text too long to be compared word by word"),
             (result.missing, "pairs of which a document was deleted meanwhile"),
         ]
-    counted = {what: value for heading in result.diagnostics.values() for what, value in heading.items()}
-    lost = ("Documents without fingerprint", "Documents deleted or changed")
+    counted = _counted(result)
+    lost = ("Documents without fingerprint", "Documents without features", "Documents deleted or changed")
     return [(counted.get(what, 0), f"{what.lower()}, in no pair") for what in lost]
+
+
+def _counted(result: PairsResult) -> dict[str, Any]:
+    """The diagnostics of all steps together."""
+    return {what: value for counters in result.diagnostics.values() for what, value in counters.items()}
 
 
 def _tell_of_groups(name: str, result: PairsResult) -> None:
@@ -136,8 +143,8 @@ def _tell_of_groups(name: str, result: PairsResult) -> None:
     for group in result.skipped_groups[:_MOST_GROUPS]:
         feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
         say(f"  {group.size:,} documents share {feature}")
-    if number > _MOST_GROUPS:
-        say("  More are in --json. Raise maxHashGroupSize, or group by rarer features.")
+    more = "More are in --json. " * (number > _MOST_GROUPS)
+    say(f"  {more}Raise maxHashGroupSize, or group by rarer features.")
 
 
 def _of(number: int, what: str) -> str:

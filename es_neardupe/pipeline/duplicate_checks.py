@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from es_neardupe import schema
@@ -17,7 +18,7 @@ _NAMED = 40
 
 def check_fields(index: str, mappings: Mapping[str, Mapping[str, Any]], plan: RequestPlan, prefix: str) -> None:
     """Raises `SettingsError` for a field whose values are in the documents of no index, `IndexUnusable` for an index
-    without ``_source``."""
+    that keeps no ``_source``, or leaves a field out of it."""
     for name, mapping in mappings.items():
         source = mapping.get("_source", {})
         if source.get("enabled") is False or source.get("mode") == "disabled":
@@ -29,6 +30,11 @@ def check_fields(index: str, mappings: Mapping[str, Mapping[str, Any]], plan: Re
         for field in _fields(stage):
             if field not in (whole if content else known):
                 raise SettingsError(f"{_problem(index, field, mappings)} Fields there: {_listed(known)}.")
+            if without := [name for name, mapping in mappings.items() if _left_out(field, mapping)]:
+                raise IndexUnusable(
+                    f"Index {', '.join(without)} leaves {field} out of _source (includes/excludes): its values cannot "
+                    f"be read back. Name another field."
+                )
 
 
 def _fields(stage: DuplicatesPlan | ContentPlan | OverlapsPlan) -> Iterable[str]:
@@ -38,6 +44,18 @@ def _fields(stage: DuplicatesPlan | ContentPlan | OverlapsPlan) -> Iterable[str]
     grouped = () if isinstance(stage.grouping, SchemeKeys) else fields_of(stage.grouping)
     compared = fields_of(validation.features) if validation.features is not None else validation.fields
     return (*grouped, *compared)
+
+
+def _left_out(field: str, mapping: Mapping[str, Any]) -> bool:
+    """Whether ``_source`` is kept without this field."""
+    source, parts = mapping.get("_source", {}), field.split(".")
+    names = [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
+
+    def named(patterns: Sequence[str]) -> bool:
+        return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+    includes = source.get("includes", [])
+    return named(source.get("excludes", [])) or (bool(includes) and not named(includes))
 
 
 def _every_name(mappings: Iterable[Mapping[str, Any]]) -> set[str]:

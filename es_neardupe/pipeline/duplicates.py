@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from es_neardupe.clients import Client
-from es_neardupe.errors import Forbidden
-from es_neardupe.indices import mappings_of, refresh
+from es_neardupe.indices import mappings_of, refresh_if_allowed
 from es_neardupe.pipeline.duplicate_checks import check_fields
 from es_neardupe.pipeline.duplicate_contents import contents, overlapping
 from es_neardupe.pipeline.duplicate_pairs import find_pairs
@@ -47,8 +45,7 @@ def duplicates(
     plan = request if isinstance(request, RequestPlan) else parse_request(request)
     mappings = mappings_of(client, index)
     check_fields(index, mappings, plan, prefix)
-    with suppress(Forbidden):  # who may only read sees what was refreshed by others
-        refresh(client, index)
+    refresh_if_allowed(client, index)
     stages: dict[str, PairsResult | ContentResult | OverlapsResult] = {}
     pairs: dict[str, PairList] = {}
     for stage in plan.stages:
