@@ -16,7 +16,8 @@ from es_neardupe.pipeline.keeping import suggest_keep
 from es_neardupe.pipeline.load import load
 from es_neardupe.pipeline.moved import moved, moved_all
 from es_neardupe.pipeline.pairs import pairs
-from es_neardupe.pipeline.search import search, search_request
+from es_neardupe.pipeline.search import search
+from es_neardupe.pipeline.search_body import search_request
 from es_neardupe.pipeline.similar import similar
 from es_neardupe.pipeline.stats import stats
 from es_neardupe.pipeline.watch import watch

@@ -6,21 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe import documents, queries, schema
+from es_neardupe import documents, queries
 from es_neardupe.clients import Client
-from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, count, mappings_of, open_target
+from es_neardupe.indices import count
 from es_neardupe.indices import search as ask
+from es_neardupe.pipeline.search_body import MEMBERS, Wanted, wanted
 from es_neardupe.queries import JSON
 from es_neardupe.settings import DEFAULT_PREFIX
 
-__all__ = ["Copy", "Found", "SearchHit", "search", "search_request"]
-
-_MEMBERS = 99
-"""With the hit itself 100, the most that servers tell of a group (``index.max_inner_result_window``)."""
-
-_TITLES = ("title", "headline", "subject", "name")
-"""Fields by which people recognise a document."""
+__all__ = ["Copy", "Found", "SearchHit", "search"]
 
 
 @dataclass(frozen=True)
@@ -72,15 +66,6 @@ class Found:
     """The same page of the documents without a group id."""
 
 
-@dataclass(frozen=True)
-class _Wanted:
-    target: Target
-    query: JSON
-    body: JSON
-    """What is sent for the hits."""
-    shown: tuple[str, ...]
-
-
 def search(
     client: Client,
     index: str,
@@ -100,11 +85,10 @@ def search(
     the fields that have keys. Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the
     result window; `RequestError` for what the server rejects.
     """
-    wanted = _wanted(
+    asked = wanted(
         client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix
     )
-    target = wanted.target
-    answer = ask(client, target.path, wanted.body)
+    answer = ask(client, asked.target.path, asked.body)
     counted = answer["aggregations"]
     missing = counted["without_group"]["doc_count"]
     return Found(
@@ -115,143 +99,48 @@ def search(
         waiting=counted["waiting"]["doc_count"],
         start=start,
         size=size,
-        hits=tuple(_collapsed_hit(client, wanted, hit) for hit in answer["hits"]["hits"]),
-        apart=_apart(client, wanted) if missing else (),
+        hits=tuple(_collapsed_hit(client, asked, hit) for hit in answer["hits"]["hits"]),
+        apart=_apart(client, asked) if missing else (),
     )
 
 
-def _apart(client: Client, wanted: _Wanted) -> tuple[SearchHit, ...]:
+def _apart(client: Client, asked: Wanted) -> tuple[SearchHit, ...]:
     """The same page of the documents without a group id."""
-    plain = {name: part for name, part in wanted.body.items() if name in ("sort", "from", "size", "_source")}
-    body = plain | {"query": queries.without_group(wanted.target.fields, wanted.query)}
-    hits = ask(client, wanted.target.path, body)["hits"]["hits"]
-    return tuple(_hit(wanted, hit, None) for hit in hits)
+    plain = {name: part for name, part in asked.body.items() if name in ("sort", "from", "size", "_source")}
+    body = plain | {"query": queries.without_group(asked.target.fields, asked.query)}
+    hits = ask(client, asked.target.path, body)["hits"]["hits"]
+    return tuple(_hit(asked, hit, None) for hit in hits)
 
 
-def search_request(
-    client: Client,
-    index: str,
-    text: str | Mapping[str, Any],
-    *,
-    query: Mapping[str, Any] | None = None,
-    size: int = 10,
-    start: int = 0,
-    fields: Sequence[str] = (),
-    expand: bool = False,
-    prefix: str = DEFAULT_PREFIX,
-) -> JSON:
-    """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
-    wanted = _wanted(
-        client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix
-    )
-    return wanted.body
-
-
-def _wanted(
-    client: Client,
-    index: str,
-    text: str | Mapping[str, Any],
-    *,
-    scope: Mapping[str, Any] | None,
-    size: int,
-    start: int,
-    fields: Sequence[str],
-    expand: bool,
-    prefix: str,
-) -> _Wanted:
-    """The options checked and put together."""
-    if size < 1 or start < 0:
-        raise SettingsError("--size must be 1 or more, --from 0 or more.")
-    target = open_target(client, index, prefix)
-    if start + size > target.max_result_window:
-        raise SettingsError(
-            f"--from {start} and --size {size} reach beyond the result window of {target.max_result_window:,} "
-            f"(index.max_result_window): narrow the search by more words or by --query."
-        )
-    types: dict[str, str] = {}
-    for mapping in mappings_of(client, target.path).values():
-        types |= schema.field_types(mapping.get("properties", {}))
-    types = {name: kind for name, kind in types.items() if not name.startswith(f"{prefix}.")}
-    found, sort = _parsed(text, types)
-    whole = {"bool": {"must": [found], "filter": [dict(scope)]}} if scope else found
-    shown = _shown(target, types, fields)
-    body = queries.collapsed(
-        target.fields,
-        whole,
-        size=size,
-        start=start,
-        members=_MEMBERS if expand else 0,
-        source=[*shown, target.fields.similarity, target.fields.principal] if expand else shown,
-        sort=sort,
-    )
-    return _Wanted(target, whole, body, shown)
-
-
-def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str]) -> tuple[JSON, Any]:
-    """A query and its order (None: by score). Raises `SettingsError`.
-
-    The words of a query string are looked for in all texts of the user's. (By default servers look into every field:
-    also into our ``state``, so that the word "signed" would find all documents.)
-    """
-    if isinstance(given, str):
-        if not given.strip():
-            raise SettingsError("The query is empty. `*` finds every document.")
-        texts = sorted(name for name, kind in types.items() if kind in schema.TEXT_TYPES)
-        return {"query_string": {"query": given, "fields": texts}}, None
-    if "query" not in given:
-        body: Mapping[str, Any] = {"query": given}
-    else:
-        body = given
-    if others := sorted(set(body) - {"query", "sort"}):
-        raise SettingsError(
-            f"A body may hold query and sort, not {', '.join(others)}: the rest is ours. `--show-request` prints the "
-            f"whole, to be changed as you like."
-        )
-    if not isinstance(body["query"], Mapping) or not body["query"]:
-        raise SettingsError('The query must be an object such as {"match": {"body": "bridge"}}.')
-    return dict(body["query"]), body.get("sort")
-
-
-def _shown(target: Target, types: Mapping[str, str], fields: Sequence[str]) -> tuple[str, ...]:
-    """The fields to show. Raises `SettingsError` for one that is not there."""
-    there = sorted(name for name, kind in types.items() if kind != "multi-field")
-    for name in fields:
-        if name not in there:
-            raise SettingsError(f"Index {target.name} has no field {name!r} to show. Fields: {', '.join(there)}.")
-    title = next((name for name in _TITLES if name in there), None)
-    chosen = fields or [name for name in (title, target.settings.fields[0]) if name is not None]
-    return tuple(dict.fromkeys(chosen))
-
-
-def _collapsed_hit(client: Client, wanted: _Wanted, raw: JSON) -> SearchHit:
+def _collapsed_hit(client: Client, asked: Wanted, raw: JSON) -> SearchHit:
     """A hit with its near-copies; where the server stopped counting them, they are counted."""
-    fields = wanted.target.fields
+    fields = asked.target.fields
     (group,) = raw["fields"][fields.group]
     copies = raw["inner_hits"]["copies"]["hits"]
     total = copies["total"]["value"]
     if copies["total"]["relation"] != "eq":
-        total = count(client, wanted.target.path, queries.all_of(wanted.query, {"term": {fields.group: group}}))
+        total = count(client, asked.target.path, queries.all_of(asked.query, {"term": {fields.group: group}}))
     others = [one for one in copies["hits"] if (one["_index"], one["_id"]) != (raw["_index"], raw["_id"])]
-    return _hit(wanted, raw, group, max(total - 1, 0), tuple(_copy(wanted, one) for one in others[:_MEMBERS]))
+    return _hit(asked, raw, group, max(total - 1, 0), tuple(_copy(asked, one) for one in others[:MEMBERS]))
 
 
 def _hit(
-    wanted: _Wanted, raw: JSON, group: str | None, near_copies: int = 0, members: tuple[Copy, ...] = ()
+    asked: Wanted, raw: JSON, group: str | None, near_copies: int = 0, members: tuple[Copy, ...] = ()
 ) -> SearchHit:
-    return SearchHit(raw["_index"], raw["_id"], raw.get("_score"), group, near_copies, _texts(wanted, raw), members)
+    return SearchHit(raw["_index"], raw["_id"], raw.get("_score"), group, near_copies, _texts(asked, raw), members)
 
 
-def _copy(wanted: _Wanted, raw: JSON) -> Copy:
-    stored = documents.stored_fields(raw.get("_source", {}), wanted.target.settings.prefix)
+def _copy(asked: Wanted, raw: JSON) -> Copy:
+    stored = documents.stored_fields(raw.get("_source", {}), asked.target.settings.prefix)
     grouping = documents.decode_grouping({"group": "", **stored})
     return Copy(
         raw["_index"],
         raw["_id"],
         None if grouping is None else grouping.similarity,
         grouping is not None and grouping.principal,
-        _texts(wanted, raw),
+        _texts(asked, raw),
     )
 
 
-def _texts(wanted: _Wanted, raw: JSON) -> dict[str, str]:
-    return {name: documents.text_of(raw.get("_source", {}), [name]) for name in wanted.shown}
+def _texts(asked: Wanted, raw: JSON) -> dict[str, str]:
+    return {name: documents.text_of(raw.get("_source", {}), [name]) for name in asked.shown}

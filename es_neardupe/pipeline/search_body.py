@@ -1,0 +1,127 @@
+"""The request that an ordinary search becomes, so that its hits are collapsed by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import queries, schema
+from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
+from es_neardupe.indices import Target, mappings_of, open_target
+from es_neardupe.queries import JSON
+from es_neardupe.settings import DEFAULT_PREFIX
+
+__all__ = ["MEMBERS", "Wanted", "search_request", "wanted"]
+
+MEMBERS = 99
+"""With the hit itself 100, the most that servers tell of a group (``index.max_inner_result_window``)."""
+
+_TITLES = ("title", "headline", "subject", "name")
+"""Fields by which people recognise a document."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A search, checked and put together."""
+
+    target: Target
+    query: JSON
+    body: JSON
+    """What is sent for the hits."""
+    shown: tuple[str, ...]
+
+
+def search_request(
+    client: Client,
+    index: str,
+    text: str | Mapping[str, Any],
+    *,
+    query: Mapping[str, Any] | None = None,
+    size: int = 10,
+    start: int = 0,
+    fields: Sequence[str] = (),
+    expand: bool = False,
+    prefix: str = DEFAULT_PREFIX,
+) -> JSON:
+    """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
+    return wanted(
+        client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix
+    ).body
+
+
+def wanted(
+    client: Client,
+    index: str,
+    text: str | Mapping[str, Any],
+    *,
+    scope: Mapping[str, Any] | None,
+    size: int,
+    start: int,
+    fields: Sequence[str],
+    expand: bool,
+    prefix: str,
+) -> Wanted:
+    """Check the options and put them together. Raises as `es_neardupe.pipeline.search` does."""
+    if size < 1 or start < 0:
+        raise SettingsError("--size must be 1 or more, --from 0 or more.")
+    target = open_target(client, index, prefix)
+    if start + size > target.max_result_window:
+        raise SettingsError(
+            f"--from {start} and --size {size} reach beyond the result window of {target.max_result_window:,} "
+            f"(index.max_result_window): narrow the search by more words or by --query."
+        )
+    types: dict[str, str] = {}
+    for mapping in mappings_of(client, target.path).values():
+        types |= schema.field_types(mapping.get("properties", {}))
+    types = {name: kind for name, kind in types.items() if not name.startswith(f"{prefix}.")}
+    found, sort = _parsed(text, types)
+    whole = {"bool": {"must": [found], "filter": [dict(scope)]}} if scope else found
+    shown = _shown(target, types, fields)
+    body = queries.collapsed(
+        target.fields,
+        whole,
+        size=size,
+        start=start,
+        members=MEMBERS if expand else 0,
+        source=[*shown, target.fields.similarity, target.fields.principal] if expand else shown,
+        sort=sort,
+    )
+    return Wanted(target, whole, body, shown)
+
+
+def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str]) -> tuple[JSON, Any]:
+    """A query and its order (None: by score). Raises `SettingsError`.
+
+    The words of a query string are looked for in all texts of the user's. (By default servers look into every field:
+    also into our ``state``, so that the word "signed" would find all documents.)
+    """
+    if isinstance(given, str):
+        if not given.strip():
+            raise SettingsError("The query is empty. `*` finds every document.")
+        texts = sorted(name for name, kind in types.items() if kind in schema.TEXT_TYPES)
+        return {"query_string": {"query": given, "fields": texts}}, None
+    if "query" not in given:
+        body: Mapping[str, Any] = {"query": given}
+    else:
+        body = given
+    if others := sorted(set(body) - {"query", "sort"}):
+        raise SettingsError(
+            f"A body may hold query and sort, not {', '.join(others)}: the rest is ours. `--show-request` prints the "
+            f"whole, to be changed as you like."
+        )
+    if not isinstance(body["query"], Mapping) or not body["query"]:
+        raise SettingsError('The query must be an object such as {"match": {"body": "bridge"}}.')
+    return dict(body["query"]), body.get("sort")
+
+
+def _shown(target: Target, types: Mapping[str, str], fields: Sequence[str]) -> tuple[str, ...]:
+    """The fields to show. Raises `SettingsError` for one that is not there."""
+    there = sorted(name for name, kind in types.items() if kind != "multi-field")
+    for name in fields:
+        if name not in there:
+            raise SettingsError(f"Index {target.name} has no field {name!r} to show. Fields: {', '.join(there)}.")
+    title = next((name for name in _TITLES if name in there), None)
+    chosen = fields or [name for name in (title, target.settings.fields[0]) if name is not None]
+    return tuple(dict.fromkeys(chosen))
