@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import Cli
+from conftest import Cli, Run
 from server_tools import JSON, family, jaccard, make_index, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings, pipeline
@@ -220,6 +220,12 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert pipeline.moved(client, index_name, "/old").reason == "only earlier copies"
     delete(client, index_name, "6")
     assert pipeline.moved(client, index_name, "/old").reason == "no copy found"
+    done = server_cli("moved", index_name, "/old")
+    assert "Only the latest of its 2 documents was looked for: name another one by its id." in done.err
+    assert "1 addresses that led nowhere have several documents" in _as_list(server_cli, index_name, "/old").err
+    assert "Now at /copy, 1.0000 similar." in server_cli("moved", index_name, "1").out
+    empty = one_line(server_cli("moved", index_name, "").err)
+    assert empty == "error: An address is empty: name one, or the id of a document."
     low = server_cli("moved", index_name, "/old", "--min", "0.5")
     assert "Pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
 
@@ -245,7 +251,7 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
     assert all(place.known_at for place in found.places)
     done = server_cli("moved", index_name, gone)
     assert f"which is gone; known by {basis} only" in done.out
-    (row, *_) = csv.DictReader(io.StringIO(_csv_of(server_cli, index_name, gone)))
+    (row, *_) = csv.DictReader(io.StringIO(_as_list(server_cli, index_name, gone).out))
     assert (row["basis"], bool(row["known_at"]), row["old_date"]) == (basis, True, "")
     if basis == "evidence":  # the same text, put elsewhere since
         put(client, index_name, {"again": page(pages[gone]["text"], "/again", "2024-06-01")})
@@ -276,10 +282,10 @@ def test_a_user_who_may_not_read_evidence(client: Client, crawled: str, site: Hi
     assert found[-1].reason == "unknown address, and evidence may not be read"
 
 
-def _csv_of(server_cli: Cli, index: str, address: str) -> str:
+def _as_list(server_cli: Cli, index: str, address: str) -> Run:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(address.encode())))
-        return server_cli("moved", index, "--gone", "-").out
+        return server_cli("moved", index, "--gone", "-")
 
 
 def test_fields_that_must_be_named(client: Client, index_name: str, server_cli: Cli) -> None:

@@ -133,6 +133,8 @@ def _day(date: str | None) -> str:
 
 
 def _warn(found: Moved) -> None:
+    if found.versions > 1 and found.best is None:
+        warn(f"Only the latest of its {found.versions:,} documents was looked for: name another one by its id.")
     if found.detection is not None:
         warn_of_detection(found.min, found.detection, ())
     if found.earlier:
@@ -154,7 +156,7 @@ def _warn_of_unprocessed(found: Moved) -> None:
 def _print_all(answers: Iterable[Moved], as_json: bool) -> None:
     """One line for each address as it is answered, and the counts at the end."""
     counts: Counter[str] = Counter()
-    not_compared = 0
+    not_compared = several = 0
     last: Moved | None = None
     writer = csv.writer(sys.stdout, lineterminator="\n")
     if not as_json:
@@ -166,6 +168,7 @@ def _print_all(answers: Iterable[Moved], as_json: bool) -> None:
             writer.writerow(_cells(found))
         counts[found.reason or "found"] += 1
         not_compared += found.not_compared
+        several += found.versions > 1 and found.best is None
         last = found if last is None or found.detection is not None else last
     parts = [f"{number:,} {reason}" for reason, number in sorted(counts.items())]
     say(f"{counts.total():,} addresses: {'; '.join(parts) or 'none was given'}")
@@ -175,6 +178,11 @@ def _print_all(answers: Iterable[Moved], as_json: bool) -> None:
     if last.detection is not None:
         warn_of_detection(last.min, last.detection, ())
     _warn_of_unprocessed(last)
+    if several:
+        warn(
+            f"{several:,} addresses that led nowhere have several documents, of which only the latest was looked for: "
+            f"name others by their ids."
+        )
     if not_compared:
         warn(f"{not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, count, open_target, search
+from es_neardupe.indices import Target, count, open_target
 from es_neardupe.keys import fingerprints
 from es_neardupe.pipeline.address_fields import AddressFields, address_fields
+from es_neardupe.pipeline.addressed import Addressed, LastThere
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.pipeline.detection import detection_of
-from es_neardupe.pipeline.places import DATE_FORMAT, Moved, Place, in_order, with_replaced
+from es_neardupe.pipeline.places import Moved, Place, in_order, with_replaced
 from es_neardupe.pipeline.traces import Trace, Traces
-from es_neardupe.queries import JSON
 from es_neardupe.records import Address, Reference
 from es_neardupe.scoring import Measure
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -35,18 +34,6 @@ _LONGEST_TERM = 32_766
 """Bytes of the longest value that servers index; they refuse to look for a longer one."""
 
 _TOO_LONG = "address longer than the index keeps"
-
-
-@dataclass(frozen=True)
-class _Document:
-    """What was at an address last."""
-
-    address: Address
-    source: Mapping[str, Any]
-    addresses: tuple[str, ...]
-    date: str | None
-    versions: int
-    basis: str
 
 
 def moved(
@@ -121,17 +108,17 @@ class _Finder:
         self._earlier = earlier
         self._most = most
         self._measure = Measure(shingle=target.settings.shingle)
-        dates = {"field": fields.date, "format": DATE_FORMAT}
-        self._asked: JSON = {"docvalue_fields": [{"field": fields.address}, dates]}
+        self._documents = Addressed(client, target, fields)
         self._unprocessed = count(client, target.path, queries.stale(target.fields, target.scheme_id))
-        self._traces = Traces(client, target, self._asked)
+        self._traces = Traces(client, target, self._documents.asked)
 
     def find(self, address: str) -> Moved:
-        """All that is known of one address."""
+        """All that is known of one address. Raises `SettingsError` for an empty one."""
+        if not address:
+            raise SettingsError("An address is empty: name one, or the id of a document.")
         if len(address.encode("utf-8", "surrogatepass")) > _LONGEST_TERM:
             return self._answer(address, _TOO_LONG)
-        document = self._last({"term": {self._fields.address: address}}, "address")
-        document = document or self._last({"ids": {"values": [address]}}, "id")
+        document = self._documents.last(address)
         if document is not None:
             return self._by_text(address, document)
         trace = self._traces.of(address)
@@ -145,24 +132,7 @@ class _Finder:
             return _TOO_LONG
         return "unknown address, and evidence may not be read" if self._traces.forbidden else "unknown address"
 
-    def _last(self, query: JSON, basis: str) -> _Document | None:
-        """The latest of the documents that match."""
-        order = {self._fields.date: {"order": "desc", "unmapped_type": "date"}}
-        source = [*self._target.settings.fields, self._target.fields.group]
-        body = {"size": 1, "query": query, "sort": [order], "track_total_hits": True, "_source": source, **self._asked}
-        hits = search(self._client, self._target.path, body)["hits"]
-        if not hits["hits"]:
-            return None
-        hit = hits["hits"][0]
-        named, date = self._read(hit.get("fields", {}))
-        total = hits["total"]["value"]
-        return _Document((hit["_index"], hit["_id"]), hit["_source"], named, date, total, basis)
-
-    def _read(self, values: Mapping[str, Any]) -> tuple[tuple[str, ...], str | None]:
-        """Addresses and (latest) date of a document, from what was asked of it."""
-        return tuple(values.get(self._fields.address, ())), max(values.get(self._fields.date, ()), default=None)
-
-    def _by_text(self, address: str, document: _Document) -> Moved:
+    def _by_text(self, address: str, document: LastThere) -> Moved:
         """Compare the text with those of its group, and of all that share a key with it."""
         known = self._answer(address, None, document.address, document.basis)
         known = replace(known, date=document.date, versions=document.versions)
@@ -172,7 +142,7 @@ class _Finder:
             return replace(known, reason=f"its text is {made.state.value}")
         own = documents.stored_fields(document.source, self._target.settings.prefix).get("group")
         away = sorted({address, *document.addresses})
-        hits, total = self._candidates(made.bands, own, away, document.address)
+        hits, total = self._documents.others(made.bands, own, away, document.address, most=self._most)
         described = {(hit["_index"], hit["_id"]): hit for hit in hits}
         references: list[Reference] = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
         places, less_similar = [], 0
@@ -180,7 +150,7 @@ class _Finder:
             self._client, self._target, self._measure, document.source, references, more=[self._target.fields.group]
         ):
             if similarity >= self._least:
-                (new, *_), date = self._read(described[hit.address]["fields"])
+                (new, *_), date = self._documents.read(described[hit.address]["fields"])
                 places.append(Place(new, date, similarity, None, *hit.address, "texts", "resemblance", None))
             else:
                 stored = documents.stored_fields(hit.source, self._target.settings.prefix)
@@ -194,27 +164,11 @@ class _Finder:
         )
         return self._placed(known, places)
 
-    def _candidates(
-        self, keys: Sequence[str], group: str | None, away: Sequence[str], own: Address
-    ) -> tuple[list[JSON], int]:
-        """Documents of other addresses that share a key or the group, and how many there are."""
-        fields = self._fields
-        scope = {
-            "bool": {"filter": [{"exists": {"field": fields.address}}], "must_not": [{"terms": {fields.address: away}}]}
-        }
-        size = min(self._most + 1, self._target.max_result_window)
-        agree = self._target.settings.scheme.agree
-        body = queries.candidates(self._target.fields, keys, size=size, agree=agree, scope=scope, group=group)
-        answer = search(self._client, self._target.path, {**body, "_source": False, **self._asked})["hits"]
-        others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != own]
-        total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
-        return others[: self._most], total
-
     def _by_trace(self, address: str, trace: Trace) -> Moved:
         """What was found out while the document was there."""
         places = []
         for one in trace.known:
-            named, date = self._read(one.hit.source)
+            named, date = self._documents.read(one.hit.source)
             others = [name for name in named if name != address]
             if others and one.similarity >= self._least:
                 places.append(
