@@ -160,17 +160,36 @@ def test_what_is_cut_is_counted(mails: str, server_cli: Cli, monkeypatch: pytest
 
 
 def test_what_few_keys_can_find_is_said(mails: str, server_cli: Cli) -> None:
-    none = server_cli("contained", mails, "--text", " ".join(MAILS["mail3"].split()[:6]), "--json")
-    keys, probability = none.json["keys"], none.json["detection"]["probability"]
+    few = server_cli("contained", mails, "--text", " ".join(MAILS["mail3"].split()[:12]), "--json")
+    keys, probability = few.json["keys"], few.json["detection"]["probability"]
     assert probability == 1 - 0.5**keys < 0.99
-    assert f"Of the 2 shingles of the text {keys} are sampled keys (one in 4)" in none.err
-    assert none.json["detection"]["shingles"] == 17  # 0.75 ** 17 < 0.01
-    short = server_cli("contained", mails, "--text", "only three words", "--json")
+    assert f"Of the 8 shingles of the text {keys} are sampled keys (one in 4)" in few.err
+    assert few.json["detection"]["shingles"] == 17  # 0.75 ** 17 < 0.01
+    none = server_cli("contained", mails, "--text", " ".join(MAILS["mail3"].split()[:6]))
+    assert "None of the 2 shingles of the text is sampled (one in 4): nothing can be found." in none.err
+    short = server_cli("contained", mails, "--text", "no more words", "--json")
     assert (short.code, short.json["query"]["state"], short.json["hits"]) == (0, "short", [])
     assert "only its copies can be found" in short.err
     empty = server_cli("contained", mails, "--text", "...")
     assert (empty.code, empty.out) == (0, "")
     assert "The text is empty" in empty.err
+
+
+def test_documents_without_keys_are_counted(mails: str, client: Client, server_cli: Cli) -> None:
+    put(client, mails, {f"late{n}": {"text": MAILS["mail0"], "kind": "l"} for n in range(3)})
+    done = server_cli("contained", mails, "--id", "late0")
+    assert "2 documents have no keys and cannot be found: run `es-neardupe enrich" in done.err
+    other = server_cli("contained", mails, "--id", "mail0", "--query", '{"term": {"kind": "r"}}', "--json")
+    assert (other.json["unprocessed"], "no keys" in other.err) == (0, False)
+    pipeline.enrich(client, mails)
+    assert pipeline.contained(client, mails, id="late0").unprocessed == 0
+
+
+def test_progress_of_many_keys(mails: str, client: Client) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    found = pipeline.contained(client, mails, id="anthology", progress=lambda *one: told.append(one))
+    assert ("asking for keys", found.keys, found.keys) in told
+    assert told[-1] == ("comparing", 11, 11)
 
 
 def test_filter_file_and_present_texts(mails: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
@@ -254,6 +273,8 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
     assert sampling["without"] == pytest.approx((11 / 12) ** 116)
     again = pipeline.init(client, index_name, Settings(("text",)), sample_keys=50)
     assert (again.sample_mod, again.sampling, again.prepared) == (12, None, ())
+    kept = server_cli("init", index_name, "--field", "text", "--sample-keys", "50")
+    assert "keeps it: --sample-keys 50 chose nothing" in kept.err
     assert "sampled keys of one in 12 shingles" in " ".join(one.message for one in pipeline.doctor(client, index_name))
     with pytest.raises(SchemeMismatch, match="sample_mod: 12, not 4"):
         pipeline.init(client, index_name, SAMPLED)
@@ -342,3 +363,5 @@ def test_plagiarised_answers(client: Client, index_name: str) -> None:
         "heavy": (12, 12),
     }
     assert (dict(wrong), numbers["non"]) == ({"non": 2}, 20)
+    precision = {name: round(right[name] / (right[name] + wrong["non"]), 2) for name in right}
+    assert precision == {"cut": 0.85, "light": 0.87, "heavy": 0.86}

@@ -94,25 +94,38 @@ def _row(hit: ContainedHit, several: bool) -> tuple[object, ...]:
 
 def _warn(found: Contained, index: str) -> None:
     """Say what the keys cannot find, and what was left out."""
-    state, sure = found.query["state"], found.detection
-    if state in ("empty", "too_large"):
-        warn(f"The text is {state}: it has no keys, and nothing can be found by them.")
-    elif state == "short":
-        warn(f"The text is short of a shingle of {found.shingle} words: only its copies can be found.")
-    if state in ("signed", "short") and sure.probability < _SURE:
-        warn(
-            f"Of the {found.query['features']:,} shingles of the text {found.keys:,} are sampled keys (one in "
-            f"{found.sample_mod:,}): a document with {sure.min:g} of its shingles shares a used key with probability "
-            f"{sure.probability:.4f}."
-        )
+    _warn_of_few_keys(found)
     if found.keys_left_out:
         warn(f"{found.keys_left_out:,} keys that too many documents share were left out: raise --max-candidates.")
     if found.not_compared:
         warn(f"{found.not_compared:,} candidates with lower estimates were not compared: raise --max-candidates.")
+    if found.unprocessed:
+        warn(f"{found.unprocessed:,} documents have no keys and cannot be found: run `es-neardupe enrich {index}`.")
     if found.unreadable:
         warn(
             f"{found.unreadable:,} candidates have sampled keys that cannot be read: "
             f"run `es-neardupe enrich {index} --all`."
+        )
+
+
+def _warn_of_few_keys(found: Contained) -> None:
+    state, shingles, sure = found.query["state"], found.query["features"], found.detection
+    if state in ("empty", "too_large"):
+        warn(f"The text is {state}: it has no keys, and nothing can be found by them.")
+        return
+    if not found.keys:
+        warn(
+            f"None of the {shingles:,} shingles of the text is sampled (one in {found.sample_mod:,}): nothing can be "
+            f"found. Take a longer text, or an index with a smaller --sample-mod."
+        )
+        return
+    if state == "short":
+        warn(f"The text is short of a shingle of {found.shingle} words: only its copies can be found.")
+    if sure.probability < _SURE:
+        warn(
+            f"Of the {shingles:,} shingles of the text {found.keys:,} are sampled keys (one in "
+            f"{found.sample_mod:,}): a document with {sure.min:g} of its shingles shares a used key with probability "
+            f"{sure.probability:.4f}."
         )
 
 

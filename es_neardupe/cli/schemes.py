@@ -113,6 +113,8 @@ def init(
         by = "by hand" if preset is None else f"by the preset {preset}, which is made for higher thresholds"
         warn(f"That is less than the detection of {settings.detection:g} asked for: bands and rows were given {by}.")
     _show_sampling(report)
+    if sample_keys is not None and report.sampling is None:
+        warn(f"The index has that modulus already and keeps it: --sample-keys {sample_keys:,} chose nothing.")
     if not dry_run:
         say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
 

@@ -15,7 +15,7 @@ from es_neardupe.comparison import Block, Side
 from es_neardupe.containments import Containments, Direction
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target, count, open_target
 from es_neardupe.keys import Estimate, exact_share, fingerprints
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.progress import Progress, silent, tracked
@@ -83,6 +83,8 @@ class Contained:
     """Candidates beyond ``max_candidates``, those with the lowest estimates."""
     unreadable: int
     """Candidates whose sampled keys our code cannot have written: not compared."""
+    unprocessed: int
+    """Other documents that ``query`` allows, without keys: not found by any."""
     keys: int
     """Sampled keys of the probe."""
     keys_left_out: int
@@ -133,7 +135,7 @@ def contained(
     (fingerprint,) = fingerprints([probe.side.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     keys = list(dict.fromkeys(fingerprint.samples or ()))
     scope = queries.others(query, probe.address)
-    found = sampled_candidates(client, target, keys, scope=scope, most=max_candidates)
+    found = sampled_candidates(client, target, keys, scope=scope, most=max_candidates, progress=progress)
     comparing = _Comparing(keys, target, Containments(probe.side, how, target.settings.shingle, min))
     hits = sorted(comparing.hits(client, found, progress), key=_rank)
     return Contained(
@@ -143,6 +145,7 @@ def contained(
         candidates=found.total,
         not_compared=found.total - len(found.references),
         unreadable=comparing.unreadable,
+        unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id, scope)),
         keys=len(keys),
         keys_left_out=found.left_out,
         detection=_detection(min, len(keys) - found.left_out, target.settings.scheme.sample_mod),

@@ -7,7 +7,7 @@ documents have are left out, and counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from es_neardupe import documents, queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.indices import Target, count, search
+from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Reference
 
 __all__ = ["Candidates", "sampled_candidates"]
@@ -38,10 +39,17 @@ class Candidates:
 
 
 def sampled_candidates(
-    client: Client, target: Target, keys: Sequence[str], *, scope: Mapping[str, Any], most: int
+    client: Client,
+    target: Target,
+    keys: Sequence[str],
+    *,
+    scope: Mapping[str, Any],
+    most: int,
+    progress: Progress = silent,
 ) -> Candidates:
     """The ``most`` best of the documents of the scope that share any of the sampled keys (distinct ones)."""
-    frequencies = _frequencies(client, target, keys, scope)
+    asked = tracked(keys, progress, "asking for keys", len(keys))
+    frequencies = _frequencies(client, target, asked, scope)
     used = _used(frequencies, _POSTINGS * max(most, _FEW))
     if not used:
         return Candidates([], 0, 0)
@@ -63,7 +71,7 @@ def sampled_candidates(
     return Candidates(sorted(shared, key=rank)[:most], total, len(+frequencies) - len(used))
 
 
-def _frequencies(client: Client, target: Target, keys: Sequence[str], scope: Mapping[str, Any]) -> Counter[str]:
+def _frequencies(client: Client, target: Target, keys: Iterable[str], scope: Mapping[str, Any]) -> Counter[str]:
     """The number of documents that have each key."""
     found: Counter[str] = Counter()
     for batch in chunked(keys, queries.MOST_CLAUSES):
