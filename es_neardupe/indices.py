@@ -76,11 +76,12 @@ class Target:
         return self.settings.scheme.id
 
 
-def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX) -> Target:
+def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, texts: bool = False) -> Target:
     """Find the concrete indices behind a name and check that all of them were initialised alike.
 
-    Raises `NotFound`, `NotInitialised`, `SchemeMismatch`, `MappingConflict` or `IndexUnusable`; so a command that
-    got a target may write to it.
+    ``texts``: the caller compares texts, so this user must see the fields that they are in. Raises `NotFound`,
+    `NotInitialised`, `SchemeMismatch`, `MappingConflict`, `IndexUnusable` or `Forbidden`; so a command that got a
+    target may write to it.
     """
     mappings = mappings_of(client, name)
     _check_alias(client, name)
@@ -95,6 +96,8 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX) -> Targ
     for index, mapping in mappings.items():
         _check_fields(index, mapping, settings)
         check_source(index, mapping, settings)
+        if texts:
+            _check_seen(index, mapping, settings)
     return Target(name, tuple(sorted(mappings)), settings, _result_window(client, name))
 
 
@@ -167,6 +170,17 @@ def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) ->
     if lacking := schema.missing(properties, prefix, sampled=settings.scheme.sample_mod > 0):
         raise NotInitialised(
             f"Index {index} lacks {', '.join(lacking)}: run `es-neardupe init` with the same settings again."
+        )
+
+
+def _check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Raises `Forbidden` where roles hide a text field: its texts would be taken for empty, and be all alike."""
+    there = {name for name, _ in schema.field_types(mapping.get("properties", {}))}
+    if hidden := [name for name in settings.fields if name not in there]:
+        raise Forbidden(
+            f"This user does not see {', '.join(hidden)} of index {index}, which holds the texts to be compared: "
+            f"log in as a user whose roles grant it.",
+            status=403,
         )
 
 

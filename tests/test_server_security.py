@@ -369,6 +369,22 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
     assert pipeline.stats(admin, NEWS).documents == len(PUBLIC) + len(HIDDEN)
 
 
+def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
+    """Hidden texts would be taken for empty ones, which are all alike."""
+    with news.client("few-fields") as client:
+        for refused in (
+            lambda: pipeline.similar(client, NEWS, id="alone"),
+            lambda: pipeline.compare(client, NEWS, "alone", "copied"),
+            lambda: list(pipeline.pairs(client, NEWS)),
+            lambda: pipeline.distribution(client, NEWS),
+            lambda: pipeline.moved(client, NEWS, "alone"),
+        ):
+            with pytest.raises(Forbidden, match=f"This user does not see text of index {NEWS}"):
+                refused()
+        assert len(pipeline.groups(client, NEWS)) == 6  # these need none
+        assert pipeline.stats(client, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+
+
 def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) -> None:
     """Of enrich and group: see the fixture. Nobody here may do more than what the command needs."""
     with news.client("maker") as maker:

@@ -61,7 +61,7 @@ def audit(
     `SettingsError` for values out of range, `IndexUnusable` with fewer than two documents.
     """
     started = time.monotonic()
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, texts=True)
     least = check_min(target.settings.threshold if min is None else min)
     _check(sample, seed)
     refresh_if_allowed(client, target.path)

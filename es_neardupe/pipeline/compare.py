@@ -36,7 +36,7 @@ def compare(
     """
     if (b is None) == (text is None):
         raise SettingsError("Give either the id of a second document or a text.")
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, texts=True)
     w = target.settings.shingle if shingle is None else shingle
     if weighted and w != target.settings.shingle:
         raise SettingsError(

@@ -76,7 +76,7 @@ def distribution(
         check_plot(plot)
     names = _names(measure)
     _check(sample, seed)
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, texts=True)
     settings = target.settings
     chosen = settings.threshold if threshold is None else threshold
     levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)

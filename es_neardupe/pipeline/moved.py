@@ -86,7 +86,7 @@ def moved_all(
     """
     if max_candidates < 1:
         raise SettingsError("--max-candidates must be 1 or more.")
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, texts=True)
     fields = address_fields(client, target, url_field, date_field)
     least = check_min(target.settings.threshold if min is None else min)
     finder = _Finder(client, target, fields, least=least, earlier=earlier, most=max_candidates)

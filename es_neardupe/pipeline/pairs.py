@@ -123,7 +123,7 @@ def pairs(
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
     index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
     list of common shingles either. Raises `SettingsError` as `group` does."""
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, texts=True)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     found = verified_pairs(

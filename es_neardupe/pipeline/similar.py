@@ -105,7 +105,7 @@ def similar(
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, texts=True)
     wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
     probe = _document(client, target, id, wanted) if id is not None else _text(text or "", target, wanted)
     (fingerprint,) = fingerprints([probe.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
