@@ -374,6 +374,7 @@ def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
     with news.client("few-fields") as client:
         for refused in (
             lambda: pipeline.similar(client, NEWS, id="alone"),
+            lambda: pipeline.contained(client, NEWS, id="alone"),
             lambda: pipeline.compare(client, NEWS, "alone", "copied"),
             lambda: list(pipeline.pairs(client, NEWS)),
             lambda: pipeline.distribution(client, NEWS),
