@@ -136,3 +136,20 @@ def test_a_block_below_another_error() -> None:
     block = {"type": "cluster_block_exception", "reason": "index [i] blocked"}
     body = {"error": {"type": "search_phase_execution_exception", "reason": "", "root_cause": [block]}}
     assert isinstance(refusal(Answer(503, {}, body), "POST /"), Blocked)
+
+
+def test_a_long_reason_keeps_its_beginning_and_its_end() -> None:
+    """The cause stands behind the query that was asked, however long that is."""
+    asked = "x " * 3000
+    parse = {"type": "parse_exception", "reason": f"Cannot parse '{asked}': too many boolean clauses"}
+    root = {"type": "query_shard_exception", "reason": f"Failed to parse query [{asked}]"}
+    error = {
+        "type": "search_phase_execution_exception",
+        "reason": "all shards failed",
+        "root_cause": [root],
+        "failed_shards": [{"reason": {**root, "caused_by": parse}}],
+    }
+    told = str(refusal(Answer(400, {}, {"error": error}), "POST /news/_search"))
+    assert "Failed to parse query [x x" in told
+    assert "': too many boolean clauses" in told
+    assert len(told) < 500

@@ -125,5 +125,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _one_line(text: str, longest: int = 300) -> str:
+    """What is too long loses its middle: a reason begins with what was asked, and often ends with the cause."""
     line = re.sub(r"\s+", " ", text).strip()
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    half = longest // 2
+    return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
