@@ -156,6 +156,7 @@ def test_what_is_cut_is_counted(mails: str, server_cli: Cli, monkeypatch: pytest
     assert f"{cut.json['keys_left_out']} keys that too many documents share were left out" in cut.err
     whole = server_cli("contained", mails, "--id", "anthology")
     assert "left out" not in whole.err
+    assert "has a key with probability 0.99 if it has 17 different shingles" in whole.err
     assert "is contained in the probe" in whole.out
 
 

@@ -84,6 +84,11 @@ def _show(found: Contained) -> None:
         f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} keys, "
         f"{compared:,} compared by their present texts: passages of {found.shingle} words or more"
     )
+    if found.keys and found.sample_mod > 1:
+        say(
+            f"Sampled is one in {found.sample_mod:,} shingles: a document that the text contains whole has a key with "
+            f"probability {_SURE:g} if it has {found.detection.shingles:,} different shingles."
+        )
 
 
 def _row(hit: ContainedHit, several: bool) -> tuple[object, ...]:
