@@ -6,7 +6,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -152,6 +152,20 @@ def test_json_is_one_ascii_line(capsys: pytest.CaptureFixture[str], value: Any) 
     assert written.endswith("\n")
     assert len(written.splitlines()) == 1
     assert json.loads(written) == {"query": value}
+
+
+def test_json_of_an_iterator_is_written_while_it_is_made(capsys: pytest.CaptureFixture[str]) -> None:
+    before: list[str] = []
+
+    def numbers() -> Iterator[dict[int, str]]:
+        for number in range(3):
+            before.append(capsys.readouterr().out)
+            yield {number: "é"}
+
+    print_json({"a": {"of": numbers(), "none": iter(())}, 2: [Colour.RED], "é": {}})
+    text = "".join(before) + capsys.readouterr().out
+    assert all(before)
+    assert text == json.dumps({"a": {"of": [{n: "é"} for n in range(3)], "none": []}, 2: ["red"], "é": {}}) + "\n"
 
 
 def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,14 +99,34 @@ def plain(value: Any) -> Any:
 
 
 def print_json(value: Any) -> None:
-    """One result as one line of JSON. Escaped to ASCII, so that any terminal and any text survive it."""
-    sys.stdout.write(json.dumps(plain(value)) + "\n")
+    """One result as one line of JSON. Escaped to ASCII, so that any terminal and any text survive it.
+
+    An iterator becomes a list whose elements are written while they are made: it may have millions.
+    """
+    sys.stdout.writelines(_pieces(value))
+    sys.stdout.write("\n")
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        yield "{"
+        for place, (key, one) in enumerate(value.items()):
+            yield f"{', ' * (place > 0)}{json.dumps(str(key))}: "
+            yield from _pieces(one)
+        yield "}"
+    elif isinstance(value, Iterator):
+        yield "["
+        for place, one in enumerate(value):
+            yield f"{', ' * (place > 0)}{json.dumps(plain(one))}"
+        yield "]"
+    else:
+        yield json.dumps(plain(value))
 
 
 def print_lines(values: Iterable[Any]) -> None:
     """Results as JSON lines."""
     for value in values:
-        print_json(value)
+        sys.stdout.write(json.dumps(plain(value)) + "\n")
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:

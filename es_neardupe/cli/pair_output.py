@@ -157,7 +157,10 @@ def _short(value: object) -> str:
 
 
 def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:
-    """The report as the documented JSON: the results themselves where there is one of a kind, else by stage."""
+    """The report as the documented JSON: the results themselves where there is one of a kind, else by stage.
+
+    Pairs are an iterator: as records they would take more memory than everything else.
+    """
     answer: dict[str, Any] = {"index": report.index, "indices": report.indices, "seconds": report.seconds}
     results = report.stages.values()
     if len({type(one) for one in results}) == len(results):
@@ -170,7 +173,7 @@ def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:
 def _result_json(result: Result) -> dict[str, Any]:
     if isinstance(result, PairsResult):
         return {
-            "pairs": [_pair_json(pair) for pair in result.pairs],
+            "pairs": map(_pair_json, result.pairs),
             "diagnostics": result.diagnostics,
             "skipped_groups": [
                 {"size": one.size, "example": one.example, "documents": list(map(_address, one.documents))}
