@@ -24,9 +24,9 @@ from es_neardupe.cli import (
     looking,
     moved,
     node,
-    preparing,
     schemes,
     searching,
+    upkeep,
     watch,
     what_if,
     working,
@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 for module in (
     schemes,
-    preparing,
+    upkeep,
     working,
     grouping,
     watch,
