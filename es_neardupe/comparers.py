@@ -97,7 +97,8 @@ class MeasureComparer:
     @property
     def label(self) -> str:
         """See `Comparer`."""
-        return f"pairwiseSimilarity:{self.measure.label} [texts {_from(self.fields)}]"
+        words = "" if self.measure.name in (MeasureName.BAG, MeasureName.EDIT) else f"w = {self.measure.shingle}; "
+        return f"pairwiseSimilarity:{self.measure.label} [{words}texts {_from(self.fields)}]"
 
     def arrays(self, documents: Sequence[Document]) -> list[U64]:
         """Tokens, features or signature of each: what the measure compares."""

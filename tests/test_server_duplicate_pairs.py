@@ -274,6 +274,8 @@ def test_weights_are_from_a_sample(client: Client, cats: str) -> None:
     weighted = {"type": "pairwiseSimilarity:weighted", "fields": source("words")["fields"], "shingle": 1}
     found = run(client, cats, stage(WORDS, weighted))
     assert numbers(found)["Documents sampled for weights"] == 4
+    function = "pairwiseSimilarity:weighted [w = 1; texts from field: title]"
+    assert numbers(found)["Pairwise similarity function"] == function
     similarity = {(a, b): s for a, b, s in listed(found)}
     assert similarity["a/1", "é猫"] == 1.0
     assert 0 < similarity["a/1", "b 2"] < 4 / 6  # what they do not share is rare

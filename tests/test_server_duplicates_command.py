@@ -129,6 +129,10 @@ def test_copies_across_the_indices_of_an_alias(ask: Any, news: str) -> None:
 def test_one_index_has_no_copies_across_indices(ask: Any, news: str) -> None:
     done = ask(f"{news}-one", example("copies-across-indices"))
     assert f"{news}-one is one index, and only pairs across indices were asked for" in done.err
+    request = ready("identical-titles")
+    request["stages"]["across"] = ready("copies-across-indices")["stages"]["similarPairs"]
+    request["components"] |= ready("copies-across-indices")["components"]
+    assert "is one index" in ask(f"{news}-one", request).err
 
 
 def test_similarities_of_the_toy_example(ask: Any, news: str) -> None:

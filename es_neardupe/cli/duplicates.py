@@ -97,7 +97,7 @@ def duplicates(
     if csv is not None:
         write_csv(csv, _pairs(report, chosen))
     tell_of_losses(report)
-    if chosen.across_indices and len(report.indices) == 1:
+    if _across(plan) and len(report.indices) == 1:
         warn(f"{index} is one index, and only pairs across indices were asked for: name several, as in old,new.")
     if html is not None:
         _write_page(html, client, report, chosen, plan)
@@ -110,6 +110,11 @@ def _check_files(csv: str | None, html: Path | None) -> None:
         check_file(file)
     if len({file.resolve() for file in files}) < len(files):
         raise SettingsError(f"--csv and --html both name {html}: give each a file of its own.")
+
+
+def _across(plan: RequestPlan) -> bool:
+    """Whether any stage asks for pairs across indices only."""
+    return any(isinstance(one, DuplicatesPlan) and one.across_indices for one in plan.stages)
 
 
 def _print_ready(name: str | None) -> None:
