@@ -136,8 +136,10 @@ def _check_alias(client: Client, name: str) -> None:
 
 
 def _no_index(name: str, error: NotFound | None) -> NotFound:
+    several = "*" in name or "," in name
+    made = "" if several else f"; `es-neardupe init {name} --create --field FIELD` makes it"
     return NotFound(
-        f"There is no index {name!r}. Name an existing one; `es-neardupe init {name} --create --field FIELD` makes it.",
+        f"There is no index {name!r}. Name an existing one{made}.",
         status=404,
         type=error.type if error else "index_not_found_exception",
     )

@@ -107,7 +107,7 @@ def test_load_wants_one_index(client: Client, base: str) -> None:
 def test_a_pattern_that_matches_nothing(client: Client, base: str, server_cli: Cli) -> None:
     done = server_cli("enrich", f"{base}-nothing*")
     assert done.code == 1
-    assert f"There is no index '{base}-nothing*'" in done.err
+    assert f"There is no index '{base}-nothing*'. Name an existing one.\n" in done.err
 
 
 def test_an_alias_with_a_filter_is_no_scope(client: Client, base: str) -> None:
