@@ -261,6 +261,27 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
         assert (best.address, best.similarity) == ("/again", 1.0)
 
 
+def test_a_page_that_was_written_over(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Its present text leads nowhere; evidence knows the one before, and knows nothing new of a text that stays."""
+    texts = family("over", 3)
+    pages = {str(n): page(texts[n], f"/p{n}", f"2024-05-0{n + 1}") for n in range(3)}
+    small(client, index_name, pages, evidence=True)
+    before = {place.id: place.similarity for place in pipeline.moved(client, index_name, "/p0").places}
+    assert before.keys() == {"1", "2"}
+    assert pipeline.moved(client, index_name, "/p2").reason == "only earlier copies"
+    put(
+        client,
+        index_name,
+        {"0": page("This page has been removed, please look for it elsewhere.", "/p0", "2024-07-01")},
+    )
+    found = pipeline.moved(client, index_name, "/p0")
+    assert (found.basis, found.id, found.date, found.versions, found.changed) == ("evidence", "0", None, 1, 0)
+    assert {place.id: place.similarity for place in found.places} == before
+    done = server_cli("moved", index_name, "/p0")
+    assert "which bears another text by now; the one before is known by evidence" in done.out
+    assert f"Now at {found.best.address}, " in done.out  # type: ignore[union-attr]
+
+
 class Walled:
     """A connection whose user may not read our indices beside the user's own."""
 

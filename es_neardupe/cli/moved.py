@@ -102,6 +102,8 @@ def _was(found: Moved) -> str:
     if found.basis is None:
         return f"{found.address}: nothing is known of it."
     document = f"{found.address}: document {found.index}/{found.id}"
+    if found.basis == "evidence" and found.versions:
+        return f"{document}, which bears another text by now; the one before is known by evidence, without its date."
     if found.basis in ("evidence", "grouping"):
         return f"{document}, which is gone; known by {found.basis} only, without its date."
     what = f"{document}, {_day(found.date) or 'without a date'}"

@@ -46,10 +46,10 @@ class Addressed:
         return self._latest(by_address, "address") or self._latest({"ids": {"values": [address]}}, "id")
 
     def _latest(self, query: JSON, basis: str) -> LastThere | None:
-        """The latest of the documents that match."""
-        order = {self._fields.date: {"order": "desc", "unmapped_type": "date"}}
+        """The latest of the documents that match; of the same date, the one that was written last."""
+        order = [{self._fields.date: {"order": "desc", "unmapped_type": "date"}}, {"_seq_no": "desc"}]
         source = [*self._target.settings.fields, self._target.fields.group]
-        body = {"size": 1, "query": query, "sort": [order], "track_total_hits": True, "_source": source, **self.asked}
+        body = {"size": 1, "query": query, "sort": order, "track_total_hits": True, "_source": source, **self.asked}
         hits = search(self._client, self._target.path, body)["hits"]
         if not hits["hits"]:
             return None

@@ -12,6 +12,7 @@ from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.indices import Target, count, open_target
 from es_neardupe.keys import fingerprints
+from es_neardupe.keys.content import contents
 from es_neardupe.pipeline.address_fields import AddressFields, address_fields
 from es_neardupe.pipeline.addressed import Addressed, LastThere
 from es_neardupe.pipeline.criteria import check_min
@@ -120,7 +121,8 @@ class _Finder:
             return self._answer(address, _TOO_LONG)
         document = self._documents.last(address)
         if document is not None:
-            return self._by_text(address, document)
+            found = self._by_text(address, document)
+            return found if found.best else self._by_text_before(found, document) or found
         trace = self._traces.of(address)
         if trace is not None:
             return self._by_trace(address, trace)
@@ -163,6 +165,16 @@ class _Finder:
             detection=detection_of(self._measure, self._least, self._target.settings.scheme),
         )
         return self._placed(known, places)
+
+    def _by_text_before(self, found: Moved, document: LastThere) -> Moved | None:
+        """Where the text is now that the document had before it was written over, as far as evidence knows."""
+        text = documents.text_of(document.source, self._target.settings.fields)
+        (content,) = contents([text])
+        trace = self._traces.before(document.address[1], content)
+        if trace is None:
+            return None
+        before = self._by_trace(found.address, trace)
+        return replace(before, versions=found.versions) if before.places else None
 
     def _by_trace(self, address: str, trace: Trace) -> Moved:
         """What was found out while the document was there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,16 +65,25 @@ class Traces:
 
     def of(self, id: str) -> Trace | None:
         """Evidence says more than the last grouping, so it is asked first; None where both know nothing."""
+        return self._allowed(lambda: self._by_evidence(id) or self._by_grouping(id))
+
+    def before(self, id: str, present: str) -> Trace | None:
+        """What evidence knows of the text that a document had before the ``present`` one (a content hash)."""
+        return self._allowed(lambda: self._by_evidence(id, present))
+
+    def _allowed(self, ask: Callable[[], Trace | None]) -> Trace | None:
+        """None once it has shown that this user may not ask."""
         if self.forbidden:
             return None
         try:
-            return self._by_evidence(id) or self._by_grouping(id)
+            return ask()
         except Forbidden:
             self.forbidden = True
             return None
 
-    def _by_evidence(self, id: str) -> Trace | None:
-        """Documents that bear a text which was once compared with that of the document, or that text itself."""
+    def _by_evidence(self, id: str, present_content: str | None = None) -> Trace | None:
+        """Other documents that bear a text which was once compared with that of the document, or that text itself; None
+        where it is the present one."""
         if not exists(self._client, self._pairs):
             return None
         body = {"size": 1, "query": self._about({"a.id": id, "b.id": id}), "sort": [{"at": "desc"}]}
@@ -84,10 +93,14 @@ class Traces:
         entry = found[0]["_source"]
         side = "a" if entry["a"]["id"] == id else "b"
         content = entry[f"content_{side}"]
+        if content == present_content:
+            return None
         similar = {content: (1.0, entry["at"])} | self._compared_with(content)
         known, changed = [], 0
         for chunk in chunked(similar, queries.MOST_TERMS):
             for hit, present in self._read({"terms": {self._target.fields.content: chunk}}):
+                if hit.id == id:
+                    continue
                 changed += present not in similar
                 if present in similar:
                     known.append(Known(hit, similar[present][0], "resemblance", similar[present][1]))
