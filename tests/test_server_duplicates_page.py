@@ -82,7 +82,8 @@ def test_page_of_the_command(client: Client, index_name: str, server_cli: Cli, t
     request, file = tmp_path / "request.json", tmp_path / "page.html"
     request.write_text(requests.example("near-identical-titles"), "utf-8")
     done = server_cli("duplicates", index_name, "--request", str(request), "--html", str(file))
-    assert (done.code, done.err.split()) == (0, ["Wrote", str(file)])
+    assert done.code == 0
+    assert done.err.splitlines() == ["similarPairs: documents without features, in no pair: 1.", f"Wrote {file}"]
     content = file.read_text("utf-8")
     found = Reader(content)
     assert found.panes == dict(zip(("pair-1-texts-a", "pair-1-texts-b"), titles.values(), strict=True))
