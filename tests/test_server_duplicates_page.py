@@ -91,4 +91,4 @@ def test_page_of_the_command(client: Client, index_name: str, server_cli: Cli, t
     for said in ("find pairs of similar documents", "Hash collision groups", "Pairs passing", "Documents share"):
         assert said in content
     again = server_cli("duplicates", index_name, "--request", str(request), "--html", str(tmp_path))
-    assert (again.code, "it is a folder" in one_line(again.err)) == (1, True)
+    assert (again.code, "is a folder" in one_line(again.err)) == (1, True)
