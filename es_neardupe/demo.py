@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from es_neardupe.asking import refresh, search
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError
-from es_neardupe.indices import mappings_of, refresh, search
+from es_neardupe.indices import mappings_of
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.keys import tokenize
 from es_neardupe.records import Action

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import schema
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import (
-    Blocked,
     Forbidden,
     IndexUnusable,
     MappingConflict,
@@ -29,19 +26,11 @@ __all__ = [
     "check_range_field",
     "check_source",
     "check_text_fields",
-    "check_writable",
-    "count",
-    "counts",
     "mappings_of",
     "open_target",
     "put_settings",
-    "refresh",
-    "refresh_if_allowed",
     "remove_settings",
-    "search",
     "stored_settings",
-    "way_to_lift",
-    "write_blocks",
 ]
 
 JSON = dict[str, Any]
@@ -249,62 +238,3 @@ def _result_window(client: Client, name: str) -> int:
         int(entry["settings"]["index.max_result_window"]) for entry in (found or {}).values() if entry["settings"]
     ]
     return min([10_000, *windows])
-
-
-def write_blocks(client: Client, name: str) -> list[str]:
-    """The blocks that keep an index from being written, such as ``index.blocks.read_only``."""
-    found = client.request("GET", path(name, "_settings", "index.blocks.*"), params={"flat_settings": "true"})
-    return sorted(
-        {
-            key
-            for entry in (found or {}).values()
-            for key, value in entry["settings"].items()
-            if str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
-        }
-    )
-
-
-def check_writable(client: Client, name: str) -> None:
-    """Raises `Blocked` for an index that is read-only, before any work is done in vain."""
-    if blocks := write_blocks(client, name):
-        raise Blocked(
-            f"Index {name} is blocked for writing by {', '.join(blocks)}. {way_to_lift(name, blocks)}",
-            status=403,
-            type="cluster_block_exception",
-        )
-
-
-def way_to_lift(name: str, blocks: Sequence[str]) -> str:
-    """What to say of `write_blocks`."""
-    settings = json.dumps(dict.fromkeys(blocks))
-    return f"If that is a mistake, or the disk has room again: PUT /{name}/_settings {settings}"
-
-
-def refresh(client: Client, name: str) -> None:
-    """Make everything written so far visible to searches."""
-    client.request("POST", path(name, "_refresh"))
-
-
-def refresh_if_allowed(client: Client, name: str) -> None:
-    """The same for commands that only look: a reader without the right to it sees what every search sees by then."""
-    with suppress(Forbidden):
-        refresh(client, name)
-
-
-def search(client: Client, name: str, body: Mapping[str, Any]) -> JSON:
-    """One search. Raises `IncompleteAnswer` if shards failed or it timed out."""
-    answer: JSON = client.request("POST", path(name, "_search"), body=body)
-    return answer
-
-
-def count(client: Client, name: str, query: Mapping[str, Any] | None = None) -> int:
-    """The exact number of documents that a query matches."""
-    body = {"size": 0, "track_total_hits": True, "query": query or {"match_all": {}}}
-    return int(search(client, name, body)["hits"]["total"]["value"])
-
-
-def counts(client: Client, name: str, **parts: Mapping[str, Any]) -> dict[str, int]:
-    """The exact number of documents that each of some queries matches, as of one moment."""
-    body = {"size": 0, "aggs": {part: {"filter": dict(query)} for part, query in parts.items()}}
-    found = search(client, name, body)["aggregations"]
-    return {part: int(found[part]["doc_count"]) for part in parts}

@@ -9,12 +9,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from es_neardupe.asking import refresh, refresh_if_allowed, search
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, Stored, companion_name, ensure, exists, read, store
 from es_neardupe.errors import RequestError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, refresh, refresh_if_allowed, search
+from es_neardupe.indices import Target
 from es_neardupe.queries import MOST_TERMS
 from es_neardupe.records import Action, Address
 

@@ -19,11 +19,12 @@ from itertools import pairwise
 from typing import TypeVar
 
 from es_neardupe import Settings, node
+from es_neardupe.asking import refresh
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import NotFound
-from es_neardupe.indices import open_target, refresh
+from es_neardupe.indices import open_target
 from es_neardupe.pipeline import enrich, group, init
 from es_neardupe.records import Action
 

@@ -17,11 +17,12 @@ from contextlib import suppress
 from typing import Any
 
 from es_neardupe import Settings, node
+from es_neardupe.asking import refresh
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.companions import remove
 from es_neardupe.errors import NeardupeError, NotFound
-from es_neardupe.indices import open_target, refresh
+from es_neardupe.indices import open_target
 from es_neardupe.pipeline import group, init
 from es_neardupe.records import Action
 from es_neardupe.settings import DEFAULT_MAX_CHARS

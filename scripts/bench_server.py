@@ -22,10 +22,10 @@ from typing import Any
 from bench_keys import make_texts, read_texts
 
 from es_neardupe import Settings, node
+from es_neardupe.asking import refresh
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.errors import NotFound
-from es_neardupe.indices import refresh
 from es_neardupe.pipeline import enrich, group, init
 from es_neardupe.records import Action
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from server_tools import family, make_index, send, words
 
 from es_neardupe import Settings, pipeline
+from es_neardupe.asking import count
 from es_neardupe.clients import Client
-from es_neardupe.indices import count
 
 NUMBER = 12_000
 PAIRS = 1_500

@@ -16,9 +16,9 @@ from kill_tools import State, copies_of, put_back
 from server_tools import JSON, family, make_index, one_line, ours, put, theirs, wait_until
 
 from es_neardupe import Settings, node, pipeline
+from es_neardupe.asking import count
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.errors import NodeError
-from es_neardupe.indices import count
 
 NUMBER = 400
 """Families of three; a document a request makes a run long enough to be cut off."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import queries
+from es_neardupe.asking import search
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, search
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.address_fields import AddressFields
 from es_neardupe.pipeline.places import DATE_FORMAT
 from es_neardupe.queries import JSON

@@ -11,12 +11,13 @@ import xxhash
 from numpy.typing import NDArray
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import count, refresh_if_allowed
 from es_neardupe.audits import AuditReport, BandsAdvice, Loss, effective, recalled
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, count, open_target, refresh_if_allowed
+from es_neardupe.indices import Target, open_target
 from es_neardupe.keys import choose_bands, features
 from es_neardupe.pipeline.claims import Claims, Ground
 from es_neardupe.pipeline.criteria import check_min

@@ -8,19 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import schema
+from es_neardupe.asking import count, refresh
+from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, exists, remove
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import (
-    check_writable,
-    count,
-    mappings_of,
-    open_target,
-    refresh,
-    remove_settings,
-    stored_settings,
-)
+from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.rights import check_sees_all

@@ -9,13 +9,14 @@ from typing import Any
 
 from es_neardupe import documents, queries
 from es_neardupe.alignment import Matching
+from es_neardupe.asking import count
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.comparison import Block, Side
 from es_neardupe.containments import Containments, Direction
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, count, open_target
+from es_neardupe.indices import Target, open_target
 from es_neardupe.keys import Estimate, exact_share, fingerprints
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.progress import Progress, silent, tracked

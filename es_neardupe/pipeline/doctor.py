@@ -7,20 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from es_neardupe import queries
+from es_neardupe.asking import count
+from es_neardupe.blocks import way_to_lift, write_blocks
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, RequestError
-from es_neardupe.indices import (
-    Target,
-    check_source,
-    check_text_fields,
-    count,
-    mappings_of,
-    open_target,
-    stored_settings,
-    way_to_lift,
-    write_blocks,
-)
+from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, open_target, stored_settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
 from es_neardupe.rights import seen_in_part

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import queries
+from es_neardupe.asking import count
 from es_neardupe.clients import Client
 from es_neardupe.comparers import Comparer
 from es_neardupe.feature_trees import describe, fields_of
-from es_neardupe.indices import count, open_target
+from es_neardupe.indices import open_target
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline.duplicate_comparers import comparer_of
 from es_neardupe.pipeline.duplicate_examples import skipped_groups

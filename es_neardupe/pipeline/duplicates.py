@@ -6,8 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from es_neardupe.asking import refresh_if_allowed
 from es_neardupe.clients import Client
-from es_neardupe.indices import mappings_of, refresh_if_allowed
+from es_neardupe.indices import mappings_of
 from es_neardupe.pipeline.duplicate_checks import check_fields
 from es_neardupe.pipeline.duplicate_contents import contents, overlapping
 from es_neardupe.pipeline.duplicate_pairs import find_pairs

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from es_neardupe import documents
+from es_neardupe.asking import search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.feature_trees import fields_of
-from es_neardupe.indices import search
 from es_neardupe.pipeline.duplicate_results import DocumentPair
 from es_neardupe.records import Address
 from es_neardupe.requests import DuplicatesPlan, SchemeKeys

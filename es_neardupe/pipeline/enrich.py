@@ -10,10 +10,12 @@ from functools import partial
 from typing import Any
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import counts, refresh
+from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_range_field, check_writable, counts, open_target, refresh
+from es_neardupe.indices import Target, check_range_field, open_target
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import queries
+from es_neardupe.asking import count, refresh, refresh_if_allowed
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, ensure, exists
 from es_neardupe.documents import timestamp
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, count, refresh, refresh_if_allowed
+from es_neardupe.indices import Target
 from es_neardupe.pair_memory import PairMemory
 from es_neardupe.pipeline.criteria import Criterion
 from es_neardupe.pipeline.pairing import Verified

@@ -14,11 +14,12 @@ import numpy as np
 import xxhash
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import refresh_if_allowed, search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, refresh_if_allowed, search
+from es_neardupe.indices import Target
 from es_neardupe.measures import Weights
 from es_neardupe.node import folders
 from es_neardupe.records import Reference

@@ -11,8 +11,10 @@ from typing import Any
 
 from es_neardupe import queries
 from es_neardupe.alignment import Matching
+from es_neardupe.asking import count, refresh
+from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
-from es_neardupe.indices import check_writable, count, open_target, refresh
+from es_neardupe.indices import open_target
 from es_neardupe.lease import held
 from es_neardupe.pipeline.common import CommonUsed, effect, keep, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import refresh_if_allowed
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import Forbidden, NotFound, SettingsError
-from es_neardupe.indices import Target, open_target, refresh_if_allowed
+from es_neardupe.indices import Target, open_target
 from es_neardupe.records import Address, Hit
 from es_neardupe.registry import Entry, Registry
 from es_neardupe.rights import check_sees_all

@@ -7,17 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe import schema
+from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import MappingConflict, NotFound, SchemeMismatch, SettingsError
-from es_neardupe.indices import (
-    check_name,
-    check_source,
-    check_text_fields,
-    check_writable,
-    mappings_of,
-    put_settings,
-    stored_settings,
-)
+from es_neardupe.indices import check_name, check_source, check_text_fields, mappings_of, put_settings, stored_settings
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.settings import Settings
 

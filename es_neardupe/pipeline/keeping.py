@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import refresh_if_allowed
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, open_target, refresh_if_allowed
+from es_neardupe.indices import Target, open_target
 from es_neardupe.pipeline.groups import Group, read_groups
 from es_neardupe.pipeline.ruling import policy_of
 from es_neardupe.records import Address, Hit

@@ -11,11 +11,13 @@ from functools import partial
 from typing import Any
 
 from es_neardupe import documents
+from es_neardupe.asking import refresh
+from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import InputError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_writable, open_target, refresh
+from es_neardupe.indices import Target, open_target
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome

@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import count
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, count, open_target
+from es_neardupe.indices import Target, open_target
 from es_neardupe.keys import fingerprints
 from es_neardupe.keys.content import contents
 from es_neardupe.pipeline.address_fields import AddressFields, address_fields

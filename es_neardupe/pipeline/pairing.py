@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import queries
+from es_neardupe.asking import count, refresh_if_allowed
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, count, refresh_if_allowed
+from es_neardupe.indices import Target
 from es_neardupe.pair_memory import PairMemory
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from es_neardupe.asking import search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, search
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.address_fields import AddressFields
 
 __all__ = ["DATE_FORMAT", "Moved", "Place", "in_order", "with_replaced"]

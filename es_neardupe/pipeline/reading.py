@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from es_neardupe import documents
+from es_neardupe.asking import search
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, search
+from es_neardupe.indices import Target
 from es_neardupe.records import Hit
 
 __all__ = ["field_pages", "text_pages"]

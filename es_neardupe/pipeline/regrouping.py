@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import refresh
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, refresh
+from es_neardupe.indices import Target
 from es_neardupe.lease import Lease
 from es_neardupe.lineage import Turn
 from es_neardupe.pair_memory import PairMemory

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import count, refresh
 from es_neardupe.clients import Client
 from es_neardupe.errors import (
     Conflict,
@@ -18,7 +19,7 @@ from es_neardupe.errors import (
     RequestError,
     Unreachable,
 )
-from es_neardupe.indices import count, open_target, refresh
+from es_neardupe.indices import open_target
 from es_neardupe.pipeline.enrich import EnrichReport, enrich
 from es_neardupe.pipeline.group import GroupReport, group
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import refresh, search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import refresh, search
 from es_neardupe.keys import features, token_hashes
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.settings import Settings

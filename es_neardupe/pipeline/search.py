@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import count
+from es_neardupe.asking import search as ask
 from es_neardupe.clients import Client
-from es_neardupe.indices import count
-from es_neardupe.indices import search as ask
 from es_neardupe.pipeline.search_body import MEMBERS, Wanted, wanted
 from es_neardupe.queries import JSON
 from es_neardupe.settings import DEFAULT_PREFIX

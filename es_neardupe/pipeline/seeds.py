@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import queries
+from es_neardupe.asking import counts
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, counts
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.groups import read_groups
 from es_neardupe.registry import LastRun, Registry
 

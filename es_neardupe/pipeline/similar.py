@@ -8,9 +8,10 @@ from typing import Any
 
 from es_neardupe import documents, queries
 from es_neardupe.alignment import Matching
+from es_neardupe.asking import search
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, open_target, search
+from es_neardupe.indices import Target, open_target
 from es_neardupe.keys import fingerprints
 from es_neardupe.pipeline.criteria import Choice, Criterion, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import queries
+from es_neardupe.asking import refresh_if_allowed, search
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import Target, open_target, refresh_if_allowed, search
+from es_neardupe.indices import Target, open_target
 from es_neardupe.pipeline.groups import read_groups
 from es_neardupe.pipeline.pairing import read_fingerprints
 from es_neardupe.progress import Progress, silent

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, exists
 from es_neardupe.errors import Forbidden
-from es_neardupe.indices import Target, search
+from es_neardupe.indices import Target
 from es_neardupe.keys import fingerprints
 from es_neardupe.queries import JSON
 from es_neardupe.records import Hit

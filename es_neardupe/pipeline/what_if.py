@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from es_neardupe import queries
 from es_neardupe.alignment import Matching
+from es_neardupe.asking import count, refresh_if_allowed, search
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, exists
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.indices import Target, count, open_target, refresh_if_allowed, search
+from es_neardupe.indices import Target, open_target
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.pipeline.evidence import read_evidence

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import documents, queries
+from es_neardupe.asking import count, search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, count, search
+from es_neardupe.indices import Target
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Reference
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from es_neardupe import documents
+from es_neardupe.asking import search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, search
+from es_neardupe.indices import Target
 from es_neardupe.records import Hit, Reference
 from es_neardupe.scoring import Measure, Prepared
 
