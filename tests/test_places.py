@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.cli.moved import _harmless
+from es_neardupe.cli.output import harmless_cell
 from es_neardupe.pipeline.places import Place, in_order
 
 DATES = st.sampled_from([None, "2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000001Z", "2024-02-01T00:00:00.000Z"])
@@ -51,7 +51,7 @@ def test_fractions_of_seconds_count() -> None:
 @given(st.text())
 def test_cells_are_harmless_and_come_back(text: str) -> None:
     """Whatever an address holds, the cell is one cell, and begins with no sign of a formula."""
-    cell = _harmless(text)
+    cell = harmless_cell(text)
     written = io.StringIO()
     csv.writer(written, lineterminator="\n").writerow([cell, "end"])
     assert list(csv.reader(io.StringIO(written.getvalue(), newline=""))) == [[cell, "end"]]
