@@ -166,8 +166,7 @@ def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) ->
 
 def _check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
     """Raises `Forbidden` where roles hide a text field: its texts would be taken for empty, and be all alike."""
-    there = {name for name, _ in schema.field_types(mapping.get("properties", {}))}
-    if hidden := [name for name in settings.fields if name not in there]:
+    if hidden := [name for name in settings.fields if not schema.is_mapped(mapping.get("properties", {}), name)]:
         raise Forbidden(
             f"This user does not see {', '.join(hidden)} of index {index}, which holds the texts to be compared: "
             f"log in as a user whose roles grant it.",

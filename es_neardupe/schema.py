@@ -19,6 +19,7 @@ __all__ = [
     "conflicts",
     "field_types",
     "fields_mapping",
+    "is_mapped",
     "missing",
     "text_mapping",
     "value_fields",
@@ -124,6 +125,14 @@ def missing(present: Mapping[str, Any], prefix: str, *, sampled: bool = False) -
     there = present.get(prefix, {}).get("properties", {})
     wanted = [name for name in fields_mapping()["properties"] if sampled or name != "samples"]
     return [f"{prefix}.{name}" for name in wanted if name not in there]
+
+
+def is_mapped(properties: Mapping[str, Any], name: str) -> bool:
+    """Whether anything stands under a name that may be dotted, be it an object."""
+    if name in properties:
+        return True
+    parent, _, rest = name.partition(".")
+    return bool(rest) and is_mapped(properties.get(parent, {}).get("properties", {}), rest)
 
 
 def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, str]]:

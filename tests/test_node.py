@@ -434,6 +434,14 @@ class TestLogs:
     def test_no_log(self, tmp_path: Path) -> None:
         assert "is empty" in logs.ending(tmp_path / "x.log")
 
+    def test_a_taken_port(self, tmp_path: Path) -> None:
+        log = tmp_path / "x.log"
+        assert not logs.tells_of_taken_port(log)
+        log.write_text("starting\nCaused by: disk\n", "utf-8")
+        assert not logs.tells_of_taken_port(log)
+        log.write_text("Caused by: java.net.BindException: Address already in use\n\tat sun.nio\n", "utf-8")
+        assert logs.tells_of_taken_port(log)
+
     def test_the_last_run_is_kept(self, tmp_path: Path) -> None:
         log = tmp_path / "x.log"
         log.write_text("first", "utf-8")

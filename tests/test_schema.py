@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.schema import TEXT_TYPES, Fields, conflicts, field_types, fields_mapping, missing, text_mapping
+from es_neardupe.schema import (
+    TEXT_TYPES,
+    Fields,
+    conflicts,
+    field_types,
+    fields_mapping,
+    is_mapped,
+    missing,
+    text_mapping,
+)
 
 MAPPING = {
     "dynamic": "strict",
@@ -144,3 +153,26 @@ def test_field_types() -> None:
     }
     assert {"text", "match_only_text"} <= TEXT_TYPES
     assert not TEXT_TYPES & {"keyword", "multi-field", "integer"}
+
+
+@pytest.mark.parametrize(
+    ("name", "mapped"),
+    [
+        ("text", True),
+        ("part", True),
+        ("part.body", True),
+        ("off", True),
+        ("a.b", True),
+        ("body", False),
+        ("part.x", False),
+    ],
+)
+def test_what_is_mapped(name: str, mapped: bool) -> None:
+    """Objects too, empty ones and those that are switched off; names that hold a dot."""
+    properties = {
+        "text": {"type": "text"},
+        "part": {"properties": {"body": {"type": "text"}}},
+        "off": {"type": "object", "enabled": False},
+        "a.b": {"type": "text"},
+    }
+    assert is_mapped(properties, name) == mapped

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,12 @@ def filled(client: Client, index: str, families: int = NUMBER) -> None:
 def start(command: str, index: str, url: str) -> subprocess.Popen[str]:
     """The command line in a process of its own."""
     arguments = [sys.executable, "-m", "es_neardupe", command, index, "--url", url, *SLOW]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # A shell that starts tests in the background has them ignore interrupts, and so would their children do.
+    # No other thread of the tests can hold a lock that this needs.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(  # noqa: PLW1509
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    )
 
 
 def number_with(client: Client, index: str, field: str) -> int:
@@ -93,7 +99,7 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
 
 
 def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None:
-    filled(client, index_name, 3 * NUMBER)
+    filled(client, index_name)
     process = start("enrich", index_name, client.url)
     moved = more_than(client, index_name, "scheme")
     wait_until(lambda: moved() or process.poll() is not None)

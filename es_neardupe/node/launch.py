@@ -23,14 +23,14 @@ __all__ = ["start"]
 
 _SPAWN_TIMEOUT = 30.0
 _LOOK_EVERY = 0.1
-_PORTS = 3
+_PORTS = 6
 """Ports tried where none is asked for: another process may take the chosen one first."""
 # CREATE_NEW_PROCESS_GROUP and CREATE_NO_WINDOW, known on Windows only: Ctrl-C here is not for the server.
 _FLAGS = 0x08000200 if sys.platform == "win32" else 0
 
 
 class _PortLost(NodeError):
-    """The server ended, and something else has its port."""
+    """The server ended, since something else had its port."""
 
 
 def start(
@@ -142,7 +142,7 @@ def _wait_until_ready(node: Node, file: Path, timeout: float) -> None:
     deadline = time.monotonic() + timeout
     while not health.is_ready(node.url, node.pid):
         if _alive(file) is None:
-            lost = _PortLost if not ports.is_free(node.port) else NodeError
+            lost = _PortLost if logs.tells_of_taken_port(node.log) or not ports.is_free(node.port) else NodeError
             raise lost(f"{_name(node)} ended while it started; {logs.ending(node.log)}")
         if time.monotonic() > deadline:
             raise NodeError(
