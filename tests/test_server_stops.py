@@ -44,8 +44,12 @@ def start(command: str, index: str, url: str) -> subprocess.Popen[str]:
     # A shell that starts tests in the background has them ignore interrupts, and so would their children do.
     # No other thread of the tests can hold a lock that this needs.
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    return subprocess.Popen(  # noqa: PLW1509
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    return subprocess.Popen(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heard,  # noqa: PLW1509
     )
 
 
