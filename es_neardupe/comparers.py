@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from es_neardupe import measures
 from es_neardupe.allpairs import of_pairs
 from es_neardupe.feature_trees import Document, FeatureTree, describe, distinct, fields_of, hashes
-from es_neardupe.keys import estimate
+from es_neardupe.keys import estimate_of
 from es_neardupe.progress import Progress, silent
 from es_neardupe.scoring import MEANINGS, SETS, Measure, MeasureName, Prepared
 
@@ -124,8 +124,7 @@ class MeasureComparer:
     @staticmethod
     def _interval(similarity: float, slots: int) -> str:
         """The interval of an estimate, from the number of slots that must have agreed."""
-        agreeing = round(slots * (similarity + (1 - similarity) / 256))
-        found = estimate(bytes(slots), bytes(agreeing) + b"\1" * (slots - agreeing))
+        found = estimate_of(round(slots * (similarity + (1 - similarity) / 256)), slots)
         return f" (95 % interval: {found.low:.4f} to {found.high:.4f})"
 
 

@@ -15,7 +15,7 @@ from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
 from es_neardupe.feature_trees import Flatten, Ngrams, Values, Words
 from es_neardupe.pipeline.duplicate_results import DocumentPair
-from es_neardupe.pipeline.duplicates_page import page_fields, page_texts
+from es_neardupe.pipeline.duplicates_page import page_texts
 from es_neardupe.records import Address
 from es_neardupe.requests import DuplicatesPlan, SchemeKeys, Validation
 
@@ -39,11 +39,11 @@ def texts_of(
 
 def test_the_fields_of_the_page() -> None:
     """What was compared comes first, then what made the candidates, each once."""
-    assert page_fields(PLAN) == ("title", "body.text")
-    assert page_fields(replace(PLAN, grouping=Words(("body.text", "title")))) == ("title", "body.text")
-    assert page_fields(replace(PLAN, grouping=SchemeKeys())) == ("title",)
+    assert PLAN.fields == ("title", "body.text")
+    assert replace(PLAN, grouping=Words(("body.text", "title"))).fields == ("title", "body.text")
+    assert replace(PLAN, grouping=SchemeKeys()).fields == ("title",)
     measure = replace(PLAN.validation, measure="jaccard", features=None, fields=("b", "a"))
-    assert page_fields(replace(PLAN, validation=measure, grouping=TITLES)) == ("b", "a", "title")
+    assert replace(PLAN, validation=measure, grouping=TITLES).fields == ("b", "a", "title")
 
 
 def test_texts_are_found_wherever_they_lie(client: Client, index_name: str) -> None:

@@ -12,12 +12,10 @@ from es_neardupe.cli.output import named, print_json, print_table, progress_bars
 from es_neardupe.clients import Client
 from es_neardupe.inputs import read_text_file
 from es_neardupe.pipeline import contained as contained_
-from es_neardupe.pipeline.contained import Contained, ContainedHit
+from es_neardupe.pipeline.contained import SURE, Contained, ContainedHit
 from es_neardupe.settings import DEFAULT_PREFIX
 
 __all__ = ["register"]
-
-_SURE = 0.99
 
 
 def contained(
@@ -87,7 +85,7 @@ def _show(found: Contained) -> None:
     if found.keys and found.sample_mod > 1:
         say(
             f"Sampled is one in {found.sample_mod:,} shingles: a document that the text contains whole has a key with "
-            f"probability {_SURE:g} if it has {found.detection.shingles:,} different shingles."
+            f"probability {SURE:g} if it has {found.detection.shingles:,} different shingles."
         )
 
 
@@ -126,7 +124,7 @@ def _warn_of_few_keys(found: Contained) -> None:
         return
     if state == "short":
         warn(f"The text is short of a shingle of {found.shingle} words: only its copies can be found.")
-    if sure.probability < _SURE:
+    if sure.probability < SURE:
         warn(
             f"Of the {shingles:,} shingles of the text {found.keys:,} are sampled keys (one in "
             f"{found.sample_mod:,}): a document with {sure.min:g} of its shingles shares a used key with probability "

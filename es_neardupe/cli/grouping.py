@@ -31,7 +31,7 @@ from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 
-__all__ = ["register", "tell_of_weights", "wanted", "warn_of_detection"]
+__all__ = ["register", "tell_of_weights", "wanted", "warn_of_candidates", "warn_of_detection"]
 
 
 @deciding()
@@ -166,6 +166,12 @@ def tell_of_weights(weights: WeightsUsed | None) -> None:
     """Say which sample the weights of features are from."""
     if weights is not None:
         say(f"Weights of features: from {weights.documents:,} random documents, taken {weights.at}.")
+
+
+def warn_of_candidates(not_compared: int) -> None:
+    """Say so when some candidates were left out."""
+    if not_compared:
+        warn(f"{not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
 
 
 def warn_of_detection(least: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:

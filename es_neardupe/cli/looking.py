@@ -11,7 +11,7 @@ import typer
 
 from es_neardupe.cli.boilerplate import tell_of_common, tell_of_large_buckets
 from es_neardupe.cli.deciding import deciding
-from es_neardupe.cli.grouping import tell_of_weights, wanted, warn_of_detection
+from es_neardupe.cli.grouping import tell_of_weights, wanted, warn_of_candidates, warn_of_detection
 from es_neardupe.cli.options import (
     AsJson,
     IndexName,
@@ -82,8 +82,7 @@ def similar(
         show_similar(found)
     tell_of_weights(found.weights)
     warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)
-    if found.not_compared:
-        warn(f"{found.not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
+    warn_of_candidates(found.not_compared)
 
 
 def show_similar(found: Similar) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from es_neardupe.cli.grouping import warn_of_detection
+from es_neardupe.cli.grouping import warn_of_candidates, warn_of_detection
 from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected
 from es_neardupe.cli.output import harmless_cell, print_json, print_table, say, show, warn
 from es_neardupe.clients import Client
@@ -145,8 +145,7 @@ def _warn(found: Moved) -> None:
         warn(f"{found.less_similar:,} documents of its group are less than {found.min:g} similar to it: lower --min.")
     if found.changed:
         warn(f"{found.changed:,} documents bear another text than the one that was compared.")
-    if found.not_compared:
-        warn(f"{found.not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
+    warn_of_candidates(found.not_compared)
     _warn_of_unprocessed(found)
 
 
@@ -185,8 +184,7 @@ def _print_all(answers: Iterable[Moved], as_json: bool) -> None:
             f"{several:,} addresses that led nowhere have several documents, of which only the latest was looked for: "
             f"name others by their ids."
         )
-    if not_compared:
-        warn(f"{not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
+    warn_of_candidates(not_compared)
 
 
 def _cells(found: Moved) -> Iterator[str]:

@@ -54,7 +54,7 @@ that decide; nothing needs to be mixed before, since x comes out of ``mix64``.
 from __future__ import annotations
 
 from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.estimation import Estimate, estimate, exact_share
+from es_neardupe.keys.estimation import Estimate, estimate, estimate_of, exact_share
 from es_neardupe.keys.fingerprint import fingerprints, stream_fingerprints, without_keys
 from es_neardupe.keys.scheme import Scheme, choose_bands
 from es_neardupe.keys.shingling import features, token_hashes, window_hashes
@@ -67,6 +67,7 @@ __all__ = [
     "band_keys",
     "choose_bands",
     "estimate",
+    "estimate_of",
     "exact_share",
     "features",
     "fingerprints",

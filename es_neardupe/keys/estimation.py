@@ -11,7 +11,7 @@ from scipy.special import betaincinv
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["Estimate", "estimate", "exact_share"]
+__all__ = ["Estimate", "estimate", "estimate_of", "exact_share"]
 
 _CHANCE = 1 / 256  # two unrelated slots of 8 bits agree
 _TAIL = 0.025
@@ -39,7 +39,7 @@ def estimate(a: bytes | NDArray[np.uint8], b: bytes | NDArray[np.uint8]) -> Esti
     left, right = _slots(a), _slots(b)
     if len(left) != len(right) or not len(left):
         raise SettingsError(f"signatures of {len(left)} and {len(right)} slots cannot be compared")
-    return _estimate(int(np.count_nonzero(left == right)), len(left))
+    return estimate_of(int(np.count_nonzero(left == right)), len(left))
 
 
 def _slots(signature: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -47,7 +47,8 @@ def _slots(signature: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 @lru_cache(maxsize=4096)
-def _estimate(agreeing: int, slots: int) -> Estimate:
+def estimate_of(agreeing: int, slots: int) -> Estimate:
+    """As `estimate`, of signatures of which so many slots agree."""
     low, high = _exact_interval(agreeing, slots)
     return Estimate(_corrected(agreeing / slots), _corrected(low), _corrected(high))
 

@@ -25,12 +25,13 @@ from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.stages.containment import Candidates, sampled_candidates
 from es_neardupe.stages.lookup import present_source
 
-__all__ = ["Contained", "ContainedHit", "SampledDetection", "contained"]
+__all__ = ["SURE", "Contained", "ContainedHit", "SampledDetection", "contained"]
 
 _FETCH = 50
 """Texts compared at a time."""
 
-_SURE = 0.99
+SURE = 0.99
+"""The probability from which on a text counts as found."""
 
 
 @dataclass(frozen=True)
@@ -242,5 +243,5 @@ def _rank(hit: ContainedHit) -> tuple[float, int, str, str]:
 
 def _detection(least: float, keys: int, mod: int) -> SampledDetection:
     """Each key of the probe is one of its shingles at random; each shingle of a document is a key once in ``mod``."""
-    shingles = 1 if mod == 1 else math.ceil(math.log(1 - _SURE) / math.log(1 - 1 / mod))
+    shingles = 1 if mod == 1 else math.ceil(math.log(1 - SURE) / math.log(1 - 1 / mod))
     return SampledDetection(least, 1 - (1 - least) ** keys, shingles)

@@ -8,8 +8,7 @@ from typing import Any
 
 from es_neardupe import schema
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.feature_trees import fields_of
-from es_neardupe.requests import ContentPlan, DuplicatesPlan, OverlapsPlan, RequestPlan, SchemeKeys
+from es_neardupe.requests import ContentPlan, RequestPlan
 
 __all__ = ["check_fields"]
 
@@ -27,7 +26,7 @@ def check_fields(index: str, mappings: Mapping[str, Mapping[str, Any]], plan: Re
     whole = _every_name(mappings.values())
     for stage in plan.stages:
         content = isinstance(stage, ContentPlan)
-        for field in _fields(stage):
+        for field in stage.fields:
             if field not in (whole if content else known):
                 raise SettingsError(f"{_problem(index, field, mappings)} Fields there: {_listed(known)}.")
             if without := [name for name, mapping in mappings.items() if _left_out(field, mapping)]:
@@ -35,15 +34,6 @@ def check_fields(index: str, mappings: Mapping[str, Mapping[str, Any]], plan: Re
                     f"Index {', '.join(without)} leaves {field} out of _source (includes/excludes): its values cannot "
                     f"be read back. Name another field."
                 )
-
-
-def _fields(stage: DuplicatesPlan | ContentPlan | OverlapsPlan) -> Iterable[str]:
-    if not isinstance(stage, DuplicatesPlan):
-        return stage.fields
-    validation = stage.validation
-    grouped = () if isinstance(stage.grouping, SchemeKeys) else fields_of(stage.grouping)
-    compared = fields_of(validation.features) if validation.features is not None else validation.fields
-    return (*grouped, *compared)
 
 
 def _left_out(field: str, mapping: Mapping[str, Any]) -> bool:

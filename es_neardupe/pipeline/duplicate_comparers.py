@@ -10,6 +10,7 @@ import xxhash
 
 from es_neardupe import documents
 from es_neardupe.allpairs import weights_of
+from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.comparers import Comparer, MeasureComparer, RatioComparer
 from es_neardupe.fetch import fetch
@@ -55,6 +56,6 @@ def _place(reference: Reference) -> int:
 
 def _prepared(client: Client, sample: Sequence[Reference], wanted: Validation) -> Iterator[Prepared]:
     sets = Measure(shingle=wanted.shingle)
-    for start in range(0, len(sample), _FETCH):
-        hits = fetch(client, sample[start : start + _FETCH], wanted.fields)
+    for chunk in chunked(sample, _FETCH):
+        hits = fetch(client, chunk, wanted.fields)
         yield from sets.prepare([documents.text_of(hit.source, wanted.fields) for hit in hits if hit is not None])

@@ -8,35 +8,25 @@ from es_neardupe import documents
 from es_neardupe.asking import search
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.feature_trees import fields_of
 from es_neardupe.pipeline.duplicate_results import DocumentPair
 from es_neardupe.records import Address
-from es_neardupe.requests import DuplicatesPlan, SchemeKeys
+from es_neardupe.requests import DuplicatesPlan
 
-__all__ = ["page_fields", "page_texts"]
+__all__ = ["page_texts"]
 
 _BATCH = 20
 """Documents read at a time: a text may have megabytes, and only its beginning is kept."""
 
 
-def page_fields(plan: DuplicatesPlan) -> tuple[str, ...]:
-    """The fields that make the text of a document: those that were compared, then the others that made candidates."""
-    validation, grouping = plan.validation, plan.grouping
-    compared = fields_of(validation.features) if validation.features is not None else validation.fields
-    grouped = () if isinstance(grouping, SchemeKeys) else fields_of(grouping)
-    return tuple(dict.fromkeys((*compared, *grouped)))
-
-
 def page_texts(
     client: Client, plan: DuplicatesPlan, pairs: Iterable[DocumentPair], characters: int
 ) -> dict[Address, str]:
-    """The texts of the documents in the pairs: the values of `page_fields`, one a line, and of these the first
+    """The texts of the documents in the pairs: the values of the fields of the plan, one a line, and of these the first
     ``characters``; one more than the page shows tells it that there are more.
 
     A document that is gone is left out; one without these fields has the text "". They are found by a search, which
     needs no routing.
     """
-    fields = page_fields(plan)
     wanted: dict[str, dict[str, None]] = {}
     for pair in pairs:
         for index, id in (pair.a, pair.b):
@@ -44,8 +34,8 @@ def page_texts(
     texts: dict[Address, str] = {}
     for index, ids in wanted.items():
         for chunk in chunked(ids, _BATCH):
-            body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(fields)}
+            body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(plan.fields)}
             for hit in search(client, index, body)["hits"]["hits"]:
-                text = documents.text_of(hit.get("_source", {}), fields)
+                text = documents.text_of(hit.get("_source", {}), plan.fields)
                 texts[hit["_index"], hit["_id"]] = text[:characters]
     return texts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.alignment import DEFAULT_LEAST, Matching
-from es_neardupe.feature_trees import FeatureTree
+from es_neardupe.feature_trees import FeatureTree, fields_of
 
 __all__ = [
     "RATIO",
@@ -64,6 +64,14 @@ class DuplicatesPlan:
     """Whether each pair says in words how its similarity came about; always for an estimate, with its interval."""
     across_indices: bool = False
     """Only pairs of documents in two different indices; the others are out of scope, and counted as that."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are compared, then the others that make candidates; those of stored keys are none of them."""
+        validation, grouping = self.validation, self.grouping
+        compared = fields_of(validation.features) if validation.features is not None else validation.fields
+        grouped = () if isinstance(grouping, SchemeKeys) else fields_of(grouping)
+        return tuple(dict.fromkeys((*compared, *grouped)))
 
 
 @dataclass(frozen=True)
