@@ -6,7 +6,9 @@ import contextlib
 import json
 import lzma
 import os
+import shutil
 import sys
+import sysconfig
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from es_neardupe import node
 from es_neardupe.cli import main
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.errors import NodeError, NotFound
+from es_neardupe.keys import native
 
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -125,6 +128,27 @@ def _container(name: str) -> Iterator[str]:
     with container:
         wait_for_logs(container, "started", timeout=120)
         yield f"http://{container.get_container_host_ip()}:{container.get_exposed_port(9200)}"
+
+
+@pytest.fixture(scope="session")
+def built_kernel() -> None:
+    """The inner loops in C; without a compiler there are none to be tested."""
+    if native.kernel is None:
+        headers = Path(sysconfig.get_path("include"), "Python.h")
+        assert not (shutil.which("gcc") and headers.exists()), "gcc is here, but the kernel was not built"
+        pytest.skip("the package was installed without a compiler")
+
+
+@pytest.fixture(params=["native", "numpy"], scope="module")
+def inner_loops(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The tests of a module with the inner loops in C, and again with numpy's."""
+    if request.param == "native":
+        request.getfixturevalue("built_kernel")
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(native, "kernel", None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,8 @@ import xxhash
 
 from es_neardupe.keys import Scheme, fingerprints, tokenize
 
+pytestmark = pytest.mark.usefixtures("inner_loops")
+
 FOLDER = Path(__file__).parent / "golden"
 GOLDEN = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
 SAMPLES = json.loads((FOLDER / "samples_v1.json").read_text("ascii"))

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from es_neardupe.keys import Scheme, band_keys, features, fingerprints, signatures, spans, text, tokenize
 from es_neardupe.records import Fingerprint, State
 
+pytestmark = pytest.mark.usefixtures("inner_loops")
+
 M64, M32 = 2**64 - 1, 2**32 - 1
 GOLDEN, MULTIPLIER = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95
 BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.keys import native
 from es_neardupe.keys.mixing import GOLDEN, MULTIPLIER, U64, mix64
 from es_neardupe.keys.text import chunks, normalize
 
@@ -132,6 +133,14 @@ def shingles(contents: Sequence[bytes], size: int) -> Shingles:
 def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
     """The hashes of the tokens of normalised texts, one text after the other (uint64[tokens]), and where those of each
     text begin (int64[texts + 1])."""
+    if native.kernel is not None:
+        hashes, bounds = native.kernel.token_runs(list(contents))
+        return np.frombuffer(hashes, np.uint64), np.frombuffer(bounds, np.int64)
+    return _token_runs(contents)
+
+
+def _token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+    """The same by numpy alone."""
     joined = b" ".join([content for content in contents if content]) + b" " * _WORD
     buffer = np.frombuffer(joined, np.uint8)
     ends = np.flatnonzero(buffer[: 1 - _WORD] == 0x20) if len(joined) > _WORD else np.empty(0, np.int64)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.keys import native
 from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
 
 __all__ = ["chunks", "normalize", "spans", "tokenize"]
@@ -59,10 +60,18 @@ def spans(text: str) -> NDArray[np.int64]:
 
 def normalize(texts: Sequence[str]) -> list[bytes]:
     """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
-    buffer = _folded(texts)
-    keep = buffer != _BLANK
+    folded = _folded(texts)
+    if native.kernel is not None:
+        found: list[bytes] = native.kernel.contents(folded)
+        return found
+    return _contents(folded)
+
+
+def _contents(folded: NDArray[np.uint8]) -> list[bytes]:
+    """The tokens of each folded text, joined by single blanks."""
+    keep = folded != _BLANK
     keep[1:] |= keep[:-1].copy()  # one blank after each token, and one too many at the start of a text
-    return [content.strip(b" ") for content in buffer[keep].tobytes().split(b"\xff")[:-1]]
+    return [content.strip(b" ") for content in folded[keep].tobytes().split(b"\xff")[:-1]]
 
 
 def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
