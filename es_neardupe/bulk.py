@@ -18,7 +18,7 @@ import orjson
 import tenacity
 
 from es_neardupe.clients import Client, to_json
-from es_neardupe.errors import Blocked, Forbidden, RequestError
+from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
 from es_neardupe.records import Action, Outcome
 
 __all__ = ["chunked", "pretend", "write"]
@@ -110,12 +110,23 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> 
     for attempt in _attempts():
         with attempt:
             answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
-            for k, item in zip(waiting, answer["items"], strict=True):
+            for k, item in zip(waiting, _items(client, answer, len(waiting)), strict=True):
                 outcomes[k] = _outcome(actions[k], item)
             waiting = [k for k in waiting if _refused(outcomes[k])]
             if waiting:
                 raise _ItemsRefused
     return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:
+    """What was said of each action. Raises `IncompleteAnswer`."""
+    items: list[dict[str, Any]] = answer.get("items", []) if isinstance(answer, dict) else []
+    if len(items) != number:
+        raise IncompleteAnswer(
+            f"{client.url} answered {len(items)} of {number} writes: whether the others took place is not known. "
+            "Run the same command again: it goes on where it stopped."
+        )
+    return items
 
 
 class _ItemsRefused(RequestError):

@@ -135,6 +135,11 @@ class Action:
         """Index and id."""
         return self.index, self.id
 
+    @property
+    def reference(self) -> Reference:
+        """Index, id and routing."""
+        return self.index, self.id, self.routing
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -108,7 +108,10 @@ class ServerClient:
         doing = f"{method} {self.url}{path}"
 
         def once() -> Any:
-            return _body(self._driver.send(method, path + _query(params), data, headers), doing)
+            answer = self._driver.send(method, path + _query(params), data, headers)
+            if answer.ok and answer.body is None and method != "HEAD":
+                raise Unreachable(f"{self.url}: the answer is empty. Is there a proxy in between?")
+            return _body(answer, doing)
 
         return retrying(self._retries)(once) if again else once()
 

@@ -179,13 +179,12 @@ class _Renewal:
         """Count outcomes; returns the documents that were changed by somebody before our write."""
         lost: list[Reference] = []
         for outcome in outcomes:
-            action = outcome.action
             if outcome.conflict:
-                lost.append((action.index, action.id, action.routing))
+                lost.append(outcome.action.reference)
                 continue
             self.tally.add(outcome)
             if outcome.done:
-                fields = action.body["doc"][self.settings.prefix]
+                fields = outcome.action.body["doc"][self.settings.prefix]
                 self.states[fields["state"]] += 1
                 self.tally.counts["numeric"] += fields["numeric"] is True
         return lost
