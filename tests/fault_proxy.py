@@ -13,7 +13,7 @@ import ssl
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -77,12 +77,12 @@ Trouble = Callable[[Request, Forward], Reply | None]
 
 @dataclass
 class Fault:
-    """What happens to which requests: to the ``number``-th that ``on`` is found in, or, where ``each`` is true, to each
-    of them when it is sent for the first time."""
+    """What happens to which of the requests that ``on`` is found in: to the ``numbers``-th (the first is 1), or, where
+    ``each`` is true, to each of them when it is sent for the first time."""
 
     trouble: Trouble
     on: str = EVERYTHING
-    number: int = 1
+    numbers: Container[int] = (1,)
     each: bool = False
     matched: int = 0
     """How many requests it was looked for in."""
@@ -96,7 +96,7 @@ class Fault:
         self.matched += 1
         new = (request.line, request.body) not in self.seen
         self.seen.add((request.line, request.body))
-        hit = new if self.each else self.matched == self.number
+        hit = new if self.each else self.matched in self.numbers
         self.met += hit
         return hit
 
@@ -237,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
-# ---- kinds of trouble
+# ---- kinds of trouble: what networks and servers do
 
 
 def dropped(request: Request, forward: Forward) -> None:
@@ -331,6 +331,12 @@ def items_refused(status: int, type_: str) -> Trouble:
     return trouble
 
 
+def some_items(request: Request, forward: Forward) -> Reply:
+    """It happened; what is told of it is whole JSON, but not the whole."""
+    reply = forward(request)
+    return _changed(reply, items=reply.json["items"][:-1])
+
+
 def shards_failed(request: Request, forward: Forward) -> Reply:
     """A part of the shards has not answered."""
     reply = forward(request)
@@ -384,3 +390,36 @@ def _no_items(request: Request, forward: Forward) -> Reply:
     """The form of an answer, with the headers that the server gives."""
     root = forward(replace(request, method="GET", target="/_cluster/health", body=b"", headers={}))
     return root.with_json({"errors": True, "items": []})
+
+
+REJECTED = "es_rejected_execution_exception"
+BREAKER = "circuit_breaking_exception"
+UNAVAILABLE = "unavailable_shards_exception"
+
+PASSING: dict[str, tuple[Trouble, str]] = {
+    "dropped": (dropped, EVERYTHING),
+    "lost answer": (lost_answer, EVERYTHING),
+    "cut off": (cut_off, EVERYTHING),
+    "cut short": (cut_short, EVERYTHING),
+    "garbled": (garbled, EVERYTHING),
+    "emptied": (emptied, EVERYTHING),
+    "rejected": (refused(429, REJECTED), EVERYTHING),
+    "circuit breaker": (refused(429, BREAKER), EVERYTHING),
+    "unavailable, but done": (refused(503, UNAVAILABLE, done=True), EVERYTHING),
+    "gateway": (gateway, EVERYTHING),
+    "items rejected": (items_refused(429, REJECTED), BULK),
+    "items unavailable": (items_refused(503, UNAVAILABLE), BULK),
+    "items without memory": (items_refused(429, BREAKER), BULK),
+}
+"""Trouble that passes when the request is sent again, and which requests it happens to."""
+
+ENDING: dict[str, tuple[Trouble, str]] = {
+    "shards failed": (shards_failed, r"/(_search|_refresh)\b"),
+    "timed out": (timed_out, SEARCHES),
+    "expired": (expired, r"^POST /_search(/scroll)?(\?|$)"),
+    "failed": (refused(500, "null_pointer_exception"), EVERYTHING),
+    "failed, but done": (refused(500, "null_pointer_exception", done=True), EVERYTHING),
+    "items failed": (items_refused(500, "null_pointer_exception"), BULK),
+    "some items only": (some_items, BULK),
+}
+"""Trouble that ends a run, which is to be started again, or leaves documents to another run."""
