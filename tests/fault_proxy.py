@@ -13,6 +13,7 @@ import ssl
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
@@ -134,6 +135,12 @@ class FaultProxy:
     def away(self) -> bool:
         """Whether nobody listens."""
         return self._listener is None
+
+    def secure(self, tls: ssl.SSLContext) -> None:
+        """Show another certificate from now on, on new connections; those that there are end."""
+        self.leave()
+        self._tls = tls
+        self.come_back()
 
     def leave(self) -> None:
         """Refuse connections, and end those that there are at their next request."""
@@ -412,6 +419,20 @@ PASSING: dict[str, tuple[Trouble, str]] = {
     "items without memory": (items_refused(429, BREAKER), BULK),
 }
 """Trouble that passes when the request is sent again, and which requests it happens to."""
+
+
+def in_turn(kinds: Mapping[str, tuple[Trouble, str]]) -> Trouble:
+    """One kind after the other, of those that can happen to a request."""
+    waiting = deque(kinds.values())
+
+    def trouble(request: Request, forward: Forward) -> Reply | None:
+        chosen = next(kind for kind in list(waiting) if re.search(kind[1], request.line))
+        waiting.remove(chosen)
+        waiting.append(chosen)
+        return chosen[0](request, forward)
+
+    return trouble
+
 
 ENDING: dict[str, tuple[Trouble, str]] = {
     "shards failed": (shards_failed, r"/(_search|_refresh)\b"),

@@ -186,3 +186,23 @@ def groups_of(client: Client, index: str) -> list[Group]:
 
 def living(client: Client, index: str) -> list[Entry]:
     return list(registry(client, index).living())
+
+
+def reconcile(name: str, report: Any) -> None:
+    """The sums that the reports promise."""
+    if name == "load":
+        parts = (report.indexed, report.existing, report.bad, report.duplicates, report.refused)
+        assert (report.read, report.indexed) == (sum(parts), sum(report.states.values()))
+    if name == "enrich":
+        parts = (report.written, report.unchanged, report.deleted, report.conflicts, report.refused)
+        assert (report.read, report.written) == (sum(parts), sum(report.states.values()))
+    if name == "group":
+        assert report.documents == report.grouped + report.alone + report.stale + report.corrupt
+        written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
+        assert report.documents == sum(written) + report.stale + report.corrupt
+        if report.evidence:
+            kept = report.evidence
+            assert kept.pairs == kept.accepted + kept.rejected
+            assert kept.pairs == kept.written + kept.judged_anew + kept.unchanged + kept.left_out + kept.refused
+    if name == "clean":
+        assert report.documents == report.cleaned + report.deleted + report.left

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
+import ssl
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,36 +14,43 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tenacity
+import trustme
+from conftest import Cli
 from fault_proxy import (
     BULK,
-    EVERYTHING,
+    ENDING,
+    PASSING,
     SEARCHES,
     WRITES,
     Fault,
     FaultProxy,
     Trouble,
-    cut_off,
-    cut_short,
-    dropped,
-    emptied,
-    garbled,
-    gateway,
-    items_refused,
+    delayed,
+    dribbling,
+    in_turn,
     lost_answer,
-    refused,
+    vanishing,
 )
 from kill_tools import State
-from server_tools import JSON, family, make_index, ours, put, send, theirs, words
+from server_tools import JSON, family, make_index, one_line, ours, put, reconcile, send, theirs, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, ConnectionSettings, Retries, connect, path
-from es_neardupe.errors import NotFound
+from es_neardupe.errors import CertificateRefused, NotFound, Unreachable
 
-FEW = {"batch": 16}
+FEW = ("--batch", "16")
 """Actions of a bulk request: so few that each run sends several."""
 
-REJECTED = "es_rejected_execution_exception"
-BREAKER = "circuit_breaking_exception"
+HALF = 25
+
+MOST_KINDS = 3
+"""Runs that each command does not end, before one that it does."""
+
+
+@pytest.fixture(autouse=True)
+def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("es_neardupe.bulk._WAIT", tenacity.wait_none())
 
 
 def documents() -> dict[str, JSON]:
@@ -52,6 +61,15 @@ def documents() -> dict[str, JSON]:
         texts[f"alone{n}"] = " ".join(words(f"alone{n}", 20))
         found |= {id: {"text": text, "odd": {"e": 1e300, "one": 1.0, "n": n}} for id, text in texts.items()}
     return found
+
+
+def nothing(client: Client, index: str) -> None:
+    """The user does nothing."""
+
+
+def other_half(client: Client, index: str) -> None:
+    """The other half of the documents comes by itself, without keys."""
+    put(client, index, dict(list(documents().items())[HALF:]))
 
 
 def change(client: Client, index: str) -> None:
@@ -72,67 +90,38 @@ def change(client: Client, index: str) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """One command, and what its report must add up to."""
+    """One command in the life of an index."""
 
-    name: str
-    run: Callable[[Client, str], Any]
-    check: Callable[[Any], None] = lambda report: None
-    before: Callable[[Client, str], None] = lambda client, index: None
+    command: str
+    options: JSON
+    before: Callable[[Client, str], None] = nothing
     """What the user does first, undisturbed."""
+
+    def run(self, client: Client, index: str) -> Any:
+        """As a function of the pipeline."""
+        return getattr(pipeline, self.command)(client, index, **self.options)
+
+    def arguments(self, index: str) -> list[str]:
+        """As a command line that means the same."""
+        plain = {"settings": ["--field", "text", "--threshold", "0.7"], "paths": self.options.get("paths", [])}
+        words = [word for name in self.options for word in plain.get(name, [f"--{name}"]) if name != "batch"]
+        few = FEW if "batch" in self.options else ()
+        return [self.command, index, *words, *few, *(["--yes"] if self.command == "clean" else [])]
 
 
 def steps(file: str) -> list[Step]:
-    """The life of an index."""
-
-    def init(client: Client, index: str) -> Any:
-        return pipeline.init(client, index, Settings(("text",), threshold=0.7))
-
-    def load(client: Client, index: str) -> Any:
-        return pipeline.load(client, index, [file], **FEW)
-
-    def enrich(client: Client, index: str) -> Any:
-        return pipeline.enrich(client, index, check=True, **FEW)
-
-    def group(client: Client, index: str) -> Any:
-        return pipeline.group(client, index, check=True, evidence=True, **FEW)
-
+    """The life of an index till it is cleaned."""
+    few: JSON = {"batch": int(FEW[1])}
+    group: JSON = {"check": True, "evidence": True, **few}
     return [
-        Step("init", init),
-        Step("load", load, check_load),
-        Step("enrich", enrich, check_enrich, before=user_writes),
-        Step("group", group, check_group),
-        Step("enrich again", enrich, check_enrich, before=change),
-        Step("group again", group, check_group),
+        Step("init", {"settings": Settings(("text",), threshold=0.7)}),
+        Step("load", {"paths": [file], **few}),
+        Step("enrich", few, before=other_half),
+        Step("group", group),
+        Step("enrich", {"check": True, **few}, before=change),
+        Step("group", group),
+        Step("clean", few),
     ]
-
-
-def user_writes(client: Client, index: str) -> None:
-    """The other half of the documents comes by itself, without keys."""
-    put(client, index, dict(list(documents().items())[25:]))
-
-
-def check_load(report: Any) -> None:
-    assert report.read == report.indexed + report.existing + report.bad + report.duplicates + report.refused == 25
-    assert report.indexed == sum(report.states.values())
-    assert (report.bad, report.duplicates, report.refused) == (0, 0, 0)
-
-
-def check_enrich(report: Any) -> None:
-    parts = (report.written, report.unchanged, report.deleted, report.conflicts, report.refused)
-    assert report.read == sum(parts) == report.documents
-    assert report.written == sum(report.states.values())
-    assert parts[2:] == (0, 0, 0)
-
-
-def check_group(report: Any) -> None:
-    assert report.documents == report.grouped + report.alone + report.stale + report.corrupt
-    written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
-    assert report.documents == sum(written) + report.stale + report.corrupt
-    assert written[2:] == (0, 0, 0)
-    kept = report.evidence
-    assert kept.pairs == kept.accepted + kept.rejected
-    assert kept.pairs == kept.written + kept.judged_anew + kept.unchanged + kept.left_out + kept.refused
-    assert (kept.left_out, kept.refused) == (0, 0)
 
 
 @dataclass(frozen=True)
@@ -141,9 +130,8 @@ class Course:
 
     client: Client
     index: str
-    file: str
+    steps: list[Step]
     states: list[State]
-    reports: list[Any]
 
     def begin(self) -> None:
         """Make it anew, with nothing in it."""
@@ -151,12 +139,17 @@ class Course:
         odd = {"type": "object", "enabled": False}
         make_index(self.client, self.index, {"text": {"type": "text"}, "odd": odd})
 
-    @property
-    def steps(self) -> list[Step]:
-        return steps(self.file)
+    def taken(self) -> Iterator[Step]:
+        """The steps, to be taken by whoever asks; after each of them, the state is compared."""
+        self.begin()
+        for step, wanted in zip(self.steps, self.states, strict=True):
+            step.before(self.client, self.index)
+            yield step
+            assert State.of(self.client, self.index) == wanted, step
 
 
 def wipe(client: Client, index: str) -> None:
+    """Delete an index and ours beside it."""
     shown = {"h": "index", "format": "json", "expand_wildcards": "all"}
     for one in client.request("GET", path("_cat", "indices", f"{index}*"), params=shown):
         with contextlib.suppress(NotFound):
@@ -166,14 +159,16 @@ def wipe(client: Client, index: str) -> None:
 @pytest.fixture(scope="module")
 def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     file: Path = tmp_path_factory.mktemp("faults") / "half.jsonl"
-    file.write_text("".join(json.dumps({"id": id, **one}) + "\n" for id, one in list(documents().items())[:25]))
-    found = Course(client, f"test-{uuid.uuid4().hex[:12]}", str(file), [], [])
+    file.write_text("".join(json.dumps({"id": id, **one}) + "\n" for id, one in list(documents().items())[:HALF]))
+    found = Course(client, f"test-{uuid.uuid4().hex[:12]}", steps(str(file)), [])
     found.begin()
     for step in found.steps:
         step.before(client, found.index)
-        found.reports.append(step.run(client, found.index))
-        step.check(found.reports[-1])
+        reconcile(step.command, step.run(client, found.index))
         found.states.append(State.of(client, found.index))
+    assert found.states[-1].users == found.states[-2].users
+    assert not any(found.states[-1].ours.values())
+    assert not found.states[-1].companions
     yield found
     wipe(client, found.index)
 
@@ -186,54 +181,63 @@ def proxy(server_url: str) -> Iterator[FaultProxy]:
 
 
 @pytest.fixture
-def disturbed(proxy: FaultProxy) -> Iterator[Client]:
+def through(proxy: FaultProxy) -> Iterator[Client]:
     """A client that reaches the server through the proxy, and does not wait long before it tries again."""
-    opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=6, wait=0.01), timeout=10))
+    opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=6, wait=0.01), timeout=20))
     yield opened
     opened.close()
 
 
-PASSING: dict[str, tuple[Trouble, str]] = {
-    "dropped": (dropped, EVERYTHING),
-    "lost answer": (lost_answer, WRITES),
-    "cut off": (cut_off, EVERYTHING),
-    "cut short": (cut_short, EVERYTHING),
-    "garbled": (garbled, WRITES),
-    "emptied": (emptied, WRITES),
-    "rejected": (refused(429, REJECTED), EVERYTHING),
-    "circuit breaker": (refused(429, BREAKER), SEARCHES),
-    "unavailable, but done": (refused(503, "unavailable_shards_exception", done=True), WRITES),
-    "gateway": (gateway, WRITES),
-    "items rejected": (items_refused(429, REJECTED), BULK),
-    "items unavailable": (items_refused(503, "unavailable_shards_exception"), BULK),
-}
-"""What passes by trying again."""
-
-
-@pytest.mark.parametrize("kind", PASSING)
-def test_what_passes(kind: str, course: Course, proxy: FaultProxy, disturbed: Client) -> None:
-    """Each request suffers it once; each command comes to its end all the same."""
-    trouble, on = PASSING[kind]
-    course.begin()
-    for step, wanted, undisturbed in zip(course.steps, course.states, course.reports, strict=True):
-        step.before(course.client, course.index)
+@pytest.mark.parametrize(
+    ("trouble", "on"),
+    [
+        pytest.param(lost_answer, WRITES, id="lost answers of writes"),
+        pytest.param(in_turn(PASSING), "", id="all in turn"),
+        *(pytest.param(*one, id=kind, marks=pytest.mark.long) for kind, one in PASSING.items()),
+    ],
+)
+def test_what_passes(trouble: Trouble, on: str, course: Course, proxy: FaultProxy, through: Client) -> None:
+    """Each request suffers it when it is sent first; each command comes to its end all the same."""
+    for step in course.taken():
         fault = Fault(trouble, on, each=True)
         proxy.set(fault)
-        report = step.run(disturbed, course.index)
+        report = step.run(through, course.index)
         proxy.set()
-        assert fault.met > 0
-        assert State.of(course.client, course.index) == wanted, step.name
-        step.check(report)
-        print(step.name, report, undisturbed)
-    _check_clean(course, proxy, disturbed, Fault(trouble, on, each=True))
+        assert fault.met > 0 or step.command == "init"
+        reconcile(step.command, report)
+        assert not any(getattr(report, part, 0) for part in ("conflicts", "refused", "deleted", "left", "changed"))
 
 
-def _check_clean(course: Course, proxy: FaultProxy, disturbed: Client, fault: Fault) -> None:
-    proxy.set(fault)
-    report = pipeline.clean(disturbed, course.index, batch=16)
-    proxy.set()
-    assert fault.met > 0
-    assert theirs(course.client, course.index) == course.states[-1].users
-    assert not any(ours(course.client, course.index).values())
-    assert report.documents == report.cleaned + report.deleted + report.left == len(course.states[-1].users)
-    assert (report.deleted, report.left) == (0, 0)
+def check_ends(kinds: list[str], course: Course, proxy: FaultProxy, cli: Cli, seed: int) -> int:
+    """Each command meets each kind of trouble at a random place; the number of runs that this ended.
+
+    A run that it ends says so in one line and is run again; one that it does not end has done its work.
+    """
+    dice, ended = random.Random(seed), 0
+    for step in course.taken():
+        for kind in dice.sample(kinds, min(MOST_KINDS, len(kinds))):
+            trouble, on = ENDING[kind]
+            fault = Fault(trouble, on, (dice.randrange(1, 12 if on != BULK else 3),))
+            proxy.set(fault)
+            run = cli(*step.arguments(course.index), "--url", proxy.url)
+            proxy.set()
+            print(kind, fault.met, step.command, run)
+            if run.code:
+                assert (run.code, fault.met) == (1, 1)
+                ended += 1
+                if not run.out:
+                    one_line(run.err)
+        last = cli(*step.arguments(course.index), "--url", proxy.url)
+        assert (last.code, "error" in last.err) == (0, False), last
+    return ended
+
+
+@pytest.mark.parametrize(
+    ("seed", "kinds"),
+    [
+        pytest.param(1, list(ENDING), id="all in turn"),
+        *(pytest.param(seed, [kind], id=kind, marks=pytest.mark.long) for seed, kind in enumerate(ENDING)),
+    ],
+)
+def test_what_ends_a_run(seed: int, kinds: list[str], course: Course, proxy: FaultProxy, cli: Cli) -> None:
+    assert check_ends(kinds, course, proxy, cli, seed) > 3
