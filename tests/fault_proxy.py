@@ -18,8 +18,11 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
+
+import pytest
 
 EVERYTHING = ""
 WRITES = r"/_(bulk|doc|create|update)\b|^(PUT|DELETE) /[^_]"
@@ -242,6 +245,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: Any) -> None:
         pass
+
+
+def short_waits(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.02) -> None:
+    """Whoever waits before trying again does not wait long."""
+    pause = threading.Event()
+    nap = SimpleNamespace(sleep=lambda wanted: pause.wait(min(wanted, seconds)))
+    monkeypatch.setattr("tenacity.nap.time", nap)
 
 
 # ---- kinds of trouble: what networks and servers do

@@ -14,35 +14,40 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tenacity
 import trustme
-from conftest import Cli
+from conftest import Cli, Run
 from fault_proxy import (
     BULK,
     ENDING,
     PASSING,
-    SEARCHES,
     WRITES,
     Fault,
     FaultProxy,
+    Forward,
+    Request,
     Trouble,
     delayed,
     dribbling,
     in_turn,
     lost_answer,
+    short_waits,
     vanishing,
 )
 from kill_tools import State
-from server_tools import JSON, family, make_index, one_line, ours, put, reconcile, send, theirs, words
+from server_tools import JSON, family, make_index, one_line, ours, put, reconcile, send, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, ConnectionSettings, Retries, connect, path
-from es_neardupe.errors import CertificateRefused, NotFound, Unreachable
+from es_neardupe.errors import NotFound, Unreachable
+from es_neardupe.requests import example
 
 FEW = ("--batch", "16")
 """Actions of a bulk request: so few that each run sends several."""
 
 HALF = 25
+
+CONNECTED = r"^(?!GET /($|_nodes))"
+"""Not what asks which server this is: that is not tried so often."""
 
 MOST_KINDS = 3
 """Runs that each command does not end, before one that it does."""
@@ -50,7 +55,7 @@ MOST_KINDS = 3
 
 @pytest.fixture(autouse=True)
 def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("es_neardupe.bulk._WAIT", tenacity.wait_none())
+    short_waits(monkeypatch)
 
 
 def documents() -> dict[str, JSON]:
@@ -241,3 +246,127 @@ def check_ends(kinds: list[str], course: Course, proxy: FaultProxy, cli: Cli, se
 )
 def test_what_ends_a_run(seed: int, kinds: list[str], course: Course, proxy: FaultProxy, cli: Cli) -> None:
     assert check_ends(kinds, course, proxy, cli, seed) > 3
+
+
+def prepared(client: Client, index: str, *, enriched: bool = True) -> None:
+    """A small index, with or without keys and groups."""
+    make_index(client, index)
+    put(client, index, {f"d{n}": {"text": text} for n, text in enumerate(family("small", 6, length=60))})
+    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+    if enriched:
+        pipeline.enrich(client, index)
+        pipeline.group(client, index)
+
+
+QUESTIONS = [("similar", "--id", "d0"), ("groups",), ("pairs",), ("duplicates", "--request", "FILE")]
+
+
+def without_times(run: Run) -> Any:
+    """What a command printed as JSON, without the seconds it took."""
+    return [{k: v for k, v in line.items() if k != "seconds"} for line in run.lines]
+
+
+def test_who_asks_gets_the_whole_answer_or_none(
+    client: Client, proxy: FaultProxy, index_name: str, cli: Cli, tmp_path: Path
+) -> None:
+    """Each request of a question fails in turn: the answer is the same, or one line says why there is none."""
+    prepared(client, index_name)
+    file = tmp_path / "request.json"
+    file.write_text(example("identical-titles").replace('"title"', '"text"'))
+    endings = 0
+    for command, *rest in QUESTIONS:
+        words = [str(file) if word == "FILE" else word for word in rest]
+        arguments = (command, index_name, *words, "--json", "--url", proxy.url)
+        proxy.set()
+        whole = cli(*arguments)
+        assert whole.code == 0
+        number = len(proxy.asked)
+        proxy.set(Fault(in_turn(PASSING), CONNECTED, each=True))
+        assert without_times(cli(*arguments)) == without_times(whole)
+        for kind in ("shards failed", "timed out", "expired", "failed"):
+            trouble, on = ENDING[kind]
+            for place in range(1, number + 1):
+                fault = Fault(trouble, on, (place,))
+                proxy.set(fault)
+                run = cli(*arguments)
+                if run.code:
+                    assert (run.code, run.out) == (1, "")
+                    one_line(run.err)
+                    endings += 1
+                else:
+                    assert without_times(run) == without_times(whole), (kind, place)
+                if not fault.met:
+                    break
+    assert endings > len(QUESTIONS)
+
+
+def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: FaultProxy, index_name: str) -> None:
+    """Byte by byte it would take for ever, and no byte is late."""
+    prepared(client, index_name, enriched=False)
+    hasty = Retries(attempts=2, wait=0, longest_answer=0.5)
+    slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=0.4))
+    proxy.set(Fault(dribbling(0.1), BULK, range(1, 9)))
+    with pytest.raises(Unreachable, match=r"not complete after 0.5 seconds"):
+        pipeline.enrich(slow, index_name)
+    proxy.set(Fault(dribbling(0.1), BULK))
+    report = pipeline.enrich(slow, index_name, all=True)
+    assert (report.read, report.written + report.unchanged) == (6, 6)
+    slow.close()
+
+
+def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_name: str) -> None:
+    """It happened, and is done again."""
+    prepared(client, index_name)
+    wanted = State.of(client, index_name)
+    pipeline.clean(client, index_name)
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.7))
+    impatient = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=4, wait=0), timeout=1))
+    for command in ("enrich", "group"):
+        fault = Fault(delayed(1.5), BULK)
+        proxy.set(fault)
+        reconcile(command, getattr(pipeline, command)(impatient, index_name))
+        assert fault.met == 1
+    assert State.of(client, index_name) == wanted
+    impatient.close()
+
+
+def test_a_server_that_is_away_for_a_moment(client: Client, proxy: FaultProxy, index_name: str) -> None:
+    """Connections are refused in the middle of a run; it waits, and goes on."""
+    prepared(client, index_name, enriched=False)
+    waiting = connect(ConnectionSettings(proxy.url, retries=Retries(wait=0.5), timeout=20))
+    for command in ("enrich", "group"):
+        fault = Fault(vanishing(proxy, 0.05), BULK)
+        proxy.set(fault)
+        assert getattr(pipeline, command)(waiting, index_name).written == 6
+        assert fault.met == 1
+    waiting.close()
+
+
+def certificate(authority: trustme.CA) -> ssl.SSLContext:
+    """What a server shows that has a certificate for this machine by an authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def test_a_certificate_that_changes(client: Client, server_url: str, index_name: str, cli: Cli, tmp_path: Path) -> None:
+    """Nothing is said to a server with another certificate; the run ends, and is run again."""
+    prepared(client, index_name, enriched=False)
+    good, wrong = trustme.CA(), trustme.CA()
+    file = tmp_path / "ca.pem"
+    good.cert_pem.write_to_path(str(file))
+    proxy = FaultProxy(server_url, certificate(good))
+
+    def replaced(request: Request, forward: Forward) -> None:
+        proxy.secure(certificate(wrong))
+
+    proxy.set(Fault(replaced, BULK))
+    arguments = ("enrich", index_name, "--url", proxy.url, "--ca-certs", str(file))
+    for _ in range(2):  # in the middle, and from the beginning
+        run = cli(*arguments)
+        assert (run.code, "the certificate was not accepted" in one_line(run.err)) == (1, True)
+        assert not any(ours(client, index_name).values())
+    proxy.secure(certificate(good))
+    assert cli(*arguments).code == 0
+    assert len([one for one in ours(client, index_name).values() if one["state"] == "signed"]) == 6
+    proxy.close()

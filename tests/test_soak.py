@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fault_proxy import FaultProxy
+from fault_proxy import FaultProxy, short_waits
 from soak_tools import World
 
 from es_neardupe.clients import Client, ConnectionSettings, Retries, connect
@@ -39,9 +39,7 @@ def test_soak(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import tenacity
-
-    monkeypatch.setattr("es_neardupe.bulk._WAIT", tenacity.wait_none())
+    short_waits(monkeypatch)
     seed, seconds = (int(request.config.getoption(f"--soak-{name}")) for name in ("seed", "seconds"))
     end = time.monotonic() + seconds
     world = World(client, through, proxy, index_name, seed, tmp_path)
