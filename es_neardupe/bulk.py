@@ -107,11 +107,14 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> 
     """One bulk request, and again for the items that the server had no room for."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
+    sent = 0
     for attempt in _attempts():
         with attempt:
             answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
-            for k, item in zip(waiting, _items(client, answer, len(waiting)), strict=True):
-                outcomes[k] = _outcome(actions[k], item)
+            items = _items(client, answer, len(waiting))
+            sent += answer.get("sent", 1)
+            for k, item in zip(waiting, items, strict=True):
+                outcomes[k] = _outcome(actions[k], item, repeated=sent > 1)
             waiting = [k for k in waiting if _refused(outcomes[k])]
             if waiting:
                 raise _ItemsRefused
@@ -151,11 +154,11 @@ def _refused(outcome: Outcome | None) -> bool:
     return outcome is not None and outcome.status in _REFUSED
 
 
-def _outcome(action: Action, item: dict[str, Any]) -> Outcome:
+def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome:
     """Read one item of the answer. Raises what ends a run."""
     (result,) = item.values()
     error = result.get("error", {})
-    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""))
+    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""), repeated)
     if outcome.type == "cluster_block_exception":
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "

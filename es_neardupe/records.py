@@ -149,6 +149,8 @@ class Outcome:
     status: int
     type: str = ""
     reason: str = ""
+    repeated: bool = False
+    """Whether the write was sent more than once: a conflict may be with ourselves, if the first answer was lost."""
 
     @property
     def done(self) -> bool:
