@@ -1,6 +1,7 @@
 """The one writer: actions in, outcomes out, several bulk requests under way at a time.
 
-Refused items (429, 503) are sent again, each for itself, with backoff and jitter. Conflicts and missing documents
+Refused items (429, 503) are sent again, each for itself, with backoff and jitter. A request that is too large (413)
+is sent in parts. Conflicts and missing documents
 are outcomes, for the caller to settle. A block on the index or a missing privilege ends the run: trying on would
 not help, and what was written stays valid.
 """
@@ -31,6 +32,7 @@ _FIRST_SHARE = 4
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _REFUSED = (429, 503)
+_TOO_LARGE = 413
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
 
@@ -52,7 +54,7 @@ def write(client: Client, actions: Iterable[Action], *, batch: int = 500, worker
         under_way: deque[Future[list[Outcome]]] = deque()
         try:
             for lines, chunk in _requests(actions, batch):
-                under_way.append(pool.submit(_send, client, lines, chunk))
+                under_way.append(pool.submit(_fitting, client, lines, chunk))
                 if len(under_way) > 2 * workers:  # some wait, so that no worker does
                     yield from under_way.popleft().result()
             while under_way:
@@ -101,6 +103,21 @@ def _encode(action: Action) -> bytes:
         with suppress(orjson.JSONEncodeError):  # a lone surrogate in an id, say
             return b"%b\n%b\n" % (orjson.dumps(head), orjson.dumps(action.body))
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
+
+
+def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:
+    """One bulk request, or several where the server, or a gateway before it, takes only smaller ones."""
+    try:
+        return _send(client, lines, actions)
+    except RequestError as error:
+        if error.status != _TOO_LARGE:
+            raise
+        if len(actions) == 1:
+            reason = error.reason or f"a request of {len(lines[0]):,} bytes is larger than the server allows"
+            return [Outcome(actions[0], _TOO_LARGE, error.type or "request_too_large", reason)]
+    half = len(actions) // 2
+    parts = (slice(None, half), slice(half, None))
+    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part])]
 
 
 def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:

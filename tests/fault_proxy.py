@@ -325,6 +325,17 @@ def refused(status: int, type_: str, *, done: bool = False) -> Trouble:
     return trouble
 
 
+def too_large(most: int) -> Trouble:
+    """A gateway takes no request of more bytes than that, and says so on a page."""
+
+    def trouble(request: Request, forward: Forward) -> Reply:
+        if len(request.body) <= most:
+            return forward(request)
+        return Reply(413, {"Content-Type": "text/html"}, b"<html><body>413 Request Entity Too Large</body></html>")
+
+    return trouble
+
+
 def gateway(request: Request, forward: Forward) -> Reply:
     """It happened; a gateway lost patience meanwhile, and says so on a page."""
     forward(request)

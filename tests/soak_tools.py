@@ -63,6 +63,7 @@ class World:
             (2, self.load),
             (4, lambda: self.disturbed("enrich", check=self.dice.random() < 0.5)),
             (5, lambda: self.disturbed("group", check=self.dice.random() < 0.5, **self.grouping)),
+            (1, lambda: self.disturbed("watch", once=True, **self.grouping)),
             (2, lambda: self.killed("enrich", check=True)),
             (3, lambda: self.killed("group", check=True, **self.grouping)),
             (1, self.begin_anew),
@@ -145,7 +146,7 @@ class World:
             self.proxy.set()
             self.faults_met += sum(fault.met for _, fault in faults)
         reconcile(name, report)
-        return not (report.refused if name != "clean" else report.left)
+        return not (getattr(report, "refused", 0) or getattr(report, "left", 0))
 
     def _faults(self, meddle: bool) -> Iterator[tuple[str, Fault]]:
         for _ in range(self.dice.choice((0, 2, 3, 4))):

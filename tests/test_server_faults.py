@@ -32,6 +32,7 @@ from fault_proxy import (
     in_turn,
     lost_answer,
     short_waits,
+    too_large,
     vanishing,
 )
 from kill_tools import State
@@ -312,6 +313,26 @@ def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: Fau
     report = pipeline.enrich(slow, index_name, all=True)
     assert (report.read, report.written + report.unchanged) == (6, 6)
     slow.close()
+
+
+def test_a_gateway_that_takes_small_requests_only(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str, tmp_path: Path
+) -> None:
+    """Requests are cut into parts that fit; what fits nowhere is refused, and the rest is there."""
+    file = tmp_path / "many.jsonl"
+    sizes = {"a": 50, "b": 60, "long": 2000, "c": 50, "d": 70}
+    file.write_text("".join(json.dumps({"id": id, "text": "word " * n}) + "\n" for id, n in sizes.items()))
+    make_index(client, index_name)
+    pipeline.init(client, index_name, Settings(("text",)))
+    fault = Fault(too_large(2000), BULK, range(1, 100))
+    proxy.set(fault)
+    report = pipeline.load(through, index_name, [str(file)])
+    assert (report.read, report.indexed, report.refused) == (5, 4, 1)
+    assert "larger than the server allows" in report.refusals[0]
+    assert ours(client, index_name).keys() == sizes.keys() - {"long"}
+    proxy.set()
+    report = pipeline.load(through, index_name, [str(file)])
+    assert (report.indexed, report.existing) == (1, 4)
 
 
 def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_name: str) -> None:

@@ -53,7 +53,8 @@ def wrap(client: object, *, retries: Retries | None = None) -> Client:
     """A client over an existing ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``.
 
     Its hosts, login, TLS and time-out stay as they are, its own retries are not used, and ``close`` does not
-    close it. Raises ``SettingsError`` for any other object, and what :func:`connect` raises.
+    close it. An answer that is not complete after ``retries.longest_answer`` seconds is lost, whatever the client's
+    time-out is. Raises ``SettingsError`` for any other object, and what :func:`connect` raises.
     """
     from es_neardupe.clients import opensearch  # late, as in _opensearch
 
