@@ -1,6 +1,7 @@
 """The one writer: actions in, outcomes out, several bulk requests under way at a time.
 
-Refused items (429, 503) are sent again, each for itself, with backoff and jitter. Conflicts and missing documents
+Refused items (429, 503) are sent again, each for itself, with backoff and jitter. A request that is too large (413)
+is sent in parts. Conflicts and missing documents
 are outcomes, for the caller to settle. A block on the index or a missing privilege ends the run: trying on would
 not help, and what was written stays valid.
 """
@@ -18,7 +19,7 @@ import orjson
 import tenacity
 
 from es_neardupe.clients import Client, to_json
-from es_neardupe.errors import Blocked, Forbidden, RequestError
+from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
 from es_neardupe.records import Action, Outcome
 
 __all__ = ["chunked", "pretend", "write"]
@@ -31,6 +32,7 @@ _FIRST_SHARE = 4
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _REFUSED = (429, 503)
+_TOO_LARGE = 413
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
 
@@ -52,7 +54,7 @@ def write(client: Client, actions: Iterable[Action], *, batch: int = 500, worker
         under_way: deque[Future[list[Outcome]]] = deque()
         try:
             for lines, chunk in _requests(actions, batch):
-                under_way.append(pool.submit(_send, client, lines, chunk))
+                under_way.append(pool.submit(_fitting, client, lines, chunk))
                 if len(under_way) > 2 * workers:  # some wait, so that no worker does
                     yield from under_way.popleft().result()
             while under_way:
@@ -103,19 +105,48 @@ def _encode(action: Action) -> bytes:
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
 
 
+def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:
+    """One bulk request, or several where the server, or a gateway before it, takes only smaller ones."""
+    try:
+        return _send(client, lines, actions)
+    except RequestError as error:
+        if error.status != _TOO_LARGE:
+            raise
+        if len(actions) == 1:
+            reason = error.reason or f"a request of {len(lines[0]):,} bytes is larger than the server allows"
+            return [Outcome(actions[0], _TOO_LARGE, error.type or "request_too_large", reason)]
+    half = len(actions) // 2
+    parts = (slice(None, half), slice(half, None))
+    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part])]
+
+
 def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:
     """One bulk request, and again for the items that the server had no room for."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
+    sent = 0
     for attempt in _attempts():
         with attempt:
             answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
-            for k, item in zip(waiting, answer["items"], strict=True):
-                outcomes[k] = _outcome(actions[k], item)
+            items = _items(client, answer, len(waiting))
+            sent += answer.get("sent", 1)
+            for k, item in zip(waiting, items, strict=True):
+                outcomes[k] = _outcome(actions[k], item, repeated=sent > 1)
             waiting = [k for k in waiting if _refused(outcomes[k])]
             if waiting:
                 raise _ItemsRefused
     return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:
+    """What was said of each action. Raises `IncompleteAnswer`."""
+    items: list[dict[str, Any]] = answer.get("items", []) if isinstance(answer, dict) else []
+    if len(items) != number:
+        raise IncompleteAnswer(
+            f"{client.url} answered {len(items)} of {number} writes: whether the others took place is not known. "
+            "Run the same command again: it goes on where it stopped."
+        )
+    return items
 
 
 class _ItemsRefused(RequestError):
@@ -140,11 +171,11 @@ def _refused(outcome: Outcome | None) -> bool:
     return outcome is not None and outcome.status in _REFUSED
 
 
-def _outcome(action: Action, item: dict[str, Any]) -> Outcome:
+def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome:
     """Read one item of the answer. Raises what ends a run."""
     (result,) = item.values()
     error = result.get("error", {})
-    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""))
+    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""), repeated)
     if outcome.type == "cluster_block_exception":
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "

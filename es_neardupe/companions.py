@@ -6,6 +6,7 @@ They are hidden, so that a pattern such as ``news-*`` does not search them with 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,8 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from es_neardupe.clients import Client, path
-from es_neardupe.errors import NotFound, RequestError
+from es_neardupe.clients import Client, path, to_json
+from es_neardupe.errors import Conflict, NotFound, RequestError
 from es_neardupe.indices import Target
 from es_neardupe.schema import companion_mapping
 
@@ -87,12 +88,18 @@ def read(client: Client, name: str, id: str) -> Stored | None:
 def store(client: Client, name: str, id: str, source: Mapping[str, Any], before: Stored | None) -> None:
     """Write one document in the place of what was read before (None: of nothing). `read` sees it at once.
 
-    Raises `RequestError` of status 409 if somebody else wrote it since.
+    Raises `Conflict` if somebody else wrote it since. That it stands there as it was to be is none: then the answer to
+    our own write was lost, and it was sent again.
     """
     params: dict[str, str | int | bool] = {"op_type": "create"}
     if before is not None:
         params = {"if_seq_no": before.seq_no, "if_primary_term": before.primary_term}
-    client.request("PUT", path(name, "_doc", id), params=params, body=source)
+    try:
+        client.request("PUT", path(name, "_doc", id), params=params, body=source)
+    except Conflict:
+        found = read(client, name, id)
+        if found is None or found.source != json.loads(to_json(source)):
+            raise
 
 
 def remove(client: Client, target: Target) -> list[str]:

@@ -135,6 +135,11 @@ class Action:
         """Index and id."""
         return self.index, self.id
 
+    @property
+    def reference(self) -> Reference:
+        """Index, id and routing."""
+        return self.index, self.id, self.routing
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -144,6 +149,8 @@ class Outcome:
     status: int
     type: str = ""
     reason: str = ""
+    repeated: bool = False
+    """Whether the write was sent more than once: a conflict may be with ourselves, if the first answer was lost."""
 
     @property
     def done(self) -> bool:

@@ -103,7 +103,7 @@ class Registry:
         return LastRun(stored.source["settings"], bool(stored.source["value"]["finished"]), stored)
 
     def note_run(self, settings: Mapping[str, Any], at: str, *, finished: bool) -> None:
-        """Say that a run has begun or ended. Raises `RequestError` of status 409 if another one said so meanwhile."""
+        """Say that a run has begun or ended. Raises `Conflict` if another one said so meanwhile."""
         ensure(self._client, self._target, Companion.GROUPS)
         before = read(self._client, self.name, _RUN)
         value = {"finished": finished, "at": at}

@@ -39,6 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=DEFAULT_SERVERS,
         help="servers for the tests, as KIND-VERSION,... (besides these elasticsearch-8.19, opensearch-2.19)",
     )
+    parser.addoption("--soak-seconds", type=int, default=25, help="how long the soak goes on, on each server")
+    parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")
     parser.addoption("--docker", action="store_true", help="start the servers as containers, if an engine answers")
 
 

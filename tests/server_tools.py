@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
+import pytest
+
+from es_neardupe import pipeline
 from es_neardupe.clients import Client, path, to_json
+from es_neardupe.indices import open_target
+from es_neardupe.pipeline.groups import Group
+from es_neardupe.registry import Entry, Registry
 
 JSON = dict[str, Any]
 TEXT = {"text": {"type": "text"}}
@@ -158,3 +164,45 @@ class Spy:
     def pages(self, index: str, body: Any, **more: Any) -> Any:
         self.asked.append((index, body))
         return self._client.pages(index, body, **more)
+
+
+def registry(client: Client, index: str) -> Registry:
+    return Registry(client, open_target(client, index))
+
+
+def assert_settled(client: Client, index: str, **options: Any) -> None:
+    """A whole run would change nothing, the registry says what the documents say, and totals reconcile."""
+    fresh = pipeline.group(client, index, rebuild=True, dry_run=True, **options)
+    assert (fresh.whole, fresh.written, fresh.stale) == (True, 0, 0)
+    assert fresh.documents == fresh.grouped + fresh.alone == fresh.unchanged
+    there = {one.group: (one.size, one.members[0].address, one.min_similarity) for one in groups_of(client, index)}
+    told = {one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)}
+    assert there == told
+
+
+def groups_of(client: Client, index: str) -> list[Group]:
+    return pipeline.groups(client, index)
+
+
+def living(client: Client, index: str) -> list[Entry]:
+    return list(registry(client, index).living())
+
+
+def reconcile(name: str, report: Any) -> None:
+    """The sums that the reports promise."""
+    if name == "load":
+        parts = (report.indexed, report.existing, report.bad, report.duplicates, report.refused)
+        assert (report.read, report.indexed) == (sum(parts), sum(report.states.values()))
+    if name == "enrich":
+        parts = (report.written, report.unchanged, report.deleted, report.conflicts, report.refused)
+        assert (report.read, report.written) == (sum(parts), sum(report.states.values()))
+    if name == "group":
+        assert report.documents == report.grouped + report.alone + report.stale + report.corrupt
+        written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
+        assert report.documents == sum(written) + report.stale + report.corrupt
+        if report.evidence:
+            kept = report.evidence
+            assert kept.pairs == kept.accepted + kept.rejected
+            assert kept.pairs == kept.written + kept.judged_anew + kept.unchanged + kept.left_out + kept.refused
+    if name == "clean":
+        assert report.documents == report.cleaned + report.deleted + report.left

@@ -7,13 +7,23 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from server_tools import Spy, change, family, hits, make_index, ours, put, words
+from server_tools import (
+    Spy,
+    assert_settled,
+    change,
+    family,
+    groups_of,
+    hits,
+    living,
+    make_index,
+    ours,
+    put,
+    registry,
+    words,
+)
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
-from es_neardupe.indices import open_target
-from es_neardupe.pipeline.groups import Group
-from es_neardupe.registry import Entry, Registry
 
 FIELDS = {
     "text": {"type": "text"},
@@ -22,10 +32,6 @@ FIELDS = {
 }
 TWO_BANDS = 6
 """The seed of a run in which candidates share two keys or more."""
-
-
-def registry(client: Client, index: str) -> Registry:
-    return Registry(client, open_target(client, index))
 
 
 def start(client: Client, index: str, texts: dict[str, Any], **options: Any) -> None:
@@ -43,24 +49,6 @@ def regroup(client: Client, index: str, *, check: bool = True, **options: Any) -
     report = pipeline.group(client, index, check=check, **options)
     assert not report.whole
     return report
-
-
-def assert_settled(client: Client, index: str, **options: Any) -> None:
-    """A whole run would change nothing, the registry says what the documents say, and totals reconcile."""
-    fresh = pipeline.group(client, index, rebuild=True, dry_run=True, **options)
-    assert (fresh.whole, fresh.written, fresh.stale) == (True, 0, 0)
-    assert fresh.documents == fresh.grouped + fresh.alone == fresh.unchanged
-    there = {one.group: (one.size, one.members[0].address, one.min_similarity) for one in groups_of(client, index)}
-    told = {one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)}
-    assert there == told
-
-
-def groups_of(client: Client, index: str) -> list[Group]:
-    return pipeline.groups(client, index)
-
-
-def living(client: Client, index: str) -> list[Entry]:
-    return list(registry(client, index).living())
 
 
 def members(client: Client, index: str) -> dict[str, set[str]]:

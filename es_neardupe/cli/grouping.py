@@ -104,6 +104,8 @@ def group(
         _show_groups(report)
     _warn_of_groups(report)
     fail_on(report.refused, report.refusals)
+    if report.evidence is not None:
+        fail_on(report.evidence.refused, report.evidence.refusals, "pairs of the evidence")
 
 
 def _show_groups(report: GroupReport) -> None:

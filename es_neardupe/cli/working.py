@@ -204,12 +204,12 @@ def say_next(command: str, dry_run: bool) -> None:
     say("Nothing was written: this was a dry run." if dry_run else f"Next: {command}")
 
 
-def fail_on(refused: int, refusals: tuple[str, ...]) -> None:
+def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") -> None:
     """Say what the server refused; then the command has failed."""
     for reason in refusals:
         warn(f"The server refused: {reason}")
     if refused:
-        warn(f"{refused:,} documents were refused by the server.")
+        warn(f"{refused:,} {what} were refused by the server.")
         raise typer.Exit(1)
 
 

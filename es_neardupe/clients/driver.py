@@ -14,7 +14,7 @@ from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.settings import ConnectionSettings
 from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
 
-__all__ = ["POOL_SIZE", "Driver", "authorization", "identity", "lost_connection", "parsed"]
+__all__ = ["POOL_SIZE", "Driver", "authorization", "identity", "lost_connection", "parsed", "unreadable"]
 
 POOL_SIZE = 16
 """Connections kept open to a server: worker threads beyond that wait or reconnect."""
@@ -71,6 +71,11 @@ def parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def unreadable(url: str) -> Unreachable:
+    """An answer that says it is JSON, and is not: a part of it, or something else, came through."""
+    return Unreachable(f"{url}: the answer cannot be read. Is there a proxy in between?")
 
 
 def lost_connection(error: BaseException, url: str) -> ConnectError:

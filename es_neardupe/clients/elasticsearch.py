@@ -14,9 +14,9 @@ from elastic_transport import ConnectionTimeout, SerializationError, TransportEr
 from elasticsearch import Elasticsearch
 
 from es_neardupe.clients.answers import Answer
-from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection
+from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection, unreadable
 from es_neardupe.clients.settings import ConnectionSettings
-from es_neardupe.errors import SettingsError, Unreachable
+from es_neardupe.errors import SettingsError
 
 __all__ = ["ElasticsearchDriver", "open_driver", "wrap_driver"]
 
@@ -52,7 +52,7 @@ class ElasticsearchDriver:
         except (NoConnection, ConnectionTimeout) as error:
             raise lost_connection(error, self.url) from error
         except SerializationError as error:
-            raise Unreachable(f"{self.url}: the answer cannot be read. Is there a proxy in between?") from error
+            raise unreadable(self.url) from error
         except TransportError as error:
             raise lost_connection(error, self.url) from error
         return Answer(meta.status, {k.lower(): v for k, v in meta.headers.items()}, parsed)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from es_neardupe.clients import elasticsearch
 from es_neardupe.clients.detect import detect
 from es_neardupe.clients.driver import Driver
+from es_neardupe.clients.patience import PatientDriver
 from es_neardupe.clients.protocol import Client
 from es_neardupe.clients.server_client import ServerClient, retrying
 from es_neardupe.clients.settings import ConnectionSettings, ConnectionWarning, Retries
@@ -29,13 +30,14 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
     where the server refuses to say what it is.
     """
     settings = _with_place(settings, local_url)
+    patience = max(settings.retries.longest_answer, settings.timeout)
     if not settings.verify and (settings.url or "https:").startswith("https:"):
         warnings.warn(
             "The server's certificate is not checked: somebody in between could read and change everything.",
             ConnectionWarning,
             stacklevel=2,
         )
-    driver: Driver = elasticsearch.open_driver(settings)
+    driver: Driver = PatientDriver(elasticsearch.open_driver(settings), patience)
     try:
         server = _first_answer(driver, settings.retries)
     except BaseException:
@@ -43,7 +45,7 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
         raise
     if server.product is Product.OPENSEARCH:
         driver.close()
-        driver = _opensearch(settings)
+        driver = PatientDriver(_opensearch(settings), patience)
     return ServerClient(driver, server, settings.retries)
 
 
@@ -51,7 +53,8 @@ def wrap(client: object, *, retries: Retries | None = None) -> Client:
     """A client over an existing ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``.
 
     Its hosts, login, TLS and time-out stay as they are, its own retries are not used, and ``close`` does not
-    close it. Raises ``SettingsError`` for any other object, and what :func:`connect` raises.
+    close it. An answer that is not complete after ``retries.longest_answer`` seconds is lost, whatever the client's
+    time-out is. Raises ``SettingsError`` for any other object, and what :func:`connect` raises.
     """
     from es_neardupe.clients import opensearch  # late, as in _opensearch
 
@@ -62,6 +65,7 @@ def wrap(client: object, *, retries: Retries | None = None) -> Client:
             f"not {type(client).__module__}.{type(client).__qualname__}."
         )
     retries = retries or Retries()
+    driver = PatientDriver(driver, retries.longest_answer)
     return ServerClient(driver, _first_answer(driver, retries), retries)
 
 

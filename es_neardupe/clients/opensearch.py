@@ -16,7 +16,7 @@ from opensearchpy.connection import Urllib3HttpConnection
 from opensearchpy.exceptions import ConnectionError as NoConnection
 
 from es_neardupe.clients.answers import Answer
-from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection, parsed
+from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection, parsed, unreadable
 from es_neardupe.clients.settings import ConnectionSettings
 
 __all__ = ["OpenSearchDriver", "open_driver", "wrap_driver"]
@@ -64,7 +64,11 @@ class OpenSearchDriver:
             transport.connection_pool.mark_dead(connection)
             raise lost_connection(error, self.url) from error
         transport.connection_pool.mark_live(connection)
-        return Answer(status, {k.lower(): v for k, v in answered.items()}, parsed(text))
+        headers = {k.lower(): v for k, v in answered.items()}
+        body = parsed(text)
+        if isinstance(body, str) and "json" in headers.get("content-type", ""):
+            raise unreadable(self.url)
+        return Answer(status, headers, body)
 
     def close(self) -> None:
         if self._owned:

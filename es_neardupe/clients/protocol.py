@@ -48,7 +48,10 @@ class Client(Protocol):
         """
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
-        """The parsed answer to newline-delimited actions; errors of single items are left to the caller."""
+        """The parsed answer to newline-delimited actions; errors of single items are left to the caller.
+
+        ``sent`` is added to it: how often the request was sent till it was answered.
+        """
 
     def pages(
         self,

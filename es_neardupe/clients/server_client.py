@@ -66,13 +66,14 @@ class ServerClient:
     ) -> Any:
         """See ``Client.request``. ``again`` False: sent once, for what must not be done twice."""
         data = None if body is None else to_json(body)
-        answer = self._send(method, path, params, data, "json", again=again)
+        answer, _ = self._send(method, path, params, data, "json", again=again)
         check_whole(answer, f"{method} {self.url}{path}")
         return answer
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
         """See ``Client.bulk``."""
-        return self._send("POST", "/_bulk", params, body, "x-ndjson")
+        answer, sent = self._send("POST", "/_bulk", params, body, "x-ndjson")
+        return {**answer, "sent": sent} if isinstance(answer, dict) else answer
 
     def pages(
         self,
@@ -100,7 +101,8 @@ class ServerClient:
         kind: str,
         *,
         again: bool = True,
-    ) -> Any:
+    ) -> tuple[Any, int]:
+        """The answer, and how often the request was sent."""
         dialect = _DIALECTS[self._server.product]
         headers = {"accept": dialect.format("json")}
         if data is not None:
@@ -108,9 +110,15 @@ class ServerClient:
         doing = f"{method} {self.url}{path}"
 
         def once() -> Any:
-            return _body(self._driver.send(method, path + _query(params), data, headers), doing)
+            answer = self._driver.send(method, path + _query(params), data, headers)
+            if answer.ok and answer.body is None and method != "HEAD":
+                raise Unreachable(f"{self.url}: the answer is empty. Is there a proxy in between?")
+            return _body(answer, doing)
 
-        return retrying(self._retries)(once) if again else once()
+        if not again:
+            return once(), 1
+        tries = retrying(self._retries)
+        return tries(once), int(tries.statistics["attempt_number"])
 
 
 def retrying(retries: Retries) -> Retrying:

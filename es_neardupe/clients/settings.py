@@ -27,6 +27,8 @@ class Retries:
     """Seconds."""
     total: float = 90.0
     """No new try begins later than this many seconds after the first one did."""
+    longest_answer: float = 600.0
+    """Seconds after which an answer that comes, but does not end, is taken for lost."""
 
 
 @dataclass(frozen=True, slots=True)

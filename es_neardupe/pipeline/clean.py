@@ -10,13 +10,14 @@ from typing import Any
 from es_neardupe import schema
 from es_neardupe.asking import count, refresh
 from es_neardupe.blocks import check_writable
-from es_neardupe.bulk import write
+from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, exists, remove
 from es_neardupe.errors import RequestError
+from es_neardupe.fetch import fetch
 from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Hit
+from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.tally import Tally
@@ -34,7 +35,9 @@ class CleanReport:
     documents: int
     """With fields of ours when the run began."""
     cleaned: int
+    """Without our fields now."""
     deleted: int
+    """While the run went on."""
     left: int
     """Changed again and again while the run went on, or refused: run it again."""
     removed: tuple[str, ...]
@@ -69,7 +72,7 @@ def clean(
     refresh(client, target.path)
     query = {"exists": {"field": prefix}}
     total = left = count(client, target.path, query)
-    tally = Tally()
+    tally, lost = Tally(), dict[Address, Reference]()
     cleaned = _by_script if _has_scripts(client) else _by_index
     for _ in range(0 if dry_run else _ROUNDS):
         if not left:
@@ -78,10 +81,14 @@ def clean(
         hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
         actions = cleaned(tracked(hits, progress, "cleaning", left), prefix)
         for outcome in write(client, actions, batch=batch, workers=workers):
-            if not outcome.conflict:
+            if outcome.conflict:
+                lost[outcome.action.address] = outcome.action.reference
+            else:
                 tally.add(outcome)
+                lost.pop(outcome.action.address, None)
         refresh(client, target.path)
         left = count(client, target.path, query)
+    _settle(client, lost.values(), prefix, tally)
     removed = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
     if not dry_run and not left:
         remove(client, target)
@@ -98,6 +105,15 @@ def clean(
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
+
+
+def _settle(client: Client, lost: Iterable[Reference], prefix: str, tally: Tally) -> None:
+    """Count what became of documents whose last write conflicted: they are gone, or without our fields by now. The
+    answer to a write of ours may have been lost; or somebody indexed them anew. Others are left."""
+    for chunk in chunked(lost, 100):
+        for hit in fetch(client, chunk, [prefix]):
+            tally.counts["deleted"] += hit is None
+            tally.counts["written"] += hit is not None and prefix not in hit.source
 
 
 def _is_clean(client: Client, index: str, prefix: str) -> bool:

@@ -18,7 +18,7 @@ from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, check_range_field, open_target
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Hit, Outcome, Reference
+from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
@@ -146,8 +146,9 @@ def _selection(
 
 def _present(client: Client, target: Target, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:
     """The documents that changed under our hands, as they are now."""
+    source = [*source_of(target.settings), target.fields.at]
     for chunk in chunked(lost, 100):
-        found = list(fetch(client, chunk, source_of(target.settings)))
+        found = list(fetch(client, chunk, source))
         tally.counts["deleted"] += found.count(None)
         yield [hit for hit in found if hit is not None]
 
@@ -161,16 +162,22 @@ class _Renewal:
         self.at = documents.timestamp()
         self.tally = Tally()
         self.states: Counter[str] = Counter()
+        self._sent_twice: set[Address] = set()
+        """Documents that conflicted with a write which may have been our own."""
 
     def updates(self, plans: Iterable[Plan], *, again: bool = False) -> Iterator[Action]:
         """The updates that are needed. ``again``: of documents that were read and counted before.
 
-        Such a document can be current already: by a write of ours whose answer was lost, or by another run.
+        Such a document can be current already: by a write of ours whose answer was lost (then it counts as written), or
+        by another run.
         """
         for one in plans:
             self.tally.counts["read"] += not again
             current = is_current(one, self.settings)
-            if current and (again or not self.rewrite):
+            if current and again and self._is_ours(one.hit):
+                self.tally.counts["written"] += 1
+                self._count(one.fingerprint.state.value, one.fingerprint.numeric)
+            elif current and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
                 yield update(one, self.settings, self.at, current=current)
@@ -179,13 +186,21 @@ class _Renewal:
         """Count outcomes; returns the documents that were changed by somebody before our write."""
         lost: list[Reference] = []
         for outcome in outcomes:
-            action = outcome.action
             if outcome.conflict:
-                lost.append((action.index, action.id, action.routing))
+                lost.append(outcome.action.reference)
+                self._sent_twice.update([outcome.action.address] if outcome.repeated else [])
                 continue
             self.tally.add(outcome)
             if outcome.done:
-                fields = action.body["doc"][self.settings.prefix]
-                self.states[fields["state"]] += 1
-                self.tally.counts["numeric"] += fields["numeric"] is True
+                fields = outcome.action.body["doc"][self.settings.prefix]
+                self._count(fields["state"], fields["numeric"] is True)
         return lost
+
+    def _is_ours(self, hit: Hit) -> bool:
+        """Whether this run wrote a document already, though the answer was lost."""
+        stored = documents.stored_fields(hit.source, self.settings.prefix)
+        return hit.address in self._sent_twice and stored.get("at") == self.at
+
+    def _count(self, state: str, numeric: bool) -> None:
+        self.states[state] += 1
+        self.tally.counts["numeric"] += numeric

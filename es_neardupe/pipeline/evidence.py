@@ -200,7 +200,7 @@ def write_evidence(
         judged_anew=anew.counts["written"],
         unchanged=todo.unchanged,
         left_out=len(todo.fresh) - described.number + anew.counts["deleted"],
-        removed=removed.counts["written"],
+        removed=removed.counts["written"] + removed.counts["deleted"],  # the answer to our deletion may have been lost
         refused=sum(tally.counts["refused"] for tally in (written, anew, removed)),
         refusals=written.refusals or anew.refusals or removed.refusals,
     )

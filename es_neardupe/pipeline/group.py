@@ -182,8 +182,9 @@ def group(
             if wanted.common is not None:
                 keep(client, target, wanted.common)
             kept = run.keep(found, start, batch=batch, workers=workers)
-        if lease is not None and (found.writes or found.told or not start.settled):
-            tally = run.write(found, lease, batch=batch, workers=workers)
+        gaps = kept is not None and kept.refused > 0
+        if lease is not None and (found.writes or found.told or gaps or not start.settled):
+            tally = run.write(found, lease, gaps=gaps, batch=batch, workers=workers)
     return GroupReport(
         index=index,
         scheme=target.scheme_id,

@@ -9,7 +9,7 @@ from typing import Any
 from es_neardupe import schema
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import MappingConflict, NotFound, SchemeMismatch, SettingsError
+from es_neardupe.errors import MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.indices import check_name, check_source, check_text_fields, mappings_of, put_settings, stored_settings
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.settings import Settings
@@ -98,8 +98,20 @@ def _create(client: Client, index: str, settings: Settings, sample_keys: int | N
     properties = schema.text_mapping(settings.fields) | {settings.prefix: schema.fields_mapping()}
     mapping = {"_meta": {settings.prefix: settings.to_meta()}, "properties": properties}
     if not dry_run:
-        client.request("PUT", path(index), body={"mappings": mapping})
+        _make(client, index, {"mappings": mapping})
     return _report(index, (index,), settings, prepared=(index,), created=True, dry_run=dry_run)
+
+
+def _make(client: Client, index: str, body: Mapping[str, Any]) -> None:
+    """Make an index; that it is there is no error if it is the one we asked for and the answer to that was lost."""
+    try:
+        client.request("PUT", path(index), body=body)
+    except RequestError as error:
+        if error.type != "resource_already_exists_exception":
+            raise
+        wanted = body["mappings"]["_meta"]
+        if mappings_of(client, index)[index].get("_meta") != wanted:
+            raise
 
 
 def _needs(name: str, mapping: dict[str, Any], settings: Settings) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from es_neardupe import documents
 from es_neardupe.asking import refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
-from es_neardupe.clients import Client
+from es_neardupe.clients import Client, to_json
 from es_neardupe.errors import InputError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target
@@ -129,7 +130,7 @@ def load_records(
     usable = _usable(tracked(records, progress, "loading", None), target, text_field, told)
     actions = _actions(usable, target, "index" if replace else "create", max_chars)
     send = partial(_pretend, fields=[target.fields.scheme]) if dry_run else partial(write, batch=batch, workers=workers)
-    for outcome in send(client, actions):
+    for outcome in _settled(client, send(client, actions)):
         if outcome.conflict:
             counts["existing"] += 1
             continue
@@ -152,6 +153,17 @@ def load_records(
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
+
+
+def _settled(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """The same outcomes, but a conflict with a write of our own, whose answer was lost, is that write."""
+    for outcome in outcomes:
+        if outcome.conflict and outcome.repeated:
+            (hit,) = fetch(client, [outcome.action.reference], ["*"])
+            if hit is not None and hit.source == json.loads(to_json(outcome.action.body)):
+                yield changed(outcome, status=201)
+                continue
+        yield outcome
 
 
 def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]) -> Iterator[Outcome]:

@@ -187,8 +187,12 @@ class Run:
             progress=self.progress,
         )
 
-    def write(self, found: Found, lease: Lease, *, batch: int, workers: int) -> Tally:
-        """The registry first, then the documents: what a killed run wanted stands where the next one looks."""
+    def write(self, found: Found, lease: Lease, *, gaps: bool = False, batch: int, workers: int) -> Tally:
+        """The registry first, then the documents: what a killed run wanted stands where the next one looks.
+
+        A run that left something to write, be it ``gaps`` in the evidence, has not come to its end: the next one looks
+        at all documents.
+        """
         lease.check()
         self.registry.note_run(self.settings, found.at, finished=False)
         self.registry.write(found.told)
@@ -196,6 +200,6 @@ class Run:
         corpus, prefix = found.linked.found.corpus, self.target.settings.prefix
         tally = write_groups(self.client, corpus, found.writes, prefix, batch=batch, workers=workers)
         refresh(self.client, self.target.path)
-        if not (tally.counts["refused"] or tally.counts["unsettled"]):
+        if not (gaps or tally.counts["refused"] or tally.counts["unsettled"]):
             self.registry.note_run(self.settings, found.at, finished=True)
         return tally

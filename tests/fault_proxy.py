@@ -1,0 +1,467 @@
+"""A proxy on loopback between a client and a real server, which does to requests what networks and busy servers do.
+
+A `Fault` says what happens to which requests. Everything else passes as it is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+EVERYTHING = ""
+WRITES = r"/_(bulk|doc|create|update)\b|^(PUT|DELETE) /[^_]"
+BULK = r"/_bulk\b"
+SEARCHES = r"/_search\b"
+
+_OF_ONE_CONNECTION = {"connection", "content-length", "host", "keep-alive", "transfer-encoding"}
+_RESET = struct.pack("ii", 1, 0)
+"""Linger for no time: what closes a socket then is a reset."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the client sent."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def line(self) -> str:
+        """Method and target, as faults look for them."""
+        return f"{self.method} {self.target}"
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body) if self.body else {}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the client gets: the whole of it, or the first bytes of the body and then the end of the connection."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    most: int | None = None
+    pause: float = 0
+    """Seconds between two bytes."""
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def with_json(self, value: Any) -> Reply:
+        return replace(self, body=json.dumps(value).encode())
+
+
+Forward = Callable[[Request], Reply]
+"""Asks the server."""
+
+Trouble = Callable[[Request, Forward], Reply | None]
+"""What becomes of a request; None: the connection ends without an answer."""
+
+
+@dataclass
+class Fault:
+    """What happens to which of the requests that ``on`` is found in: to the ``numbers``-th (the first is 1), or, where
+    ``each`` is true, to each of them when it is sent for the first time."""
+
+    trouble: Trouble
+    on: str = EVERYTHING
+    numbers: Container[int] = (1,)
+    each: bool = False
+    matched: int = 0
+    """How many requests it was looked for in."""
+    met: int = 0
+    """How often it happened."""
+    seen: set[tuple[str, bytes]] = field(default_factory=set)
+
+    def hits(self, request: Request) -> bool:
+        if not re.search(self.on, request.line):
+            return False
+        self.matched += 1
+        new = (request.line, request.body) not in self.seen
+        self.seen.add((request.line, request.body))
+        hit = new if self.each else self.matched in self.numbers
+        self.met += hit
+        return hit
+
+
+class FaultProxy:
+    """The proxy; ``faults`` may be changed at any time."""
+
+    def __init__(self, server_url: str, tls: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(server_url)
+        self.server = (parts.hostname or "", parts.port or 80)
+        self.faults: list[Fault] = []
+        self.asked: list[str] = []
+        self._tls = tls
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._listener: ThreadingHTTPServer | None = None
+        self._listen(0)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.port}"
+
+    def _listen(self, port: int) -> None:
+        proxy = self
+
+        class Handler(_Handler):
+            owner = proxy
+
+        self._listener = _Listener(("127.0.0.1", port), Handler)
+        if self._tls is not None:
+            self._listener.socket = self._tls.wrap_socket(
+                self._listener.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.port = self._listener.server_port
+        threading.Thread(target=self._listener.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+
+    @property
+    def away(self) -> bool:
+        """Whether nobody listens."""
+        return self._listener is None
+
+    def secure(self, tls: ssl.SSLContext) -> None:
+        """Show another certificate from now on, on new connections; those that there are end."""
+        self.leave()
+        self._tls = tls
+        self.come_back()
+
+    def leave(self) -> None:
+        """Refuse connections, and end those that there are at their next request."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.shutdown()
+            listener.server_close()
+
+    def come_back(self) -> None:
+        """Listen again at the same address."""
+        if not self._closed.is_set():
+            self._listen(self.port)
+
+    def close(self) -> None:
+        self._closed.set()
+        self.leave()
+
+    def set(self, *faults: Fault) -> None:
+        """From now on, these."""
+        with self._lock:
+            self.faults = list(faults)
+            self.asked = []
+
+    def trouble_of(self, request: Request) -> Trouble | None:
+        """What happens to a request; the first fault that hits it counts."""
+        with self._lock:
+            self.asked.append(request.line)
+            return next((fault.trouble for fault in self.faults if fault.hits(request)), None)
+
+    def wait(self, seconds: float) -> None:
+        """Wait, but not longer than the proxy lives."""
+        self._closed.wait(seconds)
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def handle_error(self, *_: Any) -> None:  # a client that has gone is no news here
+        pass
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    owner: FaultProxy
+
+    def handle_any(self) -> None:
+        request = Request(
+            self.command,
+            self.path,
+            {name: value for name, value in self.headers.items() if name.lower() not in _OF_ONE_CONNECTION},
+            self.rfile.read(int(self.headers.get("content-length", 0))),
+        )
+        trouble = self.owner.trouble_of(request)
+        reply = None if self.owner.away else trouble(request, self._forward) if trouble else self._forward(request)
+        if reply is None:
+            self._reset()
+        else:
+            self._answer(reply)
+
+    do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = handle_any  # noqa: N815
+
+    def _forward(self, request: Request) -> Reply:
+        """The server's answer."""
+        with contextlib.closing(HTTPConnection(*self.owner.server, timeout=60)) as server:
+            server.request(request.method, request.target, request.body or None, dict(request.headers))
+            found = server.getresponse()
+            headers = {name: value for name, value in found.getheaders() if name.lower() not in _OF_ONE_CONNECTION}
+            return Reply(found.status, headers, found.read())
+
+    def _answer(self, reply: Reply) -> None:
+        self.send_response_only(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        body = b"" if self.command == "HEAD" else reply.body[: reply.most]
+        for piece in self._pieces(body, reply.pause):
+            self.wfile.write(piece)
+            self.wfile.flush()
+        if reply.most is not None:
+            self._reset()
+
+    def _pieces(self, body: bytes, pause: float) -> Iterator[bytes]:
+        if not pause:
+            yield body
+            return
+        for k in range(len(body)):
+            yield body[k : k + 1]
+            self.owner.wait(pause)
+
+    def _reset(self) -> None:
+        self.close_connection = True
+        self.wfile.flush()
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def short_waits(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.02) -> None:
+    """Whoever waits before trying again does not wait long."""
+    pause = threading.Event()
+    nap = SimpleNamespace(sleep=lambda wanted: pause.wait(min(wanted, seconds)))
+    monkeypatch.setattr("tenacity.nap.time", nap)
+
+
+# ---- kinds of trouble: what networks and servers do
+
+
+def dropped(request: Request, forward: Forward) -> None:
+    """The connection is reset before the server sees the request."""
+
+
+def lost_answer(request: Request, forward: Forward) -> None:
+    """It happened; the answer was lost."""
+    forward(request)
+
+
+def cut_off(request: Request, forward: Forward) -> Reply:
+    """It happened; the connection ends in the middle of the answer."""
+    reply = forward(request)
+    return replace(reply, most=len(reply.body) // 2)
+
+
+def cut_short(request: Request, forward: Forward) -> Reply:
+    """It happened; half of the answer is passed on as if it were the whole."""
+    reply = forward(request)
+    return replace(reply, body=reply.body[: len(reply.body) // 2])
+
+
+def garbled(request: Request, forward: Forward) -> Reply:
+    """It happened; what comes back is no JSON, though it says so."""
+    return replace(forward(request), body=b'{"took": 3, "err\xff\x00')
+
+
+def emptied(request: Request, forward: Forward) -> Reply:
+    """It happened; what comes back is a success without a word."""
+    return replace(forward(request), status=200, body=b"")
+
+
+def vanishing(proxy: FaultProxy, seconds: float) -> Trouble:
+    """Nobody listens any more, for a while: connections are refused."""
+
+    def trouble(request: Request, forward: Forward) -> None:
+        proxy.leave()
+        threading.Timer(seconds, proxy.come_back).start()
+
+    return trouble
+
+
+def delayed(seconds: float) -> Trouble:
+    """It happens at once, and is told late."""
+
+    def trouble(request: Request, forward: Forward) -> Reply:
+        reply = forward(request)
+        time.sleep(seconds)
+        return reply
+
+    return trouble
+
+
+def dribbling(pause: float) -> Trouble:
+    """It happens at once; the answer comes byte by byte."""
+    return lambda request, forward: replace(forward(request), pause=pause)
+
+
+def refused(status: int, type_: str, *, done: bool = False) -> Trouble:
+    """An error for the whole request; ``done``: it happened all the same."""
+
+    def trouble(request: Request, forward: Forward) -> Reply:
+        if done:
+            forward(request)
+        return _error(status, type_)
+
+    return trouble
+
+
+def too_large(most: int) -> Trouble:
+    """A gateway takes no request of more bytes than that, and says so on a page."""
+
+    def trouble(request: Request, forward: Forward) -> Reply:
+        if len(request.body) <= most:
+            return forward(request)
+        return Reply(413, {"Content-Type": "text/html"}, b"<html><body>413 Request Entity Too Large</body></html>")
+
+    return trouble
+
+
+def gateway(request: Request, forward: Forward) -> Reply:
+    """It happened; a gateway lost patience meanwhile, and says so on a page."""
+    forward(request)
+    return Reply(504, {"Content-Type": "text/html"}, b"<html><body>504 Gateway Time-out</body></html>")
+
+
+def items_refused(status: int, type_: str) -> Trouble:
+    """Every second item of a bulk request is refused; the server sees the others."""
+
+    def trouble(request: Request, forward: Forward) -> Reply:
+        actions = list(_actions(request.body))
+        item = {"status": status, "error": {"type": type_, "reason": "no room"}}
+        passed = [lines for _, lines in actions[1::2]]
+        reply = forward(replace(request, body=b"".join(passed))) if passed else _no_items(request, forward)
+        answer = reply.json
+        kept = iter(answer.get("items", []))
+        answer["items"] = [{op: item} if k % 2 == 0 else next(kept) for k, (op, _) in enumerate(actions)]
+        answer["errors"] = True
+        return reply.with_json(answer)
+
+    return trouble
+
+
+def some_items(request: Request, forward: Forward) -> Reply:
+    """It happened; what is told of it is whole JSON, but not the whole."""
+    reply = forward(request)
+    return _changed(reply, items=reply.json["items"][:-1])
+
+
+def shards_failed(request: Request, forward: Forward) -> Reply:
+    """A part of the shards has not answered."""
+    reply = forward(request)
+    failure = {"reason": {"type": "es_rejected_execution_exception", "reason": "rejected execution: queue full"}}
+    return _changed(reply, _shards={"total": 2, "successful": 1, "failed": 1, "failures": [failure]})
+
+
+def timed_out(request: Request, forward: Forward) -> Reply:
+    """The time for a search ran out."""
+    return _changed(forward(request), timed_out=True)
+
+
+def expired(request: Request, forward: Forward) -> Reply:
+    """The snapshot that is being read is closed before the request for its next page comes."""
+    asked = request.json
+    if "pit" in asked:
+        for target, body in (
+            ("/_pit", {"id": asked["pit"]["id"]}),
+            ("/_search/point_in_time", {"pit_id": [asked["pit"]["id"]]}),
+        ):
+            forward(_to_close(request, target, body))  # one of them is the product's
+    elif "scroll_id" in asked:
+        forward(_to_close(request, "/_search/scroll", {"scroll_id": [asked["scroll_id"]]}))
+    return forward(request)
+
+
+def _to_close(request: Request, target: str, body: Any) -> Request:
+    return replace(request, method="DELETE", target=target, body=json.dumps(body).encode())
+
+
+def _changed(reply: Reply, **parts: Any) -> Reply:
+    answer = reply.json
+    return reply.with_json({**answer, **parts}) if reply.status == 200 else reply
+
+
+def _error(status: int, type_: str) -> Reply:
+    cause = {"type": type_, "reason": "[parent] Data too large, or no room in a queue"}
+    body = {"error": {"root_cause": [cause], **cause}, "status": status}
+    return Reply(status, {"Content-Type": "application/json"}, json.dumps(body).encode())
+
+
+def _actions(body: bytes) -> Iterator[tuple[str, bytes]]:
+    """Kind and lines of each action of a bulk request."""
+    lines = iter(body.splitlines(keepends=True))
+    for head in lines:
+        (op,) = json.loads(head)
+        yield op, head if op == "delete" else head + next(lines)
+
+
+def _no_items(request: Request, forward: Forward) -> Reply:
+    """The form of an answer, with the headers that the server gives."""
+    root = forward(replace(request, method="GET", target="/_cluster/health", body=b"", headers={}))
+    return root.with_json({"errors": True, "items": []})
+
+
+REJECTED = "es_rejected_execution_exception"
+BREAKER = "circuit_breaking_exception"
+UNAVAILABLE = "unavailable_shards_exception"
+
+PASSING: dict[str, tuple[Trouble, str]] = {
+    "dropped": (dropped, EVERYTHING),
+    "lost answer": (lost_answer, EVERYTHING),
+    "cut off": (cut_off, EVERYTHING),
+    "cut short": (cut_short, EVERYTHING),
+    "garbled": (garbled, EVERYTHING),
+    "emptied": (emptied, EVERYTHING),
+    "rejected": (refused(429, REJECTED), EVERYTHING),
+    "circuit breaker": (refused(429, BREAKER), EVERYTHING),
+    "unavailable, but done": (refused(503, UNAVAILABLE, done=True), EVERYTHING),
+    "gateway": (gateway, EVERYTHING),
+    "items rejected": (items_refused(429, REJECTED), BULK),
+    "items unavailable": (items_refused(503, UNAVAILABLE), BULK),
+    "items without memory": (items_refused(429, BREAKER), BULK),
+}
+"""Trouble that passes when the request is sent again, and which requests it happens to."""
+
+
+def in_turn(kinds: Mapping[str, tuple[Trouble, str]]) -> Trouble:
+    """One kind after the other, of those that can happen to a request."""
+    waiting = deque(kinds.values())
+
+    def trouble(request: Request, forward: Forward) -> Reply | None:
+        chosen = next(kind for kind in list(waiting) if re.search(kind[1], request.line))
+        waiting.remove(chosen)
+        waiting.append(chosen)
+        return chosen[0](request, forward)
+
+    return trouble
+
+
+ENDING: dict[str, tuple[Trouble, str]] = {
+    "shards failed": (shards_failed, r"/(_search|_refresh)\b"),
+    "timed out": (timed_out, SEARCHES),
+    "expired": (expired, r"^POST /_search(/scroll)?(\?|$)"),
+    "failed": (refused(500, "null_pointer_exception"), EVERYTHING),
+    "failed, but done": (refused(500, "null_pointer_exception", done=True), EVERYTHING),
+    "items failed": (items_refused(500, "null_pointer_exception"), BULK),
+    "some items only": (some_items, BULK),
+}
+"""Trouble that ends a run, which is to be started again, or leaves documents to another run."""

@@ -1,0 +1,57 @@
+"""Whatever happens for a while, the index ends as its user and our settings say: nothing lost, doubled or reverted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fault_proxy import FaultProxy, short_waits
+from soak_tools import World
+
+from es_neardupe.clients import Client, ConnectionSettings, Retries, connect
+
+BETWEEN_CHECKS = 8
+"""Steps."""
+
+
+@pytest.fixture
+def proxy(server_url: str) -> Iterator[FaultProxy]:
+    opened = FaultProxy(server_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def through(proxy: FaultProxy) -> Iterator[Client]:
+    opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=4, wait=0.01), timeout=20))
+    yield opened
+    opened.close()
+
+
+def test_soak(
+    client: Client,
+    through: Client,
+    proxy: FaultProxy,
+    index_name: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short_waits(monkeypatch)
+    seed, seconds = (int(request.config.getoption(f"--soak-{name}")) for name in ("seed", "seconds"))
+    end = time.monotonic() + seconds
+    world = World(client, through, proxy, index_name, seed, tmp_path)
+    steps = 0
+    try:
+        while time.monotonic() < end:
+            for _ in range(BETWEEN_CHECKS):
+                world.step()
+                steps += 1
+            world.check()
+    except BaseException:
+        print(f"seed {seed}: again with --soak-seed {seed}", *world.log, sep="\n")
+        raise
+    print(f"seed {seed}: {steps} steps, {world.faults_met} faults, {world.ended} runs that they ended")
+    assert world.faults_met > 0
