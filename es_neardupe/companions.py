@@ -21,6 +21,8 @@ from es_neardupe.schema import companion_mapping
 
 __all__ = ["Companion", "Stored", "companion_name", "ensure", "exists", "read", "remove", "store"]
 
+_LONGEST = 255
+"""Bytes of the name of an index."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
 
 
@@ -45,13 +47,15 @@ class Stored:
 def companion_name(target: Target, kind: Companion) -> str:
     """``<index>-<prefix>-groups``: after the one concrete index, else after the alias or pattern that was named.
 
-    What index names may not hold is replaced, and a hash keeps such names apart.
+    What index names may not hold is replaced, one that would be too long is cut, and a hash keeps such names apart.
     """
     name = target.indices[0] if len(target.indices) == 1 else target.name
     plain = _NOT_IN_NAMES.sub("_", name)
-    if plain != name:
-        plain += f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return f"{plain}-{target.settings.prefix.lower()}-{kind.value}"
+    end = f"-{target.settings.prefix.lower()}-{kind.value}"
+    if plain != name or len(plain + end) > _LONGEST:
+        hashed = f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        return plain[: _LONGEST - len(hashed + end)] + hashed + end
+    return plain + end
 
 
 def ensure(client: Client, target: Target, kind: Companion) -> str:

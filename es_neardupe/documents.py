@@ -22,6 +22,7 @@ from es_neardupe.scoring import Measure, Prepared
 from es_neardupe.settings import Settings
 
 __all__ = [
+    "count_of",
     "decode",
     "decode_grouping",
     "decode_samples",
@@ -29,6 +30,7 @@ __all__ = [
     "encode",
     "encode_grouping",
     "fingerprint_sources",
+    "group_of",
     "has_any",
     "own_group",
     "prepared",
@@ -44,6 +46,7 @@ __all__ = [
 KEY_LENGTH = 8
 _CONTENT = re.compile(r"[0-9a-f]{32}")
 _SAMPLE = re.compile(r"[A-Za-z0-9_-]{8}")
+_GROUP = re.compile(r"[A-Za-z0-9_-]{16}")
 
 
 def timestamp() -> str:
@@ -135,10 +138,17 @@ def encode_grouping(grouping: Grouping) -> dict[str, Any]:
     return {"group": grouping.group, "principal": grouping.principal, "similarity": grouping.similarity}
 
 
+def group_of(stored: Mapping[str, Any]) -> str | None:
+    """The stored group id; None for anything that `own_group` cannot have made, which would be no id in the registry
+    either, or that of another document there."""
+    group = stored.get("group")
+    return group if isinstance(group, str) and _GROUP.fullmatch(group) else None
+
+
 def decode_grouping(stored: Mapping[str, Any]) -> Grouping | None:
     """Read what `encode_grouping` wrote; None for a document that was never grouped or has changed since."""
-    group, principal, similarity = (stored.get(name) for name in ("group", "principal", "similarity"))
-    if not isinstance(group, str) or not isinstance(principal, bool) or isinstance(similarity, bool):
+    group, principal, similarity = group_of(stored), stored.get("principal"), stored.get("similarity")
+    if group is None or not isinstance(principal, bool) or isinstance(similarity, bool):
         return None
     if not isinstance(similarity, int | float) or not 0 <= similarity <= 1:
         return None
@@ -155,6 +165,14 @@ def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise ValueError(f"{value!r:.40} is no count")
     return value
+
+
+def count_of(stored: Mapping[str, Any], name: str) -> int:
+    """A stored count alone; 0 for anything else that stands there."""
+    try:
+        return _count(stored.get(name))
+    except ValueError:
+        return 0
 
 
 def _flag(value: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -92,11 +93,11 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, text
 
 def check_name(name: str) -> None:
     """Raises `SettingsError` for what can be no index, alias or pattern of one."""
+    parts = name.split(",")  # a later part may begin with -, which leaves out
     if (
-        not name
-        or name.startswith(("_", "-", "+"))
-        or any(char in name for char in ' "\\/|<>#?')
-        or name in (".", "..")
+        name.startswith("-")
+        or any(not part or part.startswith(("_", "+")) or part in (".", "..") for part in parts)
+        or any(char in ' "\\/|<>#?' or unicodedata.category(char) == "Cc" for char in name)
     ):
         raise SettingsError(f"{name!r} is no name of an index, an alias or a pattern.")
 

@@ -28,8 +28,11 @@ _PACKED = (".gz", ".xz")
 _BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
 """What reading a file raises that is torn, damaged or not there any more."""
 
-_LONGEST_CSV_FIELD = 2**31 - 1
 _LONGEST_ID = 512
+_LONGEST_LINE = 200_000_000
+"""Bytes of a line, and of a text file: twice what servers take in a request."""
+_TOO_LONG = f"longer than {_LONGEST_LINE:,} bytes"
+_PART = 2**20
 _DEEPEST = 100
 """Levels of arrays and objects; servers refuse deeper objects, and Python cannot follow much deeper arrays."""
 
@@ -84,13 +87,31 @@ def read_text_file(name: str) -> str:
     """The text of a file (packed or not), or of standard input for ``-``. Raises `InputError`."""
     try:
         if name == STDIN:
-            return sys.stdin.buffer.read().decode("utf-8")
+            return _whole(sys.stdin.buffer, name)
         with _opened(Path(name)) as stream:
-            return stream.read().decode("utf-8")
+            return _whole(stream, name)
     except _BROKEN as error:
         raise InputError(f"{name} cannot be read: {_words(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 ({error.reason} at byte {error.start}).") from error
+
+
+def _whole(stream: IO[bytes], name: str) -> str:
+    content = stream.read(_LONGEST_LINE + 1)
+    if len(content) > _LONGEST_LINE:
+        raise InputError(f"{name} is longer than {_LONGEST_LINE:,} bytes.")
+    return content.decode("utf-8")
+
+
+def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
+    """Line by line; None for one that is too long to be held."""
+    while line := stream.readline(_LONGEST_LINE + 1):
+        if len(line) <= _LONGEST_LINE or line.endswith(b"\n"):
+            yield line
+        else:
+            while (rest := stream.readline(_PART)) and not rest.endswith(b"\n"):
+                pass
+            yield None
 
 
 def read_lines(name: str) -> Iterator[str]:
@@ -99,7 +120,9 @@ def read_lines(name: str) -> Iterator[str]:
     number = 0
     try:
         with nullcontext(sys.stdin.buffer) if name == STDIN else _opened(Path(name)) as stream:
-            for number, line in enumerate(stream, 1):
+            for number, line in enumerate(_lines(stream), 1):
+                if line is None:
+                    raise InputError(f"{name}:{number} is {_TOO_LONG}.")
                 if found := line.decode("utf-8-sig" if number == 1 else "utf-8").strip():
                     yield found
     except _BROKEN as error:
@@ -146,10 +169,13 @@ def _words(error: Exception) -> str:
 
 
 def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record | Problem]:
-    for number, line in enumerate(stream, 1):
+    for number, line in enumerate(_lines(stream), 1):
+        place = f"{name}:{number}"
+        if line is None:
+            yield Problem(place, _TOO_LONG)
+            continue
         if not line.strip():
             continue
-        place = f"{name}:{number}"
         try:
             source = _parsed(line, "utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
@@ -215,7 +241,7 @@ def _unusable(id: str) -> str:
 
 
 def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record | Problem]:
-    csv.field_size_limit(_LONGEST_CSV_FIELD)
+    csv.field_size_limit(_LONGEST_LINE)
     lines = _decoded(stream)
     reader = csv.DictReader(lines, strict=True)
     if problem := _bad_header(reader, f"{name}:1"):
@@ -250,7 +276,7 @@ class _decoded:  # noqa: N801 - reads like the function it stands for
     """Lines of a stream as text. A generator would be finished by the first line that is not UTF-8."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._lines = iter(stream)
+        self._lines = _lines(stream)
         self.number = 0
 
     def __iter__(self) -> _decoded:
@@ -259,6 +285,8 @@ class _decoded:  # noqa: N801 - reads like the function it stands for
     def __next__(self) -> str:
         line = next(self._lines)
         self.number += 1
+        if line is None:
+            raise csv.Error(_TOO_LONG)
         return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 

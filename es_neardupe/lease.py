@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
 
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, Stored, ensure, read, store
@@ -72,15 +71,16 @@ class Lease:
         What the server holds afterwards decides: the answer to a write may be lost, and of two runs one is faster.
         """
         while not self._is_ours(found := self._read()):
-            if found is not None and not _is_free(found.source["value"]):
-                raise LeaseHeld(_who(found.source["value"], self.index))
+            there = _held(found)
+            if there is not None and not there.is_free:
+                raise LeaseHeld(there.told(self.index))
             with suppress(Conflict):
                 self._store(found)
 
     def check(self) -> None:
         """Raises `LeaseLost` if another run has taken over, for instance while this process was suspended."""
         found = self._read()
-        if self._is_ours(found) and found is not None and _is_over(found.source["value"]):
+        if self._is_ours(found) and (there := _held(found)) is not None and there.is_over:
             with suppress(Conflict):
                 self._store(found)
             found = self._read()
@@ -108,7 +108,8 @@ class Lease:
         return read(self.client, self.registry, LEASE_ID)
 
     def _is_ours(self, found: Stored | None) -> bool:
-        return found is not None and found.source["value"]["holder"]["token"] == self.token
+        there = _held(found)
+        return there is not None and there.token == self.token
 
     def _store(self, before: Stored | None, **more: str) -> None:
         value = {
@@ -121,25 +122,64 @@ class Lease:
         store(self.client, self.registry, LEASE_ID, {"kind": "lease", "value": value}, before)
 
 
-def _is_free(value: Mapping[str, Any]) -> bool:
-    return "returned" in value or _is_over(value) or _is_dead(value["holder"])
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A lease as it is stored."""
 
+    host: str
+    machine: str | None
+    pid: int
+    token: str
+    command: str
+    taken: datetime
+    expires: datetime
+    returned: bool
 
-def _is_over(value: Mapping[str, Any]) -> bool:
-    return datetime.fromisoformat(value["expires"]) <= _now()
+    @property
+    def is_over(self) -> bool:
+        return self.expires <= _now()
 
+    @property
+    def is_free(self) -> bool:
+        return self.returned or self.is_over or self._is_dead()
 
-def _is_dead(holder: Mapping[str, Any]) -> bool:
-    """Whether the holder was a process of this machine that is there no more."""
-    if holder["machine"] is None or holder["machine"] != _machine():
+    def _is_dead(self) -> bool:
+        """Whether the holder was a process of this machine that is there no more."""
+        if self.machine is None or self.machine != _machine():
+            return False
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:  # somebody else's: it is there
+            return False
         return False
+
+    def told(self, index: str) -> str:
+        """Who works on the index, for a message."""
+        since, end = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (self.taken, self.expires))
+        return (
+            f"Another run ({self.command} by pid {self.pid} on host {self.host}, since {since}, its lease ends at "
+            f"{end}) works on index {index}. Wait for it, or, if it is dead, for the end of its lease."
+        )
+
+
+def _held(found: Stored | None) -> _Held | None:
+    """Read what `Lease` stored; None for anything else, which holds nobody up."""
+    if found is None:
+        return None
     try:
-        os.kill(holder["pid"], 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:  # somebody else's: it is there
-        return False
-    return False
+        value = found.source["value"]
+        holder = value["holder"]
+        machine, pid, token = holder["machine"], holder["pid"], holder["token"]
+        if not isinstance(pid, int) or not 0 < pid < 2**31 or not isinstance(token, str):
+            return None
+        taken, expires = (datetime.fromisoformat(value[name]).astimezone(timezone.utc) for name in ("taken", "expires"))
+        return _Held(
+            str(holder["host"]), machine, pid, token, str(value["command"]), taken, expires, "returned" in value
+        )
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
 
 
 def _machine() -> str | None:
@@ -152,15 +192,6 @@ def _machine() -> str | None:
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:
         return None
-
-
-def _who(value: Mapping[str, Any], index: str) -> str:
-    holder = value["holder"]
-    since, end = (f"{datetime.fromisoformat(value[name]):%Y-%m-%d %H:%M:%S} UTC" for name in ("taken", "expires"))
-    return (
-        f"Another run ({value['command']} by pid {holder['pid']} on host {holder['host']}, since {since}, its lease "
-        f"ends at {end}) works on index {index}. Wait for it, or, if it is dead, for the end of its lease."
-    )
 
 
 def _now() -> datetime:

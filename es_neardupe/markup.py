@@ -1,4 +1,4 @@
-"""Text from documents as HTML can hold it."""
+"""Text from documents as HTML and terminals can hold it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import re
 
 from markupsafe import escape
 
-__all__ = ["escaped", "shown"]
+__all__ = ["STEERING", "escaped", "shown"]
 
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
+"""For a class of characters: those that change the direction of text or break it into lines unseen, and halves of
+characters, which no file takes."""
+
+_UNPRINTABLE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{STEERING}]")
 
 
 def shown(text: str) -> str:
-    """Text as a file can hold it and a browser shows it: control characters and halves of characters as U+FFFD.
+    """Text as a file can hold it and a browser shows it: what steers a terminal or the text around it as U+FFFD.
 
     It is as long as before, so places in it stay true.
     """

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
 from es_neardupe.asking import refresh, refresh_if_allowed, search
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
@@ -100,7 +102,13 @@ class Registry:
         stored = read(self._client, self.name, _RUN)
         if stored is None:
             return None
-        return LastRun(stored.source["settings"], bool(stored.source["value"]["finished"]), stored)
+        settings, value = stored.source.get("settings"), stored.source.get("value")
+        try:
+            _Run.model_validate(settings)
+        except ValidationError:  # nothing that `note_run` wrote
+            return None
+        finished = isinstance(value, Mapping) and value.get("finished") is True
+        return LastRun(dict(settings or {}), finished, stored)
 
     def note_run(self, settings: Mapping[str, Any], at: str, *, finished: bool) -> None:
         """Say that a run has begun or ended. Raises `Conflict` if another one said so meanwhile."""
@@ -115,14 +123,15 @@ class Registry:
             return {}
         references = ((self.name, id, None) for id in sorted(ids))
         hits = (hit for hit in fetch(self._client, references, ["*"]) if hit is not None)
-        return {hit.id: _entry(hit.source) for hit in hits if hit.source["kind"] == "group"}
+        return {entry.group: entry for hit in hits if (entry := _entry(hit.id, hit.source)) is not None}
 
     def living(self) -> Iterator[Entry]:
         """All groups that have not ended; those too that a run wrote just before it was killed."""
         if exists(self._client, self.name):
             refresh_if_allowed(self._client, self.name)
             for page in self._client.pages(self.name, {"query": _living(())}, page_size=2000):
-                yield from (_entry(hit.source) for hit in page)
+                found = (_entry(hit.id, hit.source) for hit in page)
+                yield from (entry for entry in found if entry is not None)
 
     def led_by(self, id: str) -> Entry | None:
         """Of the groups whose principal has this id, in whichever index, the one that was touched last."""
@@ -131,7 +140,7 @@ class Registry:
         wanted = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
         body = {"size": 1, "query": wanted, "sort": [{"updated": "desc"}]}
         hits = search(self._client, self.name, body)["hits"]["hits"]
-        return _entry(hits[0]["_source"]) if hits else None
+        return _entry(hits[0]["_id"], hits[0]["_source"]) if hits else None
 
     def totals(self, without: Iterable[str] = ()) -> Totals:
         """Sums over the groups that have not ended, leaving some out."""
@@ -189,18 +198,36 @@ def _source(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _entry(source: Mapping[str, Any]) -> Entry:
-    principal = source["principal"]
-    history = tuple(Event(one["at"], one["event"], one.get("group")) for one in source["history"]["events"])
-    plain: dict[str, Any] = {name: source.get(name) for name in _PLAIN}
-    return Entry(
-        **plain,
-        principal=(principal["index"], principal["id"]),
-        settings=source["settings"],
-        history=history,
-    )
+def _entry(id: str, source: Mapping[str, Any]) -> Entry | None:
+    """Read what `_source` wrote; None for anything else, which the next run that touches the group writes over."""
+    try:
+        principal, history = source["principal"], source["history"]["events"]
+        parts = {
+            **{name: source.get(name) for name in _PLAIN},
+            "principal": (principal["index"], principal["id"]),
+            "settings": source["settings"],
+            "history": history,
+        }
+        entry = _ENTRIES.validate_python(parts)
+    except (KeyError, TypeError, ValueError):  # pydantic's ValidationError is such
+        return None
+    return entry if source.get("kind") == "group" and entry.group == id else None
 
 
+class _Run(BaseModel, strict=True):
+    """What the settings of a run hold at least."""
+
+    measure: str
+    min: float
+    max: float
+    max_bucket: int = Field(ge=2)
+    linkage: str
+    principal: str
+    within: str | None
+    window: str | None
+
+
+_ENTRIES = TypeAdapter(Entry)
 _PLAIN = (
     "group",
     "created",

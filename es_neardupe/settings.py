@@ -122,7 +122,7 @@ class Settings:
         """Read what `to_meta` wrote. Raises `SettingsError` if it is anything else."""
         try:
             return cls._read_meta(meta, prefix)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SettingsError(
                 f"The stored settings under _meta.{prefix} cannot be read ({error!r}): were they edited by hand?"
             ) from error

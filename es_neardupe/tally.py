@@ -29,6 +29,10 @@ class Tally:
             self.counts["refused"] += 1
             self._reasons[f"{outcome.type}: {outcome.reason}"] += 1
 
+    def note(self, reason: str) -> None:
+        """Keep a reason of our own, of what was not even sent."""
+        self._reasons[reason] += 1
+
     @property
     def refusals(self) -> tuple[str, ...]:
         """The most frequent reasons in the server's words."""

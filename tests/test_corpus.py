@@ -111,11 +111,11 @@ def test_corrupt_documents_are_in_no_row() -> None:
 
 def test_references_versions_and_groupings() -> None:
     (hit,) = hits({"1": "a b c d e"})
-    fields = {**hit.source["neardupe"], "group": "g", "principal": False, "similarity": 0.875}
+    fields = {**hit.source["neardupe"], "group": "g" * 16, "principal": False, "similarity": 0.875}
     corpus = corpus_of([Hit("i", "1", "route", 7, 3, {"neardupe": fields})])
     assert corpus.references == [("i", "1", "route")]
     assert corpus.versions.tolist() == [[7, 3]]
-    assert corpus.groupings == [Grouping("g", False, 0.875)]
+    assert corpus.groupings == [Grouping("g" * 16, False, 0.875)]
     assert corpus.group_ids == ["g"]
 
 

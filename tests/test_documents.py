@@ -369,7 +369,7 @@ def test_any_grouping_is_read_or_none(stored: dict[str, Any]) -> None:
         assert 0 <= read.similarity <= 1
 
 
-@given(st.text(max_size=20), st.booleans(), st.floats(0, 1))
+@given(st.from_regex(r"[A-Za-z0-9_-]{16}", fullmatch=True), st.booleans(), st.floats(0, 1))
 def test_grouping_round_trip(group: str, principal: bool, similarity: float) -> None:
     grouping = Grouping(group, principal, similarity)
     fields = encode_grouping(grouping)
@@ -381,7 +381,7 @@ def test_grouping_round_trip(group: str, principal: bool, similarity: float) -> 
 
 @pytest.mark.parametrize("similarity", [True, "1.0", float("nan"), float("inf"), -0.5, 1.5, 10**400])
 def test_similarities_that_are_none(similarity: Any) -> None:
-    assert decode_grouping({"group": "g", "principal": False, "similarity": similarity}) is None
+    assert decode_grouping({"group": "g" * 16, "principal": False, "similarity": similarity}) is None
 
 
 def test_own_group_golden() -> None:
@@ -418,6 +418,9 @@ def test_timestamp() -> None:
     assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", documents.timestamp())
 
 
+KEPT = "a-group_id_of_16"
+
+
 def test_renewal() -> None:
     """A sound document is current; another text, scheme or a missing group make it wait for ``group``."""
     (hit,) = hits({"1": "one two three four five six"})
@@ -430,13 +433,19 @@ def test_renewal() -> None:
 
     assert is_current(planned(), SETTINGS)
     assert is_current(planned(text="One, two: three four five SIX!"), SETTINGS)
-    for changed in ({"text": "else"}, {"scheme": "v1-0"}, {"group": None}, {"state": "short"}, {"content": "0" * 32}):
+    for changed in (
+        {"text": "else"},
+        {"scheme": "v1-0"},
+        *({"group": group} for group in (None, "", "lease", "x" * 17, ["A" * 16])),
+        {"state": "short"},
+        {"content": "0" * 32},
+    ):
         assert not is_current(planned(**changed), SETTINGS)
-    action = update(planned(group="kept", text="else"), SETTINGS, AT, current=False)
+    action = update(planned(group=KEPT, text="else"), SETTINGS, AT, current=False)
     assert (action.op, action.address, action.routing) == ("update", ("i", "1"), "r")
     assert (action.seq_no, action.primary_term) == (3, 2)
     body = action.body["doc"]["neardupe"]
-    assert (body["group"], body["principal"], body["similarity"], body["at"]) == ("kept", None, None, AT)
+    assert (body["group"], body["principal"], body["similarity"], body["at"]) == (KEPT, None, None, AT)
     assert decode(body) == fingerprints(["else"], SETTINGS.scheme)[0]
     rewritten = update(planned(), SETTINGS, AT, current=True).body["doc"]["neardupe"]
     assert not {"group", "principal", "similarity"} & set(rewritten)

@@ -162,7 +162,7 @@ def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, ind
 def test_a_group_larger_than_what_servers_count(client: Client, index_name: str, server_cli: Cli) -> None:
     """They stop counting inner hits at 10,000, and tell 100 of them."""
     pipeline.init(client, index_name, Settings(("text",)), create=True)
-    ours = {"group": "g", "principal": False, "similarity": 0.9}
+    ours = {"group": "g" * 16, "principal": False, "similarity": 0.9}
     body = {"text": "bridge", "neardupe": ours}
     send(client, [({"index": {"_index": index_name, "_id": f"d{n}"}}, body) for n in range(10_010)])
     (hit,) = pipeline.search(client, index_name, "bridge", expand=True).hits

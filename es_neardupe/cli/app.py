@@ -6,11 +6,13 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
+import typer.core
 
 from es_neardupe.cli import (
     audit,
@@ -31,14 +33,40 @@ from es_neardupe.cli import (
     what_if,
     working,
 )
-from es_neardupe.cli.output import messages, printable, say
+from es_neardupe.cli.output import fail, printable, say
 from es_neardupe.errors import NeardupeError
 
 __all__ = ["app", "main"]
 
 _INTERRUPTED = 130
 
+_Wrong: Any = typer.BadParameter.__base__
+"""What is raised of wrong usage, by whichever library typer brings for it."""
+
+
+class _Commands(typer.core.TyperGroup):
+    """The commands, of which a message about wrong usage repeats no word that could steer a terminal."""
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _harmless():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _harmless():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _harmless() -> Iterator[None]:
+    try:
+        yield
+    except _Wrong as wrong:
+        wrong.message = printable(wrong.message)
+        raise
+
+
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -118,7 +146,7 @@ def main() -> None:
     try:
         app()
     except NeardupeError as error:
-        messages.print(f"[bold red]error:[/] {escape(printable(error))}", soft_wrap=True)
+        fail(error)
         sys.exit(1)
     except SystemExit as stop:
         if stop.code == _INTERRUPTED:  # typer has made this of the KeyboardInterrupt

@@ -21,6 +21,7 @@ from es_neardupe.comparison import Comparison, compare_texts
 from es_neardupe.errors import InputError
 from es_neardupe.inputs import read_text_file
 from es_neardupe.pipeline import compare as compare_
+from es_neardupe.report.files import check_file
 from es_neardupe.report.html import MAX_SHOWN, page, write_page
 from es_neardupe.report.rows import Part, rows
 from es_neardupe.scores import Score
@@ -75,6 +76,8 @@ def compare(
       es-neardupe compare old.txt new.txt --context 10
     """
     _check(what, file)
+    if html is not None:
+        check_file(html, [file] if file is not None or len(what) == 3 else what)
     if len(what) == 2 and file is None:
         if weighted:
             raise typer.BadParameter("--weighted needs the frequencies of an index: compare INDEX ID ...")

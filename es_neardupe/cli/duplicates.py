@@ -81,7 +81,7 @@ def duplicates(
         return
     plan = requests.parse_request(read_text_file(request))
     chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)
-    _check_files(csv, html)
+    _check_files(csv, html, request)
     if explain:
         for line in requests.explain(plan, index):
             say(line)
@@ -103,11 +103,11 @@ def duplicates(
         _write_page(html, client, report, chosen, plan)
 
 
-def _check_files(csv: str | None, html: Path | None) -> None:
+def _check_files(csv: str | None, html: Path | None, request: str) -> None:
     """Raises `InputError` for files that cannot be written, `SettingsError` for one that would be written twice."""
     files = ([Path(csv)] if csv not in (None, "-") else []) + ([html] if html else [])
     for file in files:
-        check_file(file)
+        check_file(file, [request])
     if len({file.resolve() for file in files}) < len(files):
         raise SettingsError(f"--csv and --html both name {html}: give each a file of its own.")
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from es_neardupe import node
+from es_neardupe.cli.output import as_json_text, say
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Start, stop and list local servers (needs the extra 'local').")
-_messages = Console(stderr=True)
 
 _SERVER = typer.Option("--server", help="opensearch or elasticsearch.")
 _VERSION = typer.Option("--version", help="Such as 3.8, 2.19 (OpenSearch), 9.5, 8.19 (Elasticsearch).")
@@ -41,11 +38,11 @@ def start(
     as_json: AsJson = False,
 ) -> None:
     """Start a local server, or find it running, and print its URL."""
-    started = node.start(server, version, port=port, heap=heap, data=data, offline=offline, say=_say)
+    started = node.start(server, version, port=port, heap=heap, data=data, offline=offline, say=say)
     if as_json:
-        _print_json(started.as_dict())
+        _tell(started.as_dict())
         return
-    _say(f"{started.server} {started.version} runs as process {started.pid}, data and log in {started.data}")
+    say(f"{started.server} {started.version} runs as process {started.pid}, data and log in {started.data}")
     typer.echo(started.url)
 
 
@@ -61,13 +58,13 @@ def stop(
     """Stop the local servers that were started here: all, or those that fit the options. Their data stay."""
     stopped = node.stop(server, version, port=port, data=data)
     if as_json:
-        _print_json([{**each.node.as_dict(), "killed": each.killed} for each in stopped])
+        _tell([{**each.node.as_dict(), "killed": each.killed} for each in stopped])
         return
     for each in stopped:
         how = "did not close in time and was killed" if each.killed else "stopped"
         typer.echo(f"{each.node.server} {each.node.version} at {each.node.url} {how}")
     if not stopped:
-        _say("no such local server runs")
+        say("no such local server runs")
 
 
 @app.command()
@@ -75,20 +72,16 @@ def status(as_json: AsJson = False) -> None:
     """List the local servers that run."""
     found = node.status()
     for file in found.cleaned:
-        _say(f"removed {file}: its process is gone")
+        say(f"removed {file}: its process is gone")
     states = [(each, "running") for each in found.running] + [(each, "silent") for each in found.silent]
     if as_json:
-        _print_json([{**each.as_dict(), "state": state} for each, state in states])
+        _tell([{**each.as_dict(), "state": state} for each, state in states])
         return
     for each, state in states:
         typer.echo(f"{each.server} {each.version}  {each.url}  {state}  process {each.pid}  {each.data}")
     if not states:
-        _say("no local server runs")
+        say("no local server runs")
 
 
-def _say(message: str) -> None:
-    _messages.print(escape(message), highlight=False, soft_wrap=True)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2))
+def _tell(value: Any) -> None:
+    typer.echo(as_json_text(value, indent=2))

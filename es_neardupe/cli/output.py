@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,9 +19,12 @@ from rich.table import Table
 from rich.text import Text
 
 from es_neardupe import progress
+from es_neardupe.markup import STEERING
 from es_neardupe.records import Address
 
 __all__ = [
+    "as_json_text",
+    "fail",
     "harmless_cell",
     "named",
     "plain",
@@ -36,10 +40,10 @@ __all__ = [
     "without_controls",
 ]
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Control characters, those that change the direction of text, and halves of characters that no file takes."""
+_CONTROLS = re.compile(rf"[\x00-\x1f\x7f-\x9f{STEERING}]")
+"""Control characters, and those that steer the text around them."""
 
-_FORMULA = ("=", "+", "-", "@")
+_FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """With what cells begin that a spreadsheet would compute."""
 
 _FILE_WIDTH = 140
@@ -80,13 +84,21 @@ def warn(message: str) -> None:
     messages.print(Text(printable(message), "yellow"), soft_wrap=True)
 
 
+def fail(error: object) -> None:
+    """The one line of a command that cannot go on."""
+    messages.print(Text.assemble(("error:", "bold red"), " ", printable(error)), soft_wrap=True)
+
+
 def show(text: str) -> None:
     """A line of a result."""
     results.print(Text(printable(text)), soft_wrap=True)
 
 
 def plain(value: Any) -> Any:
-    """Records as the types that JSON knows; names that begin with _ are left out."""
+    """Records as the types that JSON knows; names that begin with _ are left out, and numbers that it has none for
+    are None."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
     if is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
     if isinstance(value, Enum):
@@ -96,6 +108,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return value
+
+
+def as_json_text(value: Any, indent: int | None = None) -> str:
+    """A result as JSON, escaped to ASCII without any control character."""
+    return json.dumps(plain(value), indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def print_json(value: Any) -> None:
@@ -111,22 +128,22 @@ def _pieces(value: Any) -> Iterator[str]:
     if isinstance(value, Mapping):
         yield "{"
         for place, (key, one) in enumerate(value.items()):
-            yield f"{', ' * (place > 0)}{json.dumps(str(key))}: "
+            yield f"{', ' * (place > 0)}{as_json_text(str(key))}: "
             yield from _pieces(one)
         yield "}"
     elif isinstance(value, Iterator):
         yield "["
         for place, one in enumerate(value):
-            yield f"{', ' * (place > 0)}{json.dumps(plain(one))}"
+            yield f"{', ' * (place > 0)}{as_json_text(one)}"
         yield "]"
     else:
-        yield json.dumps(plain(value))
+        yield as_json_text(value)
 
 
 def print_lines(values: Iterable[Any]) -> None:
     """Results as JSON lines."""
     for value in values:
-        sys.stdout.write(json.dumps(plain(value)) + "\n")
+        sys.stdout.write(as_json_text(value) + "\n")
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from es_neardupe.cli.options import AsJson, IndexName, Prefix, Query, connected, parse_query
-from es_neardupe.cli.output import named, print_json, print_table, say, show, warn
+from es_neardupe.cli.output import as_json_text, named, print_json, print_table, say, show, warn
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import SettingsError
 from es_neardupe.inputs import read_text_file
@@ -81,7 +81,7 @@ def search(
     if show_request:
         body = search_request(client, index, wanted, **options)
         say(f"POST {path(index, '_search')}")
-        typer.echo(json.dumps(body, indent=None if as_json else 2))
+        typer.echo(as_json_text(body, indent=None if as_json else 2))
         return None
     found = search_(client, index, wanted, **options)
     if as_json:

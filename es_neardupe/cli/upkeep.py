@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from es_neardupe.cli.options import AsJson, Batch, DryRun, IndexName, Prefix, Workers, connected, resumable
-from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import clean as clean_
 from es_neardupe.pipeline import doctor as doctor_
@@ -96,7 +96,8 @@ def clean(
     options: dict[str, Any] = {"prefix": prefix, "workers": workers, "batch": batch}
     if not yes and not dry_run:
         found = clean_(client, index, dry_run=True, **options)
-        typer.confirm(f"Remove {prefix!r} from {found.documents:,} documents of {index}?", abort=True, err=True)
+        asked = printable(f"Remove {prefix!r} from {found.documents:,} documents of {index}?")
+        typer.confirm(asked, abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = clean_(client, index, dry_run=dry_run, progress=progress, **options)
     if as_json:

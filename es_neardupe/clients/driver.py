@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
+import orjson
+
 from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.settings import ConnectionSettings
 from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
@@ -69,6 +71,16 @@ def parsed(text: str) -> Any:
         return None
     try:
         return json.loads(text)
+    except RecursionError:
+        return _deep(text)
+    except ValueError:
+        return text
+
+
+def _deep(text: str) -> Any:
+    """The same for values nested so deeply that Python's own parser gives up: servers take 1,000 levels."""
+    try:
+        return orjson.loads(text)
     except ValueError:
         return text
 

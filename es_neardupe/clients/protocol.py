@@ -112,5 +112,5 @@ def to_json(value: Mapping[str, Any]) -> bytes:
         return _UTF8.encode(value).encode()
     except UnicodeEncodeError:
         return _ASCII.encode(value).encode()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"A request cannot be written as JSON: {error}.") from error

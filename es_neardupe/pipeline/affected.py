@@ -190,8 +190,8 @@ class _Area:
 
 
 def _group_ids(stored: dict[str, Any]) -> list[str]:
-    group = stored.get("group")
-    return [group] if isinstance(group, str) else []
+    group = documents.group_of(stored)
+    return [] if group is None else [group]
 
 
 def _keys(stored: dict[str, Any]) -> list[str]:

@@ -11,9 +11,9 @@ from es_neardupe import schema
 from es_neardupe.asking import count, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
-from es_neardupe.clients import Client, path
+from es_neardupe.clients import Client, path, to_json
 from es_neardupe.companions import Companion, companion_name, exists, remove
-from es_neardupe.errors import RequestError
+from es_neardupe.errors import InputError, RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
 from es_neardupe.progress import Progress, silent, tracked
@@ -79,7 +79,7 @@ def clean(
             break
         body = {"query": query, "_source": cleaned is _by_index}
         hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
-        actions = cleaned(tracked(hits, progress, "cleaning", left), prefix)
+        actions = cleaned(tracked(hits, progress, "cleaning", left), prefix, tally)
         for outcome in write(client, actions, batch=batch, workers=workers):
             if outcome.conflict:
                 lost[outcome.action.address] = outcome.action.reference
@@ -133,15 +133,20 @@ def _has_scripts(client: Client) -> bool:
     return True
 
 
-def _by_script(hits: Iterable[Hit], prefix: str) -> Iterator[Action]:
+def _by_script(hits: Iterable[Hit], prefix: str, _: Tally) -> Iterator[Action]:
     script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
     for hit in hits:
         yield _action(hit, "update", {"script": script})
 
 
-def _by_index(hits: Iterable[Hit], prefix: str) -> Iterator[Action]:
+def _by_index(hits: Iterable[Hit], prefix: str, tally: Tally) -> Iterator[Action]:
     for hit in hits:
         source = {name: value for name, value in hit.source.items() if name != prefix}
+        try:
+            to_json(source)
+        except InputError:  # it holds a number or an array that would not come back as it is
+            tally.note("a document cannot be written back without harm: its numbers or arrays are beyond Python's")
+            continue
         yield _action(hit, "index", source, pipeline="_none")
 
 

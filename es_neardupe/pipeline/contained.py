@@ -233,7 +233,7 @@ class _Comparing:
             common_words=found.common_words,
             passages=found.passages,
             excerpt=found.excerpt,
-            group=stored.get("group"),
+            group=documents.group_of(stored),
         )
 
 

@@ -21,6 +21,8 @@ __all__ = ["contents", "overlapping"]
 
 _FETCH = 100
 """Documents read at a time."""
+_DEEPEST = 100
+"""Levels of lists and objects in a value; what lies deeper is left out, and counted as cut."""
 _PAIRS = 25
 """Pairs whose texts are read at a time."""
 
@@ -55,7 +57,7 @@ class _Cutter:
     def __init__(self, longest: Mapping[str, int | None]) -> None:
         self._longest = longest
         self.cut = 0
-        """Values that were longer."""
+        """Values that were longer, or nested more deeply."""
 
     def fields(self, hit: Hit) -> dict[str, Any]:
         """The fields that the document has: a value, or a list of several."""
@@ -66,14 +68,15 @@ class _Cutter:
             if values
         }
 
-    def _shortened(self, value: Any, most: int | None) -> Any:
-        if most is None:
-            return value
+    def _shortened(self, value: Any, most: int | None, levels: int = _DEEPEST) -> Any:
+        if isinstance(value, list | dict) and not levels:
+            self.cut += 1
+            return None
         if isinstance(value, list):
-            return [self._shortened(one, most) for one in value]
+            return [self._shortened(one, most, levels - 1) for one in value]
         if isinstance(value, dict):
-            return {name: self._shortened(one, most) for name, one in value.items()}
-        if isinstance(value, str) and len(value) > most:
+            return {name: self._shortened(one, most, levels - 1) for name, one in value.items()}
+        if most is not None and isinstance(value, str) and len(value) > most:
             self.cut += 1
             return value[:most]
         return value

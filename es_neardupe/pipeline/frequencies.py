@@ -8,7 +8,6 @@ import zipfile
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xxhash
@@ -106,8 +105,7 @@ def sampled(client: Client, target: Target) -> list[Reference]:
     chosen: list[Reference] = []
     tokens = 0
     for hit in search(client, target.path, body)["hits"]["hits"]:
-        count: Any = documents.stored_fields(hit["_source"], target.settings.prefix).get("tokens")
-        tokens += count if isinstance(count, int) else 0
+        tokens += documents.count_of(documents.stored_fields(hit["_source"], target.settings.prefix), "tokens")
         if chosen and tokens > _MOST_TOKENS:
             break
         chosen.append((hit["_index"], hit["_id"], hit.get("_routing")))

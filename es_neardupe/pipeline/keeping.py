@@ -73,7 +73,7 @@ def _advice(client: Client, target: Target, policy: Policy, found: list[Group]) 
     for page in client.pages(target.path, body):
         for hit in page:
             stored = documents.stored_fields(hit.source, target.settings.prefix)
-            members.get(stored["group"], []).append(hit)
+            members.get(documents.group_of(stored) or "", []).append(hit)
     for one in found:
         ordered = _ordered(members[one.group], policy, target.settings.prefix)
         if len(ordered) > 1:  # not deleted meanwhile
@@ -85,7 +85,7 @@ def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:
     """As principals are chosen: by the policy, then the longest, then by id."""
     places = policy.places([hit.source for hit in hits])
     keys = [
-        (place, -int(documents.stored_fields(hit.source, prefix).get("tokens") or 0), hit.id, hit.index)
+        (place, -documents.count_of(documents.stored_fields(hit.source, prefix), "tokens"), hit.id, hit.index)
         for place, hit in zip(places, hits, strict=True)
     ]
     return [hits[k].address for k in sorted(range(len(hits)), key=keys.__getitem__)]

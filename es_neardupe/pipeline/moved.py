@@ -143,7 +143,7 @@ class _Finder:
         (made,) = fingerprints([text], self._target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
         if not made.bands:
             return replace(known, reason=f"its text is {made.state.value}")
-        own = documents.stored_fields(document.source, self._target.settings.prefix).get("group")
+        own = documents.group_of(documents.stored_fields(document.source, self._target.settings.prefix))
         away = sorted({address, *document.addresses})
         hits, total = self._documents.others(made.bands, own, away, document.address, most=self._most)
         described = {(hit["_index"], hit["_id"]): hit for hit in hits}

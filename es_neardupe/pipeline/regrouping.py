@@ -168,8 +168,9 @@ class Run:
             body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
             for page in self.client.pages(self.target.path, body):
                 for hit in page:
-                    if hit.address not in inside:
-                        yield documents.stored_fields(hit.source, self.target.settings.prefix)["group"]
+                    group = documents.group_of(documents.stored_fields(hit.source, self.target.settings.prefix))
+                    if group is not None and hit.address not in inside:
+                        yield group
 
     def keep(self, found: Found, start: Start, *, batch: int, workers: int) -> EvidenceReport | None:
         """Write the evidence, before anything else: a later run would not ask for these pairs again."""

@@ -121,7 +121,7 @@ def _collapsed_hit(client: Client, asked: Wanted, raw: JSON) -> SearchHit:
     if copies["total"]["relation"] != "eq":
         total = count(client, asked.target.path, queries.all_of(asked.query, {"term": {fields.group: group}}))
     others = [one for one in copies["hits"] if (one["_index"], one["_id"]) != (raw["_index"], raw["_id"])]
-    return _hit(asked, raw, group, max(total - 1, 0), tuple(_copy(asked, one) for one in others[:MEMBERS]))
+    return _hit(asked, raw, group, max(total - 1, 0), tuple(_copy(asked, one, group) for one in others[:MEMBERS]))
 
 
 def _hit(
@@ -130,9 +130,9 @@ def _hit(
     return SearchHit(raw["_index"], raw["_id"], raw.get("_score"), group, near_copies, _texts(asked, raw), members)
 
 
-def _copy(asked: Wanted, raw: JSON) -> Copy:
+def _copy(asked: Wanted, raw: JSON, group: str) -> Copy:
     stored = documents.stored_fields(raw.get("_source", {}), asked.target.settings.prefix)
-    grouping = documents.decode_grouping({"group": "", **stored})
+    grouping = documents.decode_grouping({**stored, "group": group})
     return Copy(
         raw["_index"],
         raw["_id"],

@@ -176,5 +176,5 @@ def _verified(
     group = target.fields.group
     for hit, similarity in compared_with(client, target, wanted.measure, probe.source, references, more=[group]):
         if wanted.min <= similarity <= wanted.max:
-            own = documents.stored_fields(hit.source, target.settings.prefix).get("group")
+            own = documents.group_of(documents.stored_fields(hit.source, target.settings.prefix))
             yield SimilarHit(hit.index, hit.id, similarity, shared[hit.address], own, wanted.measure.label)

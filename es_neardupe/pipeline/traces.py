@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from es_neardupe import documents, queries
 from es_neardupe.asking import search
@@ -91,12 +91,10 @@ class Traces:
         found = search(self._client, self._pairs, body)["hits"]["hits"]
         if not found:
             return None
-        entry = found[0]["_source"]
-        side = "a" if entry["a"]["id"] == id else "b"
-        content = entry[f"content_{side}"]
-        if content == present_content:
+        told = _told(found[0]["_source"], id)
+        if told is None or told.content == present_content:
             return None
-        similar = {content: (1.0, entry["at"])} | self._compared_with(content)
+        similar = {told.content: (1.0, told.at)} | self._compared_with(told.content)
         known, changed = [], 0
         for chunk in chunked(similar, queries.MOST_TERMS):
             for hit, present in self._read({"terms": {self._target.fields.content: chunk}}):
@@ -105,7 +103,7 @@ class Traces:
                 changed += present not in similar
                 if present in similar:
                     known.append(Known(hit, similar[present][0], "resemblance", similar[present][1]))
-        return Trace(entry[side]["index"], id, "evidence", tuple(known), changed)
+        return Trace(told.where, id, "evidence", tuple(known), changed)
 
     def _compared_with(self, content: str) -> dict[str, tuple[float, str]]:
         """Content hash -> resemblance to a text, and when that was found."""
@@ -116,8 +114,10 @@ class Traces:
         }
         for page in self._client.pages(self._pairs, body):
             for one in (hit.source for hit in page):
-                other = one["content_b"] if one["content_a"] == content else one["content_a"]
-                similar[other] = one["resemblance"], one["at"]
+                other = one.get("content_b") if one.get("content_a") == content else one.get("content_a")
+                similarity, at = one.get("resemblance"), one.get("at")
+                if isinstance(other, str) and isinstance(similarity, int | float) and isinstance(at, str):
+                    similar[other] = float(similarity), at
         return similar
 
     def _about(self, terms: dict[str, str]) -> JSON:
@@ -137,7 +137,7 @@ class Traces:
             same = grouping is not None and present == stored.get("content")
             changed += not same
             if same and grouping is not None:
-                known.append(Known(hit, grouping.similarity, str(entry.settings["measure"]), entry.updated))
+                known.append(Known(hit, grouping.similarity, str(entry.settings.get("measure", "")), entry.updated))
         return Trace(*entry.principal, "grouping", tuple(known), changed)
 
     def _read(self, query: JSON) -> Iterator[tuple[Hit, str]]:
@@ -149,3 +149,22 @@ class Traces:
             texts = [documents.text_of(hit.source, settings.fields) for hit in page]
             for hit, one in zip(page, fingerprints(texts, settings.scheme, max_chars=DEFAULT_MAX_CHARS), strict=True):
                 yield hit, one.content
+
+
+class _Told(NamedTuple):
+    """What an entry of evidence tells of one of its two documents."""
+
+    where: str
+    """Its index."""
+    content: str
+    at: str
+
+
+def _told(entry: Mapping[str, Any], id: str) -> _Told | None:
+    """What there is of the document of this id; None for an entry that our code cannot have written."""
+    for side in "ab":
+        address = entry.get(side)
+        if isinstance(address, dict) and address.get("id") == id:
+            told = [address.get("index"), entry.get(f"content_{side}"), entry.get("at")]
+            return _Told(*map(str, told)) if all(isinstance(one, str) for one in told) else None
+    return None

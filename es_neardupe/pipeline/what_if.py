@@ -181,8 +181,17 @@ def _past(client: Client, target: Target, linkage: Linkage | str | None) -> _Pas
         )
     given = {name: last.settings[name] for name in ("principal", "within", "window")}
     rules = rules_of(client, target, linkage=last.settings["linkage"] if linkage is None else linkage, **given)
-    check_linkage(rules.linkage, MeasureName(last.settings["measure"].partition(" ")[0]))
+    check_linkage(rules.linkage, _name_of(last.settings["measure"]))
     return _Past(client, target, last.settings, rules, {one.group: one.created for one in registry.living()})
+
+
+def _name_of(label: str) -> MeasureName:
+    try:
+        return MeasureName(label.partition(" ")[0])
+    except ValueError:
+        raise IndexUnusable(
+            f"The last run noted a measure that nobody knows, {label:.40}: run `es-neardupe group --rebuild`."
+        ) from None
 
 
 def _measure_kept(client: Client, target: Target, label: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -15,12 +15,15 @@ from es_neardupe.errors import InputError
 __all__ = ["check_file", "replacing"]
 
 
-def check_file(file: Path) -> None:
-    """Raises `InputError` where a file cannot be made or replaced: to be asked before long work."""
+def check_file(file: Path, read: Iterable[str | None] = ()) -> None:
+    """Raises `InputError` where a file cannot be made or replaced, or is one of those that are ``read``: to be asked
+    before long work."""
     if str(file) == "-":
         raise InputError("- is no file here: name the file to write.")
     if file.exists() and not file.is_file():
         raise InputError(f"{file} is {'a folder' if file.is_dir() else 'no ordinary file'}: name the file to write.")
+    if any(name and Path(name).exists() and file.exists() and file.samefile(name) for name in read):
+        raise InputError(f"{file} is what is to be read: name another file to write.")
     if not file.parent.is_dir():
         raise InputError(f"{file} cannot be written: there is no such folder.")
 

@@ -109,5 +109,4 @@ def _batches(keys: Sequence[str], frequencies: Counter[str], window: int) -> Ite
 
 def _features(hit: Mapping[str, Any], target: Target) -> int:
     """The stored number of features; whatever else stands there counts as none."""
-    stored = documents.stored_fields(hit["_source"], target.settings.prefix).get("features")
-    return stored if isinstance(stored, int) else 0
+    return documents.count_of(documents.stored_fields(hit["_source"], target.settings.prefix), "features")

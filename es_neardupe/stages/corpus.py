@@ -99,8 +99,8 @@ def _joined(keys: Sequence[str], bands: int, state: State) -> str:
 
 
 def _group_id(stored: Mapping[str, Any]) -> str | None:
-    group = stored.get("group")
-    return intern(group) if isinstance(group, str) else None
+    group = documents.group_of(stored)
+    return None if group is None else intern(group)
 
 
 def classes_of(corpus: Corpus, copies: bool = True) -> Classes:

@@ -109,8 +109,15 @@ def read_kept(pages: Iterable[Sequence[Hit]], scheme: str, measure: str, memory:
 
 
 def _readable(hit: Hit) -> bool:
-    named = hit.id, hit.source.get("content_a"), hit.source.get("content_b")
-    return all(isinstance(one, str) and _HASH.fullmatch(one) for one in named)
+    source = hit.source
+    hashes = hit.id, source.get("content_a"), source.get("content_b")
+    words = source.get("scheme"), source.get("measure")
+    numbers = [source.get(name) for name in ("value", "min", "max")]
+    return (
+        all(isinstance(one, str) and _HASH.fullmatch(one) for one in hashes)
+        and all(isinstance(one, str) for one in words)
+        and all(isinstance(one, int | float) and 0 <= one < 2 for one in numbers)  # a sum of weights may be above 1
+    )
 
 
 def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[Any], ...]:

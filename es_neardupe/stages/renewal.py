@@ -46,7 +46,7 @@ def is_current(plan: Plan, settings: Settings) -> bool:
     wanted = plan.fingerprint
     known = (there.scheme, there.state, there.content, there.numeric)
     same = known == (wanted.scheme, wanted.state, wanted.content, wanted.numeric)
-    return same and isinstance(stored.get("group"), str)
+    return same and documents.group_of(stored) is not None
 
 
 def update(plan: Plan, settings: Settings, at: str, *, current: bool) -> Action:
@@ -60,8 +60,8 @@ def update(plan: Plan, settings: Settings, at: str, *, current: bool) -> Action:
     if current:
         del fields["similarity"]
     else:
-        group = documents.stored_fields(hit.source, settings.prefix).get("group")
-        fields["group"] = group if isinstance(group, str) else documents.own_group(hit.index, hit.id)
+        group = documents.group_of(documents.stored_fields(hit.source, settings.prefix))
+        fields["group"] = group or documents.own_group(hit.index, hit.id)
         fields["principal"] = None
     return Action(
         op="update",

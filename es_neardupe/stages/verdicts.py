@@ -126,7 +126,7 @@ def described(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> 
 
 def _condition(stored: Mapping[str, Any], present: Fingerprint) -> Loss | None:
     """Why a document can be in no pair that the index finds."""
-    if stored.get("scheme") != present.scheme or not isinstance(stored.get("group"), str):
+    if stored.get("scheme") != present.scheme or documents.group_of(stored) is None:
         return Loss.UNPROCESSED
     try:
         there = documents.decode(stored)

@@ -1,0 +1,71 @@
+"""Every command of the program with the options that show most, so that a test can run them all: none is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from typer.main import get_command
+
+from es_neardupe.cli.app import app
+
+__all__ = ["LOOKING", "NOT_RUN", "WRITING", "command_lines", "names"]
+
+NOT_RUN = {"demo", "node start", "node stop", "node status"}
+"""They start and stop servers of their own, and read no index of the user's."""
+
+LOOKING: Mapping[str, list[list[str]]] = {
+    "stats": [["INDEX"]],
+    "doctor": [["INDEX"]],
+    "groups": [["INDEX"], ["INDEX", "--suggest-keep"], ["INDEX", "--group", "GROUP"], ["INDEX", "--history", "GROUP"]],
+    "pairs": [["INDEX"]],
+    "similar": [["INDEX", "--id", "ID", "--min", "0.1"], ["INDEX", "--text", "TEXT", "--min", "0.1"]],
+    "contained": [["INDEX", "--id", "ID", "--min", "0.1"], ["INDEX", "--text", "TEXT", "--min", "0.1"]],
+    "search": [
+        ["INDEX", "*", "--field", "NAME", "--expand"],
+        ["INDEX", "*", "--field", "NAME", "--show-request"],
+        ["INDEX", "--dsl", "DSL", "--expand"],
+    ],
+    "moved": [["INDEX", "ADDRESS"], ["INDEX", "--gone", "ADDRESSES"]],
+    "compare": [["INDEX", "ID", "ID2"], ["INDEX", "ID", "ID2", "--html", "OUT"], ["FILE", "FILE2"]],
+    "distribution": [["INDEX"]],
+    "what-if": [["INDEX", "--min", "0.5,0.8"]],
+    "audit": [["INDEX"]],
+    "duplicates": [
+        ["INDEX", "--request", "REQUEST", "--explain"],
+        ["INDEX", "--request", "REQUEST", "--stage", "similarPairs", "--csv", "-"],
+        ["INDEX", "--request", "REQUEST", "--stage", "similarPairs", "--html", "OUT"],
+    ],
+    "bands": [[]],
+}
+"""By the name of the command: the arguments of each way to call it. What stands in capitals is put in by the test."""
+
+WRITING: Mapping[str, list[list[str]]] = {
+    "init": [["INDEX", "--field", "NAME", "--prefix", "other", "--dry-run"]],
+    "load": [["INDEX", "LINES"]],
+    "enrich": [["INDEX"], ["INDEX", "--all"]],
+    "group": [["INDEX", "--evidence"], ["INDEX", "--check"], ["INDEX", "--rebuild"]],
+    "watch": [["INDEX", "--once"]],
+    "clean": [["INDEX", "--yes"]],
+}
+"""The same of those that write, in the order in which they do."""
+
+
+def names() -> list[str]:
+    """All commands, those of groups with the name of the group before them."""
+    return list(_names(get_command(app), ""))
+
+
+def _names(command: Any, name: str) -> Iterator[str]:
+    if not hasattr(command, "commands"):
+        yield name
+        return
+    for inner, one in command.commands.items():
+        yield from _names(one, f"{name} {inner}".strip())
+
+
+def command_lines(table: Mapping[str, list[list[str]]], values: Mapping[str, str]) -> Iterator[list[str]]:
+    """Each call of the table with the values in the place of the words in capitals."""
+    for name, calls in table.items():
+        for call in calls:
+            yield [*name.split(), *(values.get(word, word) for word in call)]
