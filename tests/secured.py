@@ -1,7 +1,8 @@
-"""A real Elasticsearch with security: users, roles, rights on single documents. By pip alone, as any user.
+"""A real Elasticsearch with security: TLS, users, roles, rights on single documents. By pip alone, as any user.
 
 It is the distribution that Elastic makes for its own integration tests: the server with the modules of HTTP and
 security, and nothing else. It has neither scripts nor analysis-common, so native users and API keys cannot be made.
+It answers by TLS only, and logs in by a password, or by a client certificate whose common name is that of a user.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tls_tools import Pem, Shown, authority, issue
 
 from es_neardupe.clients import Client, ConnectionSettings, connect
 from es_neardupe.errors import NodeError
@@ -51,11 +54,16 @@ class Secured:
 
     url: str
     users: Mapping[str, User]
+    tls: Shown
+    ca_file: Path
+    certificates: Mapping[str, Pem]
 
     @contextlib.contextmanager
     def client(self, name: str) -> Iterator[Client]:
         """A connection with the login of one of the users."""
-        settings = ConnectionSettings(url=self.url, username=name, password=self.users[name].password)
+        settings = ConnectionSettings(
+            url=self.url, username=name, password=self.users[name].password, ca_certs=str(self.ca_file)
+        )
         opened = connect(settings)
         try:
             yield opened
@@ -64,13 +72,16 @@ class Secured:
 
     def environment(self, name: str) -> dict[str, str]:
         """The variables by which a command logs in as one of the users."""
-        parts = {"URL": self.url, "USERNAME": name, "PASSWORD": self.users[name].password}
+        password = self.users[name].password
+        parts = {"URL": self.url, "USERNAME": name, "PASSWORD": password, "CA_CERTS": str(self.ca_file)}
         return {f"ES_NEARDUPE_{part}": value for part, value in parts.items()}
 
 
 @contextlib.contextmanager
 def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iterator[Secured]:
     """Start the server in an empty folder for a ``with`` block, after which the folder is removed.
+
+    Each user may log in by a client certificate too.
 
     ``roles`` are name -> role as the API of Elasticsearch takes it; both they and the users are fixed at the start.
 
@@ -79,10 +90,12 @@ def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iter
     jvm.require_extra()
     _unpack(_distribution(), home)
     _write_users(home / "config", users, roles)
+    tls = authority("127.0.0.1", "localhost")
+    ca_file, certificates = _write_certificates(home / "config", tls, users)
     port = _free_port()
     try:
         with _process(home, port):
-            yield Secured(f"http://127.0.0.1:{port}", {user.name: user for user in users})
+            yield Secured(f"https://127.0.0.1:{port}", {user.name: user for user in users}, tls, ca_file, certificates)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -164,6 +177,20 @@ def _write_users(config: Path, users: Sequence[User], roles: Mapping[str, Any]) 
     named = sorted({role for one in users for role in one.roles})
     holders = {role: ",".join(one.name for one in users if role in one.roles) for role in named}
     (config / "users_roles").write_text("".join(f"{role}:{names}\n" for role, names in holders.items()), "utf-8")
+
+
+def _write_certificates(config: Path, tls: Shown, users: Sequence[User]) -> tuple[Path, dict[str, Pem]]:
+    """The files that the settings of `secured_process` name; returns that of the authority, and those of the users."""
+    ca_file = config / "ca.pem"
+    tls.ca.cert_pem.write_to_path(str(ca_file))
+    for name, content in zip(("http.pem", "http.key"), tls.files, strict=True):
+        (config / name).write_bytes(content)
+    certificates = {user.name: issue(tls.ca, user.name, config) for user in users}
+    roles = {
+        role: [certificates[u.name].subject for u in users if role in u.roles] for one in users for role in one.roles
+    }
+    (config / "role_mapping.yml").write_text(json.dumps(roles), "utf-8")  # JSON is YAML
+    return ca_file, certificates
 
 
 def _hashed(password: str) -> str:

@@ -21,9 +21,17 @@ SETTINGS = {
     "transport.port": "9400-9499",
     "cluster.routing.allocation.disk.threshold_enabled": "false",
     "xpack.security.enabled": "true",
+    "xpack.security.http.ssl.enabled": "true",
+    "xpack.security.http.ssl.key": "http.key",
+    "xpack.security.http.ssl.certificate": "http.pem",
+    "xpack.security.http.ssl.certificate_authorities": "ca.pem",
+    "xpack.security.http.ssl.client_authentication": "optional",
+    "xpack.security.authc.realms.file.passwords.order": "0",
+    "xpack.security.authc.realms.pki.certificates.order": "1",
+    "xpack.security.authc.realms.pki.certificates.username_pattern": "CN=(.*?)(?:,|$)",
     "xpack.security.autoconfiguration.enabled": "false",
     "xpack.security.enrollment.enabled": "false",
-    "xpack.license.self_generated.type": "trial",  # rights on single documents are not in the free licence
+    "xpack.license.self_generated.type": "trial",  # rights on single documents, and client certificates
 }
 
 

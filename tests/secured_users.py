@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 from secured import User
@@ -11,6 +14,27 @@ NEWS = "secured-news"
 
 CLEANED = "secured-clean"
 """Another, which is made and cleaned."""
+
+ALIAS = "secured-alias"
+"""An alias of `NEWS`."""
+
+WORKED = "secured-roles"
+"""The index that the roles of docs/roles.md are about here."""
+
+_PAGE = Path(__file__).parents[1] / "docs" / "roles.md"
+
+
+def documented() -> dict[str, Any]:
+    """The roles that docs/roles.md shows for Elasticsearch, by name, with their index as it is named there."""
+    shown = re.findall(r"^PUT /_security/role/(\S+)\n(.*?)^```$", _PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return {name: json.loads(body) for name, body in shown}
+
+
+def _on(index: str, role: dict[str, Any]) -> dict[str, Any]:
+    """The same role for another index than ``news``."""
+    renamed: dict[str, Any] = json.loads(json.dumps(role).replace('"news', f'"{index}'))
+    return renamed
+
 
 _PUBLIC = '{"term": {"public": true}}'
 _NOT_SECRET = '{"bool": {"must_not": [{"term": {"public": false}}]}}'
@@ -53,6 +77,9 @@ ROLES: dict[str, Any] = {
     "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
     "looker": _role({"names": [NEWS], "privileges": _LOOK}),
     "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
+    # Rights on an alias, and on none of the indices behind it.
+    "alias": _role({"names": [ALIAS], "privileges": ["all"]}),
+    **{name: _on(WORKED, role) for name, role in documented().items()},
 }
 
 USERS = (
@@ -70,4 +97,6 @@ USERS = (
     User("auditor", "auditor-password", ("looker", "auditor")),
     User("looker", "looker-password", ("looker",)),
     User("stranger", "stranger-password", ("nobody",)),
+    User("alias-user", "alias-password", ("alias",)),
+    *(User(name, f"{name}-password", (name,)) for name in documented()),
 )

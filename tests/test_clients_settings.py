@@ -236,3 +236,63 @@ def test_contradictions(wrong: dict[str, Any]) -> None:
     with pytest.raises(SettingsError) as caught:
         ConnectionSettings(**wrong)
     assert "SECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "flags", "token"),
+    [
+        ({"ES_NEARDUPE_URL": "https://h", "ES_NEARDUPE_BEARER_TOKEN": "t"}, {}, "t"),
+        ({"ES_NEARDUPE_BEARER_TOKEN": "t"}, {"url": "https://h"}, "t"),
+        ({"ES_NEARDUPE_URL": "https://h", "ES_NEARDUPE_BEARER_TOKEN": "t"}, {"url": "https://other"}, None),
+        ({"ES_URL": "https://h", "ES_API_KEY": "k", "ES_NEARDUPE_BEARER_TOKEN": "t"}, {"url": "https://h"}, "t"),
+        ({"ES_NEARDUPE_BEARER_TOKEN": "t"}, {"url": "https://u:p@h"}, None),
+        ({}, {"profile": "token"}, "profile-token"),
+    ],
+)
+def test_bearer_tokens(environ: dict[str, str], flags: dict[str, Any], token: str | None, tmp_path: Path) -> None:
+    """As API keys: to the server that is named beside them, or by a stronger source."""
+    file = tmp_path / "profiles.toml"
+    (tmp_path / "token").write_text("profile-token\n")
+    file.write_text(f'[token]\nurl = "https://h"\nbearer_token_file = "{tmp_path / "token"}"\n')
+    settings = resolved(environ, file, **flags)
+    assert (settings.bearer_token, settings.api_key) == (token, None)
+
+
+def test_bearer_token_file(key_file: str) -> None:
+    assert resolved(url="http://h", bearer_token_file=key_file).bearer_token == "from-file"
+    with pytest.raises(SettingsError, match="an API key and a bearer token are given"):
+        resolved(url="http://h", bearer_token_file=key_file, api_key_file=key_file)
+
+
+def test_certificates_of_a_profile_and_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "profiles.toml"
+    file.write_text(
+        f'[p]\nurl = "https://h"\nclient_cert = "a.pem"\nclient_key = "a.key"\ncert_fingerprint = "{"AB" * 32}"\n'
+    )
+    settings = resolved(file=file, profile="p")
+    assert (settings.client_cert, settings.client_key, settings.cert_fingerprint) == ("a.pem", "a.key", "ab" * 32)
+    stronger = resolved({"ES_NEARDUPE_CLIENT_CERT": "b.pem"}, file, profile="p")
+    assert stronger.client_cert == "a.pem"
+    environ = {
+        "ES_NEARDUPE_CLIENT_CERT": "b.pem",
+        "ES_NEARDUPE_CERT_FINGERPRINT": "cd" * 32,
+        "ES_NEARDUPE_URL": "https://e",
+    }
+    flags: dict[str, Any] = {"client_cert": "c.pem", "client_key": "c.key"}
+    settings = resolved(environ, file, **flags)
+    assert (settings.client_cert, settings.client_key, settings.cert_fingerprint) == ("c.pem", "c.key", "cd" * 32)
+    assert resolved(environ, file).client_key is None
+    assert resolved(environ, file, insecure=True).cert_fingerprint is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such permissions")
+@pytest.mark.parametrize("secret", ["api_key", "password", "bearer_token"])
+def test_warns_of_each_secret_that_others_can_read(tmp_path: Path, secret: str) -> None:
+    file = tmp_path / "profiles.toml"
+    name = '\nusername = "u"' if secret == "password" else ""
+    file.write_text(f'[default]\nurl = "https://h"\n{secret} = "s"{name}\n')
+    file.chmod(0o640)
+    with pytest.warns(ConnectionWarning, match="chmod 600"):
+        resolved(file=file)
+    file.chmod(0o600)
+    assert resolved(file=file).url == "https://h"

@@ -10,6 +10,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
 
 import typer
 
@@ -41,6 +42,10 @@ __all__ = [
 T = TypeVar("T", int, float)
 
 _CONNECTION = "Connection"
+_IN_THE_LIST = (
+    "The URL on the command line holds a password, which the list of processes and the shell's history show: "
+    "give it by --password-file or ES_NEARDUPE_PASSWORD."
+)
 _AGAIN = "Run the same command again: it goes on where it stopped."
 
 IndexName = Annotated[str, typer.Argument(metavar="INDEX", help="Index, alias or pattern.", show_default=False)]
@@ -80,8 +85,26 @@ def _connect(
     password_file: Annotated[
         str | None, typer.Option(help="File with the password.", metavar="FILE", rich_help_panel=_CONNECTION)
     ] = None,
+    bearer_token_file: Annotated[
+        str | None, typer.Option(help="File with a bearer token.", metavar="FILE", rich_help_panel=_CONNECTION)
+    ] = None,
     ca_certs: Annotated[
         str | None, typer.Option(help="Certificates to trust (PEM).", metavar="FILE", rich_help_panel=_CONNECTION)
+    ] = None,
+    cert_fingerprint: Annotated[
+        str | None,
+        typer.Option(
+            help="Trust only the certificate with this SHA-256, the server's or its authority's.",
+            metavar="HEX",
+            rich_help_panel=_CONNECTION,
+        ),
+    ] = None,
+    client_cert: Annotated[
+        str | None, typer.Option(help="Certificate to show (PEM).", metavar="FILE", rich_help_panel=_CONNECTION)
+    ] = None,
+    client_key: Annotated[
+        str | None,
+        typer.Option(help="Its key, if in another file (PEM).", metavar="FILE", rich_help_panel=_CONNECTION),
     ] = None,
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Do not check the server's certificate.", rich_help_panel=_CONNECTION)
@@ -100,7 +123,11 @@ def _connect(
         api_key_file=api_key_file,
         username=username,
         password_file=password_file,
+        bearer_token_file=bearer_token_file,
         ca_certs=ca_certs,
+        cert_fingerprint=cert_fingerprint,
+        client_cert=client_cert,
+        client_key=client_key,
         insecure=insecure,
         timeout=timeout,
         profile=profile,
@@ -112,7 +139,10 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
     """A client as `resolve_settings` finds it, else on the node at ``local_url``; warnings become messages."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConnectionWarning)
-        client = connect(resolve_settings(**flags), local_url=local_url)
+        settings = resolve_settings(**flags)
+        if urlsplit(flags.get("url") or "").password:
+            warn(_IN_THE_LIST)
+        client = connect(settings, local_url=local_url)
     for warning in caught:
         if issubclass(warning.category, ConnectionWarning):
             warn(str(warning.message))

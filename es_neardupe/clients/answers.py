@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from es_neardupe.clients.privileges import lacking
 from es_neardupe.errors import (
     Blocked,
     Conflict,
@@ -26,6 +27,7 @@ _WAYS_OUT = {
     413: "The request is larger than the server allows (http.max_content_length): send less at once.",
     429: "The server is overloaded: try again later, or with less load.",
 }
+_GRANT = "Have it granted; `es-neardupe doctor` says what each command needs."
 _BLOCKED = "cluster_block_exception"
 
 
@@ -46,12 +48,14 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
     """The error that an answer outside 2xx stands for; ``doing`` is method, URL and path, without secrets."""
     if answer.status == 401:
         return LoginRefused(
-            f"{doing}: no login, or a wrong one (401). Check the API key, or user name and password; "
+            f"{doing}: no login, or a wrong one (401). Check the API key, the token, or user name and password; "
             "a login found beside the address of another server is not sent."
         )
     type_, reason = _cause(answer.body)
     kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"
+    if kind is Forbidden and (lack := lacking(_whole_reason(answer.body))):
+        return kind(f"{doing}: 403. {lack} {_GRANT}", status=answer.status, type=type_, reason=reason)
     message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
     way_out = _way_out(kind, answer)
     return kind(f"{message} {way_out}".rstrip(), status=answer.status, type=type_, reason=reason)
@@ -96,6 +100,11 @@ def _cause(body: Any) -> tuple[str, str]:
     parts = [str(one) for one in (reason, root.get("reason"), _of_the_shard(error)) if one]
     told = [one for place, one in enumerate(parts) if not any(one in other for other in parts[:place])]
     return str(error.get("type") or ""), _one_line(": ".join(told))
+
+
+def _whole_reason(body: Any) -> str:
+    error = body.get("error") if isinstance(body, dict) else None
+    return str(error.get("reason") or "") if isinstance(error, dict) else ""
 
 
 def _of_the_shard(error: Mapping[str, Any]) -> str:

@@ -48,6 +48,8 @@ def authorization(settings: ConnectionSettings) -> dict[str, str]:
     if settings.api_key:
         key = settings.api_key
         return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
+    if settings.bearer_token:
+        return {"authorization": f"Bearer {settings.bearer_token}"}
     if settings.username is not None:
         return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
     return {}
@@ -96,20 +98,29 @@ def lost_connection(error: BaseException, url: str) -> ConnectError:
     for words in filter(None, map(_certificate_words, causes)):
         return CertificateRefused(
             f"{url}: the certificate was not accepted ({words}). "
-            "Check the host name, or name the authority that signed it (--ca-certs)."
+            "Check the host name, or name the authority that signed it (--ca-certs, or --cert-fingerprint)."
         )
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
+            if "ALERT" in (reason := cause.reason or "") and "CERT" in reason:
+                return CertificateRefused(
+                    f"{url}: the server asks for a client certificate that it trusts ({_plain(reason)}): "
+                    "give one with --client-cert."
+                )
             return Unreachable(f"{url}: TLS failed ({cause.reason or 'no reason given'}). Is it http:// there?")
     if any("Timeout" in type(cause).__name__ or isinstance(cause, TimeoutError) for cause in causes):
         return Unreachable(f"{url}: no answer in time. Try again, or raise the time-out.")
     return Unreachable(f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server.")
 
 
+def _plain(reason: str) -> str:
+    return reason.partition("ALERT_")[2].replace("_", " ").lower()
+
+
 def _certificate_words(cause: BaseException) -> str | None:
     """What is wrong with the certificate. urllib3 has its own errors for addresses and fingerprints."""
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return cause.verify_message
+        return cause.verify_message.rstrip(".")
     if type(cause).__name__ == "CertificateError":
         return str(cause)
     return "it has another fingerprint" if "Fingerprints did not match" in str(cause) else None

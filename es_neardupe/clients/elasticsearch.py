@@ -13,6 +13,7 @@ from elastic_transport import ConnectionError as NoConnection
 from elastic_transport import ConnectionTimeout, SerializationError, TransportError
 from elasticsearch import Elasticsearch
 
+from es_neardupe.clients import tls
 from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection, unreadable
 from es_neardupe.clients.settings import ConnectionSettings
@@ -74,7 +75,7 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
     else:
         options["hosts"] = [_with_port(settings.url or "")]
     if (settings.url or "https:").startswith("https:"):
-        options |= _tls(settings)
+        options["ssl_context"] = tls.context(settings)
     try:
         return ElasticsearchDriver(Elasticsearch(**options), owned=True)
     except ValueError as error:
@@ -84,12 +85,6 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
 def wrap_driver(client: object) -> ElasticsearchDriver | None:
     """An adapter for somebody else's client; None if it is not one of this driver's."""
     return ElasticsearchDriver(client, owned=False) if isinstance(client, Elasticsearch) else None
-
-
-def _tls(settings: ConnectionSettings) -> dict[str, Any]:
-    if not settings.verify:
-        return {"verify_certs": False, "ssl_show_warn": False}
-    return {"ca_certs": settings.ca_certs} if settings.ca_certs else {}
 
 
 def _with_port(url: str) -> str:

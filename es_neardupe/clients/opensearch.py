@@ -15,6 +15,7 @@ from opensearchpy import OpenSearch
 from opensearchpy.connection import Urllib3HttpConnection
 from opensearchpy.exceptions import ConnectionError as NoConnection
 
+from es_neardupe.clients import tls
 from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection, parsed, unreadable
 from es_neardupe.clients.settings import ConnectionSettings
@@ -78,11 +79,11 @@ class OpenSearchDriver:
 def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
     """A client of our own for ``settings.url``."""
     parts = urlsplit(settings.url or "")
-    tls = parts.scheme == "https"
+    encrypted = parts.scheme == "https"
     host = {
         "host": parts.hostname,
-        "port": parts.port or (443 if tls else 80),
-        "use_ssl": tls,
+        "port": parts.port or (443 if encrypted else 80),
+        "use_ssl": encrypted,
         "url_prefix": parts.path,
     }
     client = OpenSearch(
@@ -91,7 +92,7 @@ def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
         headers=authorization(settings),
         timeout=settings.timeout,
         pool_maxsize=POOL_SIZE,
-        **(_tls(settings) if tls else {}),
+        ssl_context=tls.context(settings) if encrypted else None,
     )
     return OpenSearchDriver(client, owned=True)
 
@@ -99,9 +100,3 @@ def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
 def wrap_driver(client: object) -> OpenSearchDriver | None:
     """An adapter for somebody else's client; None if it is not one of this driver's."""
     return OpenSearchDriver(client, owned=False) if isinstance(client, OpenSearch) else None
-
-
-def _tls(settings: ConnectionSettings) -> dict[str, Any]:
-    if not settings.verify:
-        return {"verify_certs": False, "ssl_show_warn": False}
-    return {"verify_certs": True, "ca_certs": settings.ca_certs}

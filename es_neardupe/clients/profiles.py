@@ -19,10 +19,12 @@ _tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tom
 
 _PROFILE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(["url", "cloud_id", "api_key", "api_key_file", "username"], (str,)),
-    **dict.fromkeys(["password", "password_file", "ca_certs"], (str,)),
+    **dict.fromkeys(["password", "password_file", "bearer_token", "bearer_token_file"], (str,)),
+    **dict.fromkeys(["ca_certs", "cert_fingerprint", "client_cert", "client_key"], (str,)),
     "insecure": (bool,),
     "timeout": (int, float),
 }
+_SECRETS = ("api_key", "password", "bearer_token")
 
 
 def profile_source(file: Path, name: str | None) -> Source | None:
@@ -39,13 +41,10 @@ def profile_source(file: Path, name: str | None) -> Source | None:
     if table is None:
         return None
     words = _checked_profile(table, f"Profile '{name or 'default'}' in {file}")
-    if words.keys() & {"api_key", "password"}:
+    if words.keys() & set(_SECRETS):
         _warn_if_open(file)
     label = f"profile '{name or 'default'}'"
-    secrets = {
-        key: secret(words.get(key), words.pop(f"{key}_file", None), f"{key} of {label}")
-        for key in ("api_key", "password")
-    }
+    secrets = {key: secret(words.get(key), words.pop(f"{key}_file", None), f"{key} of {label}") for key in _SECRETS}
     return completed(Source(**{**words, **secrets, "name": label}))
 
 

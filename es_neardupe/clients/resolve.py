@@ -35,7 +35,11 @@ def resolve_settings(
     api_key_file: str | None = None,
     username: str | None = None,
     password_file: str | None = None,
+    bearer_token_file: str | None = None,
     ca_certs: str | None = None,
+    cert_fingerprint: str | None = None,
+    client_cert: str | None = None,
+    client_key: str | None = None,
     insecure: bool = False,
     timeout: float | None = None,
     profile: str | None = None,
@@ -55,7 +59,11 @@ def resolve_settings(
         api_key_file=api_key_file,
         username=username,
         password_file=password_file,
+        bearer_token_file=bearer_token_file,
         ca_certs=ca_certs,
+        cert_fingerprint=cert_fingerprint,
+        client_cert=client_cert,
+        client_key=client_key,
         insecure=insecure,
         timeout=timeout,
     )
@@ -83,11 +91,15 @@ def _settled(sources: Sequence[Source]) -> ConnectionSettings:
     for source in fitting:
         if source.problem:
             raise SettingsError(source.problem)
-    trust = next((s for s in fitting if s.ca_certs or s.insecure is not None), chosen)
+    trust = next((s for s in fitting if s.names_trust), chosen)
+    shown = next((s for s in fitting if s.client_cert or s.client_key), chosen)
     return ConnectionSettings(
         url=chosen.url,
         cloud_id=chosen.cloud_id,
         ca_certs=None if trust.insecure else trust.ca_certs,
+        cert_fingerprint=None if trust.insecure else trust.cert_fingerprint,
+        client_cert=shown.client_cert,
+        client_key=shown.client_key,
         verify=not trust.insecure,
         timeout=_timeout(fitting),
         **_login(fitting, chosen),
@@ -106,9 +118,9 @@ def _without_server(sources: Sequence[Source]) -> ConnectionSettings:
 def _login(fitting: Sequence[Source], chosen: Source) -> dict[str, Any]:
     username = _first(fitting, lambda s: s.username)
     for source in fitting:
-        if source.api_key and not _names_user_before(fitting, source):
+        if (source.api_key or source.bearer_token) and not _names_user_before(fitting, source):
             _refuse_weaker(fitting, source, chosen)
-            return {"api_key": source.api_key}
+            return {"api_key": source.api_key, "bearer_token": source.bearer_token}
         if source.password and source.username in {None, username}:
             _refuse_weaker(fitting, source, chosen)
             return {"username": username, "password": source.password}
@@ -116,7 +128,7 @@ def _login(fitting: Sequence[Source], chosen: Source) -> dict[str, Any]:
 
 
 def _names_user_before(fitting: Sequence[Source], source: Source) -> bool:
-    """A stronger source wants a login by name, so this key is not what is meant."""
+    """A stronger source wants a login by name, so this key or token is not what is meant."""
     return any(stronger.username for stronger in fitting[: fitting.index(source)])
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from dataclasses import dataclass, field
+from typing import Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "split_url"]
+__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "more_than_one_login", "split_url"]
 
 
 class ConnectionWarning(UserWarning):
@@ -43,9 +45,16 @@ class ConnectionSettings:
     api_key: str | None = field(default=None, repr=False)
     username: str | None = None
     password: str | None = field(default=None, repr=False)
+    bearer_token: str | None = field(default=None, repr=False)
+    """A token that another service has issued, such as OpenID Connect's."""
     cloud_id: str | None = None
     ca_certs: str | None = None
     """File with the certificates (PEM) that are trusted besides the usual ones."""
+    cert_fingerprint: str | None = None
+    """SHA-256 of the server's certificate or of its authority's, in hexadecimal digits: only that one is trusted."""
+    client_cert: str | None = None
+    """File with the certificate (PEM) that is shown to the server, and with its key unless ``client_key`` has it."""
+    client_key: str | None = None
     verify: bool = True
     """False: the server's certificate is not checked."""
     timeout: float = 60.0
@@ -66,7 +75,7 @@ class ConnectionSettings:
         object.__setattr__(self, "url", place)
         if username is None and password is None:
             return
-        if self.api_key or self.username or self.password:
+        if self.api_key or self.username or self.password or self.bearer_token:
             raise SettingsError("The URL holds credentials and others are given too: keep one of them.")
         object.__setattr__(self, "username", username)
         object.__setattr__(self, "password", password)
@@ -103,23 +112,60 @@ def _check_place(settings: ConnectionSettings) -> None:
 
 
 def _check_login(settings: ConnectionSettings) -> None:
-    if settings.api_key and (settings.username or settings.password):
-        raise SettingsError("An API key and a user name or password are given: keep one of them.")
+    if more := more_than_one_login(settings):
+        raise SettingsError(f"{more} are given: keep one of them.")
     if (settings.username is None) != (settings.password is None):
         missing = "password" if settings.password is None else "user name"
         raise SettingsError(f"A login needs a user name and a password; the {missing} is missing.")
-    if settings.api_key is not None and not (settings.api_key.isascii() and settings.api_key.isprintable()):
-        raise SettingsError("The API key holds characters that no API key has.")
+    for what, word in (("API key", settings.api_key), ("bearer token", settings.bearer_token)):
+        if word is not None and not (word.isascii() and word.isprintable() and " " not in word):
+            raise SettingsError(f"The {what} holds characters that no {what} has.")
+
+
+class _Login(Protocol):
+    @property
+    def api_key(self) -> str | None: ...
+    @property
+    def bearer_token(self) -> str | None: ...
+    @property
+    def username(self) -> str | None: ...
+    @property
+    def password(self) -> str | None: ...
+
+
+def more_than_one_login(one: _Login) -> str:
+    """Ways to log in that contradict each other, in words for a message; empty where there is one at most."""
+    ways = {
+        "an API key": one.api_key,
+        "a bearer token": one.bearer_token,
+        "a user name or password": one.username or one.password,
+    }
+    given = [words for words, value in ways.items() if value]
+    text = " and ".join(given) if len(given) > 1 else ""
+    return text[:1].upper() + text[1:]
 
 
 def _check_certificates(settings: ConnectionSettings) -> None:
-    if settings.ca_certs is None:
-        return
-    if not settings.verify:
-        raise SettingsError("Certificates to trust and 'insecure' are given: keep one of them.")
+    if not settings.verify and (settings.ca_certs or settings.cert_fingerprint):
+        what = "Certificates to trust" if settings.ca_certs else "A fingerprint to trust"
+        raise SettingsError(f"{what} and 'insecure' are given: keep one of them.")
+    if settings.ca_certs:
+        _check_file(settings.ca_certs)
+    if settings.ca_certs and settings.cert_fingerprint:
+        raise SettingsError("Certificates to trust and a fingerprint are given: keep one of them.")
+    if settings.client_key and not settings.client_cert:
+        raise SettingsError("The key of a client certificate is given without the certificate: give --client-cert too.")
+    if settings.cert_fingerprint is not None:
+        plain = settings.cert_fingerprint.replace(":", "").lower()
+        if not re.fullmatch("[0-9a-f]{64}", plain):
+            raise SettingsError("The fingerprint must be a SHA-256 in 64 hexadecimal digits, with or without colons.")
+        object.__setattr__(settings, "cert_fingerprint", plain)
+    if settings.url and settings.url.startswith("http:") and (settings.client_cert or settings.cert_fingerprint):
+        raise SettingsError("A client certificate or a fingerprint needs TLS: the URL must begin with https://.")
+
+
+def _check_file(ca_certs: str) -> None:
     try:
-        ssl.create_default_context(cafile=settings.ca_certs)
+        ssl.create_default_context(cafile=ca_certs)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise SettingsError(
-            f"The certificates in {settings.ca_certs} cannot be read ({error}): name a PEM file."
-        ) from error
+        raise SettingsError(f"The certificates in {ca_certs} cannot be read ({error}): name a PEM file.") from error

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from es_neardupe.clients.settings import split_url
+from es_neardupe.clients.settings import more_than_one_login, split_url
 from es_neardupe.errors import SettingsError
 
 __all__ = ["Source", "completed", "flags_source", "os_words", "own_source", "secret", "usual_sources"]
@@ -22,7 +22,11 @@ class Source:
     api_key: str | None = field(default=None, repr=False)
     username: str | None = None
     password: str | None = field(default=None, repr=False)
+    bearer_token: str | None = field(default=None, repr=False)
     ca_certs: str | None = None
+    cert_fingerprint: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
     insecure: bool | None = None
     timeout: float | None = None
     problem: str | None = None
@@ -33,7 +37,12 @@ class Source:
 
     @property
     def has_secret(self) -> bool:
-        return bool(self.api_key or self.password)
+        return bool(self.api_key or self.password or self.bearer_token)
+
+    @property
+    def names_trust(self) -> bool:
+        """Whether it says by what a server's certificate is checked."""
+        return bool(self.ca_certs or self.cert_fingerprint) or self.insecure is not None
 
 
 def flags_source(
@@ -42,7 +51,11 @@ def flags_source(
     api_key_file: str | None = None,
     username: str | None = None,
     password_file: str | None = None,
+    bearer_token_file: str | None = None,
     ca_certs: str | None = None,
+    cert_fingerprint: str | None = None,
+    client_cert: str | None = None,
+    client_key: str | None = None,
     insecure: bool = False,
     timeout: float | None = None,
 ) -> Source:
@@ -53,7 +66,11 @@ def flags_source(
         api_key=_first_line(api_key_file),
         username=username,
         password=_first_line(password_file),
+        bearer_token=_first_line(bearer_token_file),
         ca_certs=ca_certs,
+        cert_fingerprint=cert_fingerprint,
+        client_cert=client_cert,
+        client_key=client_key,
         insecure=insecure or None,
         timeout=timeout,
     )
@@ -73,7 +90,11 @@ def own_source(environ: Mapping[str, str]) -> Source:
         api_key=secret(value("API_KEY"), value("API_KEY_FILE"), "ES_NEARDUPE_API_KEY"),
         username=value("USERNAME"),
         password=secret(value("PASSWORD"), value("PASSWORD_FILE"), "ES_NEARDUPE_PASSWORD"),
+        bearer_token=secret(value("BEARER_TOKEN"), value("BEARER_TOKEN_FILE"), "ES_NEARDUPE_BEARER_TOKEN"),
         ca_certs=value("CA_CERTS"),
+        cert_fingerprint=value("CERT_FINGERPRINT"),
+        client_cert=value("CLIENT_CERT"),
+        client_key=value("CLIENT_KEY"),
         insecure=_yes_or_no(value("INSECURE"), "ES_NEARDUPE_INSECURE"),
         timeout=_seconds(value("TIMEOUT"), "ES_NEARDUPE_TIMEOUT"),
     )
@@ -131,8 +152,8 @@ def completed(source: Source) -> Source:
 
 def _noting_contradiction(source: Source) -> Source:
     problem = None
-    if source.api_key and (source.username or source.password):
-        problem = f"In {source.name}, an API key and a user name or password are given: keep one of them."
+    if more := more_than_one_login(source):
+        problem = f"In {source.name}, {more[0].lower()}{more[1:]} are given: keep one of them."
     elif source.url and source.cloud_id:
         problem = f"In {source.name}, a URL and a cloud ID are given: keep one of them."
     return replace(source, problem=source.problem or problem)

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from es_neardupe import queries
 from es_neardupe.asking import count
 from es_neardupe.blocks import way_to_lift, write_blocks
-from es_neardupe.clients import Client, path
+from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name
-from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, RequestError
+from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
 from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, open_target, stored_settings
 from es_neardupe.keys.scheme import agreement
-from es_neardupe.records import Product
+from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
 __all__ = ["Check", "Level", "doctor"]
 
-Level = str
-"""``ok``, ``warning`` or ``error``."""
 
 _UNKNOWN = ("?",)
-_INDEX_PRIVILEGES = ["read", "view_index_metadata", "index", "maintenance"]
-_REGISTRY_PRIVILEGES = ["create_index", *_INDEX_PRIVILEGES]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One line of the result; ``message`` names the way out where the level is not ok."""
-
-    name: str
-    level: Level
-    message: str
 
 
 def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[Check]:
@@ -51,7 +37,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks.append(_privileges(client, "privileges", index, _INDEX_PRIVILEGES))
+    checks += privilege_checks(client, *_names(mappings, index, prefix))
     checks.append(_blocks(client, index))
     try:
         target = open_target(client, index, prefix)
@@ -63,9 +49,6 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     if scheme.sample_mod:
         parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
     checks += [Check("scheme", "ok", parts), *_visibility(client, target)]
-    if client.server.product is Product.ELASTICSEARCH:
-        registry = companion_name(target, Companion.GROUPS)
-        checks.append(_privileges(client, "registry", registry, _REGISTRY_PRIVILEGES))
     return [*checks, *_limits(client, target), *_documents(client, target)]
 
 
@@ -86,24 +69,10 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
     return Check(name, "ok", fine)
 
 
-def _privileges(client: Client, check: str, index: str, wanted: list[str]) -> Check:
-    """Whether the user has the rights that our commands need on an index, and on the cluster."""
-    if client.server.product is not Product.ELASTICSEARCH:
-        return Check(
-            check,
-            "ok",
-            "not checked: OpenSearch does not tell; a refused request will name what lacks",
-        )
-    body = {"cluster": ["monitor"], "index": [{"names": [index], "privileges": wanted}]}
-    try:
-        answer = client.request("POST", path("_security", "user", "_has_privileges"), body=body)
-    except RequestError:
-        return Check(check, "ok", "not checked: this server has no security, or it is turned off")
-    if answer["has_all_requested"]:
-        return Check(check, "ok", f"{answer['username']} may do all that is needed on {index}")
-    lacking = [f"{name} (of the cluster)" for name, has in answer["cluster"].items() if not has]
-    lacking += [name for rights in answer["index"].values() for name, has in rights.items() if not has]
-    return Check(check, "error", f"{answer['username']} lacks {', '.join(lacking)} on {index}: have them granted")
+def _names(mappings: dict[str, dict[str, object]], index: str, prefix: str) -> tuple[str, str, str]:
+    """The names that privileges are about: as the user gave it, and those of our indices beside it."""
+    target = Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=prefix), 0)
+    return index, companion_name(target, Companion.GROUPS), companion_name(target, Companion.PAIRS)
 
 
 def _visibility(client: Client, target: Target) -> Iterator[Check]:

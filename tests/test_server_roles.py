@@ -1,0 +1,201 @@
+"""The roles of docs/roles.md are enough for their commands, and for no others. On a real Elasticsearch with security."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import typer
+from conftest import Cli, Run
+from secured import Secured
+from secured_users import ALIAS, NEWS, WORKED, documented
+from server_tools import JSON, TEXT, family, make_index, put
+from test_docs import section, table
+
+from es_neardupe import Settings, pipeline
+from es_neardupe.cli import app
+from es_neardupe.clients import Client, ConnectionSettings, connect, path
+from es_neardupe.errors import Forbidden
+from es_neardupe.roles import ROLES
+
+COMPANIONS = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}
+TEXTS = {f"d{k}": text for k, text in enumerate(family("roles", 4, length=60))}
+REQUEST: JSON = {"stages": {"found": {"type": "documents:byQuery", "query": {"type": "query:all"}}}}
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "init": ("--field", "text"),
+    "load": ("FILE",),
+    "enrich": ("--all",),
+    "group": ("--rebuild",),
+    "group --evidence": ("--rebuild",),
+    "watch": ("--once",),
+    "similar": ("--id", "d0"),
+    "contained": ("--id", "d0"),
+    "search": ("*",),
+    "moved": ("/d0",),
+    "duplicates": ("--request", "REQUEST"),
+    "compare": ("d0", "d1"),
+    "groups --history": ("GROUP",),
+    "what-if": ("--min", "0.9"),
+    "clean": ("--yes",),
+}
+"""What each command is given here, besides the index."""
+
+WITHOUT_INDEX = {"bands", "demo"}
+
+
+def names() -> list[str]:
+    """All commands, and those of them with an option that needs more."""
+    return [command for role in ROLES for command in role.commands]
+
+
+def test_every_command_has_a_role() -> None:
+    known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    assert {name.partition(" ")[0] for name in names()} == {name.replace("_", "-") for name in known} - WITHOUT_INDEX
+    assert len(names()) == len(set(names()))
+
+
+def test_the_page_shows_the_roles_of_the_program() -> None:
+    shown = documented()
+    assert list(shown) == [role.name for role in ROLES]
+    for role in ROLES:
+        assert shown[role.name] == role.body(role.privileges("news", "news-neardupe-groups", "news-neardupe-pairs"))
+    rows = table(section("roles.md", "Roles"))
+    assert rows == [[f"`{role.name}`", ", ".join(f"`{one}`" for one in role.commands)] for role in ROLES]
+
+
+def test_commands_are_those_of_the_program() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name in names():
+        word, _, option = name.partition(" ")
+        assert not option or option in {one for parameter in commands[word].params for one in parameter.opts}
+
+
+@pytest.fixture(scope="module")
+def admin(secured_server: Secured) -> Iterator[Client]:
+    with secured_server.client("admin") as client:
+        yield client
+
+
+@pytest.fixture
+def worked(secured_server: Secured, admin: Client) -> Iterator[Secured]:
+    """An index that everything can be tried on, with both of our indices beside it."""
+    make_index(admin, WORKED, TEXT | {"url": {"type": "keyword"}})
+    put(admin, WORKED, {id: {"text": text, "url": f"/{id}"} for id, text in TEXTS.items()})
+    pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
+    pipeline.enrich(admin, WORKED)
+    pipeline.group(admin, WORKED, evidence=True)
+    yield secured_server
+    for name in (*COMPANIONS.values(), WORKED):
+        admin.request("DELETE", path(name), params={"ignore_unavailable": True})
+
+
+As = Callable[..., Run]
+
+
+@pytest.fixture
+def run_as(worked: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Client) -> As:
+    """Run a command as one of the users, with what `ARGUMENTS` has for it."""
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))
+    files = {"FILE": tmp_path / "more.jsonl", "REQUEST": tmp_path / "request.json"}
+    files["FILE"].write_text(json.dumps({"id": "more", "text": "another text of six words here"}), "utf-8")
+    files["REQUEST"].write_text(json.dumps(REQUEST), "utf-8")
+    group = pipeline.groups(admin, WORKED)[0].group
+
+    def run(user: str, name: str) -> Run:
+        for variable, value in worked.environment(user).items():
+            monkeypatch.setenv(variable, value)
+        word, *options = name.split()
+        values = [str(files.get(one, one)) for one in ARGUMENTS.get(name, ARGUMENTS.get(word, ()))]
+        values = [group if one == "GROUP" else one for one in values]
+        return cli(word, WORKED, *options, *values)
+
+    return run
+
+
+def works(run: Run) -> bool:
+    """Whether the rights were enough: done, or refused for the want of documents, which comes after."""
+    return run.code == 0 or "too few" in run.err
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_a_role_is_enough_for_its_commands(role: object, run_as: As) -> None:
+    (found,) = [one for one in ROLES if one is role]
+    for name in found.commands:
+        run = run_as(found.name, name)
+        assert "lacks" not in run.err, name
+        assert works(run) or (name == "doctor" and run.code == 1), (name, run.err)
+
+
+LACKING = {
+    ("stranger", "stats"): f"stranger lacks the index privilege 'view_index_metadata' on {WORKED}",
+    ("stranger", "init"): f"lacks the index privilege 'view_index_metadata' on {WORKED}",
+    ("neardupe-read", "enrich"): f"neardupe-read lacks the index privilege 'maintenance' on {WORKED}",
+    ("neardupe-read", "load"): "privilege",
+    ("neardupe-read", "init"): f"lacks the index privilege 'index' on {WORKED}",
+    ("neardupe-read", "clean"): f"lacks the index privilege 'maintenance' on {WORKED}",
+    ("neardupe-read", "audit"): f"lacks the index privilege 'read' on {COMPANIONS['groups']}",
+    ("neardupe-read", "what-if"): f"on {COMPANIONS['pairs']}",
+    ("neardupe-read", "groups --history"): f"on {COMPANIONS['groups']}",
+    ("neardupe-enrich", "group"): f"on {COMPANIONS['groups']}",
+    ("neardupe-enrich", "watch"): f"on {COMPANIONS['groups']}",
+    ("neardupe-enrich", "clean"): f"on {COMPANIONS['groups']}",
+    ("neardupe-group", "group --evidence"): f"on {COMPANIONS['pairs']}",
+    ("neardupe-init", "similar"): f"neardupe-init lacks the index privilege 'read' on {WORKED}",
+}
+"""(user, command) -> what the one line names."""
+
+
+def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As) -> None:
+    for (user, name), words in LACKING.items():
+        run = run_as(user, name)
+        assert (run.code, run.out) == (1, ""), (user, name, run.err)
+        (line,) = run.err.splitlines()
+        assert line.startswith("error: "), (user, name, line)
+        assert words in line, (user, name, line)
+
+
+def test_doctor_says_beforehand(worked: Secured) -> None:
+    """A command is told to be possible exactly where the role for it is there; the everyday ones are errors else."""
+    for role in ROLES:
+        if "read" not in role.index:
+            continue  # may not even look
+        with worked.client(role.name) as client:
+            checks = [one for one in pipeline.doctor(client, WORKED) if one.name == "privileges"]
+        assert len(checks) == len(ROLES)
+        for other, check in zip(ROLES, checks, strict=True):
+            privileges = {True: role.privileges("i", "g", "p"), False: other.privileges("i", "g", "p")}
+            enough = all(set(some) <= set(privileges[True].get(name, ())) for name, some in privileges[False].items())
+            does = "may run" if enough else "may not run"
+            assert check.message.startswith(f"{role.name} {does} {', '.join(other.commands)}")
+            assert check.level == ("error" if other.everyday and not enough else "ok")
+            if not enough:
+                lacking = {
+                    name: [one for one in some if one not in privileges[True].get(name, ())]
+                    for name, some in privileges[False].items()
+                }
+                places = {"i": WORKED, "g": COMPANIONS["groups"], "p": COMPANIONS["pairs"]}
+                told = [f"{', '.join(some)} on {places[name]}" for name, some in lacking.items() if some]
+                assert check.message.endswith(f"lacks {' and '.join(told)}")
+
+
+def test_rights_on_an_alias_alone(worked: Secured, admin: Client) -> None:
+    """Requests name the indices behind an alias, so rights on the alias alone are not enough, and it is said so."""
+    admin.request("PUT", path(WORKED, "_alias", ALIAS))
+    with worked.client("alias-user") as client, pytest.raises(Forbidden, match=f"on {WORKED}"):
+        pipeline.stats(client, ALIAS)
+
+
+def test_client_certificates_log_in(worked: Secured) -> None:
+    """By TLS alone, without a password, with the rights of the user that the certificate names."""
+    pem = worked.certificates["neardupe-read"]
+    certificate = {"client_cert": str(pem.cert), "client_key": str(pem.key)}
+    for trust in ({"ca_certs": str(worked.ca_file)}, {"cert_fingerprint": worked.tls.of_authority}):
+        client = connect(ConnectionSettings(worked.url, **certificate, **trust))
+        assert pipeline.stats(client, WORKED).documents == len(TEXTS)
+        with pytest.raises(Forbidden, match="neardupe-read lacks"):
+            pipeline.enrich(client, WORKED, all=True)
+        client.close()
+    assert NEWS not in WORKED
