@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
-from importlib.metadata import version
+from importlib.metadata import version as version_of
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from es_neardupe.cli import (
     audit,
@@ -27,16 +25,17 @@ from es_neardupe.cli import (
     schemes,
     searching,
     upkeep,
+    version,
     watch,
     what_if,
     working,
 )
-from es_neardupe.cli.output import messages, printable, say
+from es_neardupe.cli.exits import ExitCode
+from es_neardupe.cli.output import fail, say
+from es_neardupe.cli.runs import end
 from es_neardupe.errors import NeardupeError
 
 __all__ = ["app", "main"]
-
-_INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -67,6 +66,7 @@ for module in (
     what_if,
     audit,
     demo,
+    version,
 ):
     module.register(app)
 _AS_USED = [
@@ -90,6 +90,7 @@ _AS_USED = [
     "bands",
     "clean",
     "doctor",
+    "version",
     "demo",
 ]
 app.registered_commands.sort(key=lambda command: _AS_USED.index(getattr(command.callback, "__name__", "")))
@@ -98,7 +99,7 @@ app.add_typer(node.app, name="node")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"es-neardupe {version('es-neardupe')}")
+        typer.echo(f"es-neardupe {version_of('es-neardupe')}")
         raise typer.Exit
 
 
@@ -116,15 +117,34 @@ def main() -> None:
     gc.freeze()  # what was imported stays, and thousands of documents are alive at a time: look at them less often
     gc.set_threshold(50_000)
     try:
+        sys.exit(_ended(*_run()))
+    except NeardupeError as error:  # of the summary
+        fail(error)
+        sys.exit(ExitCode.FAILED)
+
+
+def _ended(code: int, error: BaseException | None) -> int:
+    end(code, error)
+    return code
+
+
+def _run() -> tuple[int, BaseException | None]:
+    """Run the command; its exit code, and the error that ended it."""
+    try:
         app()
     except NeardupeError as error:
-        messages.print(f"[bold red]error:[/] {escape(printable(error))}", soft_wrap=True)
-        sys.exit(1)
+        fail(error)
+        return ExitCode.FAILED, error
     except SystemExit as stop:
-        if stop.code == _INTERRUPTED:  # typer has made this of the KeyboardInterrupt
+        code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED
+        if code == ExitCode.INTERRUPTED:  # typer has made this of the KeyboardInterrupt
             say("Interrupted. Run the same command again: it goes on where it stopped.")
-        raise
-    except BrokenPipeError:
+        return code, None
+    except BrokenPipeError as error:
         # Whoever read our output has gone, as `head` does; Python would complain again while closing stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        return ExitCode.CLOSED, error
+    except BaseException as error:  # a bug of ours: its traceback follows
+        end(ExitCode.FAILED, error)
+        raise
+    return ExitCode.DONE, None

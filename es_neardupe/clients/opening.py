@@ -12,6 +12,7 @@ from es_neardupe.clients.driver import Driver
 from es_neardupe.clients.protocol import Client
 from es_neardupe.clients.server_client import ServerClient, retrying
 from es_neardupe.clients.settings import ConnectionSettings, ConnectionWarning, Retries
+from es_neardupe.clients.traced import TracedDriver
 from es_neardupe.errors import NoServer, SettingsError
 from es_neardupe.records import Product, Server
 
@@ -35,7 +36,7 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
             ConnectionWarning,
             stacklevel=2,
         )
-    driver: Driver = elasticsearch.open_driver(settings)
+    driver = TracedDriver(elasticsearch.open_driver(settings), settings.run)
     try:
         server = _first_answer(driver, settings.retries)
     except BaseException:
@@ -43,15 +44,16 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
         raise
     if server.product is Product.OPENSEARCH:
         driver.close()
-        driver = _opensearch(settings)
+        driver = driver.over(_opensearch(settings))
     return ServerClient(driver, server, settings.retries)
 
 
-def wrap(client: object, *, retries: Retries | None = None) -> Client:
+def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:
     """A client over an existing ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``.
 
     Its hosts, login, TLS and time-out stay as they are, its own retries are not used, and ``close`` does not
-    close it. Raises ``SettingsError`` for any other object, and what :func:`connect` raises.
+    close it. ``run`` names the run in its requests. Raises ``SettingsError`` for any other object, and what
+    :func:`connect` raises.
     """
     from es_neardupe.clients import opensearch  # late, as in _opensearch
 
@@ -62,7 +64,8 @@ def wrap(client: object, *, retries: Retries | None = None) -> Client:
             f"not {type(client).__module__}.{type(client).__qualname__}."
         )
     retries = retries or Retries()
-    return ServerClient(driver, _first_answer(driver, retries), retries)
+    traced = TracedDriver(driver, run)
+    return ServerClient(traced, _first_answer(traced, retries), retries)
 
 
 def _with_place(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
@@ -74,7 +77,7 @@ def _with_place(settings: ConnectionSettings, local_url: Callable[[], str | None
             "No server was named and none is running. "
             "Start one with `es-neardupe node start`, or give --url (or set ES_NEARDUPE_URL)."
         )
-    return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries)
+    return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries, run=settings.run)
 
 
 def _first_answer(driver: Driver, retries: Retries) -> Server:
