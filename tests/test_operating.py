@@ -273,3 +273,12 @@ def test_a_rehearsal_sends_nothing() -> None:
         ShownRequest("POST", "/_bulk?a=b,c", '{"delete":{"_id":"1"}}\n{"index":{"_id":"2"}}\n{"delete":{}}\n'),
         ShownRequest("PUT", "/i/_mapping", '{"é":1}'),
     )
+
+
+def test_events_are_documented() -> None:
+    """Those that the program tells stand in the table of docs/operations.md, and no others."""
+    told = {"message", "error"}
+    for file in Path(events.__file__).parent.rglob("*.py"):
+        told |= set(re.findall(r'\btold\(\s*logging\.[A-Z]+,\s*"(\w+)"', file.read_text("utf-8")))
+    (text,) = re.findall(r"^## Logs\n(.*?)^## ", (DOCS / "operations.md").read_text("utf-8"), re.M | re.S)
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.M)) == told

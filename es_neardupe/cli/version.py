@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -56,7 +57,7 @@ def _asked(open: Callable[[], Client]) -> VersionReport:
     try:
         return version_(open())
     except NeardupeError as error:
-        return version_(problem=str(error))
+        return replace(version_(), problem=str(error))
 
 
 def register(app: typer.Typer) -> None:

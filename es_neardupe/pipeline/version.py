@@ -41,8 +41,8 @@ class VersionReport:
     """Why no server told its version, where one was to be asked."""
 
 
-def version(client: Client | None = None, *, problem: str | None = None) -> VersionReport:
-    """The versions in use; with a client also its server's. ``problem``: why there is none."""
+def version(client: Client | None = None) -> VersionReport:
+    """The versions in use; with a client also its server's."""
     scheme: Scheme = Settings(("text",)).scheme
     return VersionReport(
         version=version_of("es-neardupe"),
@@ -52,7 +52,6 @@ def version(client: Client | None = None, *, problem: str | None = None) -> Vers
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         packages={name: _installed(name) for name in _PACKAGES},
         server=None if client is None else str(client.server),
-        problem=problem,
     )
 
 
