@@ -27,6 +27,7 @@ from es_neardupe.pipeline.places import Moved
 from es_neardupe.pipeline.search import Found
 from es_neardupe.pipeline.similar import Similar
 from es_neardupe.pipeline.stats import Stats
+from es_neardupe.pipeline.version import VersionReport
 from es_neardupe.pipeline.watch import WatchReport
 from es_neardupe.pipeline.what_if import WhatIf
 from es_neardupe.registry import Entry
@@ -49,15 +50,28 @@ class NearDupe:
 
     ``client`` may be an ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch`` of yours, which is not
     closed. Without it the server is found as on the command line: the keyword arguments of `resolve_settings`,
-    then the environment, then a profile. Raises `ConnectError` and its kinds.
+    then the environment, then a profile. ``run`` names the run in its requests (``X-Opaque-Id``) and log events;
+    ``max_rate`` and ``max_load`` are the limits of `es_neardupe.pacing.Pace.limit`. Raises `ConnectError` and its
+    kinds.
     """
 
     def __init__(
-        self, index: str, client: object | None = None, *, prefix: str = DEFAULT_PREFIX, **connection: Any
+        self,
+        index: str,
+        client: object | None = None,
+        *,
+        prefix: str = DEFAULT_PREFIX,
+        run: str | None = None,
+        max_rate: float | None = None,
+        max_load: int | None = None,
+        **connection: Any,
     ) -> None:
         self.index = index
         self.prefix = prefix
-        self.client: Client = connect(resolve_settings(**connection)) if client is None else wrap(client)
+        self.client: Client = (
+            connect(resolve_settings(run=run, **connection)) if client is None else wrap(client, run=run)
+        )
+        self.client.pace.limit(max_rate=max_rate, max_load=max_load)
 
     def __enter__(self) -> NearDupe:
         return self
@@ -162,6 +176,10 @@ class NearDupe:
     def doctor(self) -> list[Check]:
         """See `es_neardupe.pipeline.doctor`."""
         return pipeline.doctor(self.client, self.index, prefix=self.prefix)
+
+    def version(self) -> VersionReport:
+        """See `es_neardupe.pipeline.version`."""
+        return pipeline.version(self.client)
 
     def fingerprinted(
         self, actions: Iterable[Mapping[str, Any]], *, max_chars: int = DEFAULT_MAX_CHARS

@@ -8,10 +8,12 @@ not help, and what was written stays valid.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -20,6 +22,7 @@ import tenacity
 
 from es_neardupe.clients import Client, to_json
 from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
+from es_neardupe.events import told
 from es_neardupe.records import Action, Outcome
 
 __all__ = ["chunked", "pretend", "write"]
@@ -53,7 +56,8 @@ def write(client: Client, actions: Iterable[Action], *, batch: int = 500, worker
     with ThreadPoolExecutor(max_workers=workers) as pool:
         under_way: deque[Future[list[Outcome]]] = deque()
         try:
-            for lines, chunk in _requests(actions, batch):
+            for lines, chunk in _requests(actions, partial(client.pace.most, batch)):
+                client.pace.wait(len(chunk))
                 under_way.append(pool.submit(_fitting, client, lines, chunk))
                 if len(under_way) > 2 * workers:  # some wait, so that no worker does
                     yield from under_way.popleft().result()
@@ -69,16 +73,17 @@ def pretend(actions: Iterable[Action]) -> Iterator[Outcome]:
     return (Outcome(action, 200) for action in actions)
 
 
-def _requests(actions: Iterable[Action], batch: int) -> Iterator[tuple[list[bytes], list[Action]]]:
-    """Cut the actions into requests by number and by size; each action with its encoded lines."""
+def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tuple[list[bytes], list[Action]]]:
+    """Cut the actions into requests by number and by size; each action with its encoded lines. ``full`` says how many
+    actions a request may have now."""
     lines: list[bytes] = []
     chunk: list[Action] = []
-    size, most = 0, -(-batch // _FIRST_SHARE)
+    size, most = 0, -(-full() // _FIRST_SHARE)
     for action in actions:
         encoded = _encode(action)
         if chunk and (len(chunk) == most or size + len(encoded) > MAX_BYTES):
             yield lines, chunk
-            lines, chunk, size, most = [], [], 0, min(2 * most, batch)
+            lines, chunk, size, most = [], [], 0, min(2 * most, full())
         lines.append(encoded)
         chunk.append(action)
         size += len(encoded)
@@ -127,14 +132,18 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> 
     sent = 0
     for attempt in _attempts():
         with attempt:
-            answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
+            with client.pace.turn(len(waiting)):
+                answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
             items = _items(client, answer, len(waiting))
             sent += answer.get("sent", 1)
             for k, item in zip(waiting, items, strict=True):
                 outcomes[k] = _outcome(actions[k], item, repeated=sent > 1)
             waiting = [k for k in waiting if _refused(outcomes[k])]
             if waiting:
+                client.pace.refused()
+                told(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
                 raise _ItemsRefused
+            client.pace.taken()
     return [outcome for outcome in outcomes if outcome is not None]
 
 

@@ -59,7 +59,17 @@ __all__ = [
 
 
 class NeardupeError(Exception):
-    """Base of all errors of this package."""
+    """Base of all errors of this package.
+
+    Attribute: ``request``, the name of the request that failed, as the server's logs have it (empty: none did); the
+    message ends with it.
+    """
+
+    request: str = ""
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} [request {self.request}]" if self.request else message
 
 
 class SettingsError(NeardupeError):

@@ -39,6 +39,7 @@ from es_neardupe.pipeline.rounds import Round
 from es_neardupe.pipeline.search import Copy, Found, SearchHit
 from es_neardupe.pipeline.similar import Detection, Similar, SimilarHit
 from es_neardupe.pipeline.stats import Stats
+from es_neardupe.pipeline.version import VersionReport
 from es_neardupe.pipeline.what_if import Threshold, WhatIf
 from es_neardupe.records import State
 from es_neardupe.relations import Relation
@@ -210,7 +211,7 @@ def variables_read() -> set[str]:
     usual_sources(asked)
     return asked.asked | {
         node.value
-        for folder in ("clients", "node")
+        for folder in ("clients", "node", "cli")
         for file in (ROOT / "es_neardupe" / folder).glob("*.py")
         for node in ast.walk(ast.parse(file.read_text("utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and VARIABLE.fullmatch(node.value)
@@ -293,6 +294,7 @@ SHAPES: dict[str, Any] = {
     "what-if": WhatIf,
     "stats": Stats,
     "clean": CleanReport,
+    "version": VersionReport,
 }
 
 

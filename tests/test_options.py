@@ -31,6 +31,8 @@ CONNECTION = {
     "timeout",
     "profile",
 }
+OF_RUNS = {"log_format", "log_level", "log_file", "summary"}
+OF_LOAD = {"max_rate", "max_load"}
 COMMANDS = {command.callback.__name__: command.callback for command in app.registered_commands if command.callback}
 DATA_COMMANDS = sorted(set(COMMANDS) - {"demo"})
 
@@ -117,14 +119,15 @@ def test_connected(monkeypatch: pytest.MonkeyPatch, own: int) -> None:
     run = connected(example)
     parameters = inspect.signature(run).parameters
     assert list(parameters)[:2] == ["index", "own"]
-    assert set(parameters) == {"index", "own"} | CONNECTION
+    assert set(parameters) == {"index", "own"} | CONNECTION | OF_RUNS
     assert run.__doc__ == "What it says."
     flags: dict[str, Any] = dict.fromkeys(CONNECTION) | {"url": "http://x", "insecure": True}
+    of_run = {one: parameters[one].default for one in OF_RUNS}
     if own == 5:
         with pytest.raises(SettingsError, match="five"):
-            run(index="i", own=own, **flags)
+            run(index="i", own=own, **flags, **of_run)
     else:
-        run(index="i", own=own, **flags)
+        run(index="i", own=own, **flags, **of_run)
     assert (client.bulks, closed) == ([own], [True])
     local = given.pop("local_url")
     assert callable(local)
@@ -171,10 +174,12 @@ def test_every_command_takes_json(cli: Cli, name: str) -> None:
 def test_options_reach_the_library(name: str) -> None:
     """Each option of a command is a parameter of the function of the same name, with the same default."""
     function = dict(inspect.signature(getattr(pipeline, name)).parameters)
-    own = {key: one for key, one in flags_of(COMMANDS[name]).items() if key not in CONNECTION}
+    own = {key: one for key, one in flags_of(COMMANDS[name]).items() if key not in CONNECTION | OF_RUNS | OF_LOAD}
     elsewhere = {"as_json", "yes", "file", "files", "field", "fields", "shingle", "top"}
     if name == "compare":  # what is printed, and how the two documents are named
         elsewhere |= {"what", "matching", "context", "html", "no_color"}
+    if name == "version":
+        elsewhere |= {"no_server"}
     if name == "moved":  # whose lists are another function's
         elsewhere |= {"gone"}
     if name == "search":

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from es_neardupe import documents
 from es_neardupe.keys import tokenize
+from es_neardupe.pacing import Pace
 from es_neardupe.pipeline.duplicate_results import DocumentPair, PairList
 from es_neardupe.records import Corpus, Hit, Product, Server
 from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
@@ -33,6 +34,7 @@ class FakeClient:
     url = "http://fake"
 
     def __init__(self, sources: Mapping[tuple[str, str], Mapping[str, Any]] | None = None) -> None:
+        self.pace = Pace()
         self.sources = {address: dict(source) for address, source in (sources or {}).items()}
         self.asked: list[tuple[str, str]] = []
         self.requests: list[int] = []

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
+from importlib.metadata import version as version_of
 from typing import Annotated, Any
 
 import typer
@@ -29,16 +28,17 @@ from es_neardupe.cli import (
     schemes,
     searching,
     upkeep,
+    version,
     watch,
     what_if,
     working,
 )
+from es_neardupe.cli.exits import ExitCode
 from es_neardupe.cli.output import fail, printable, say
+from es_neardupe.cli.runs import end
 from es_neardupe.errors import NeardupeError
 
 __all__ = ["app", "main"]
-
-_INTERRUPTED = 130
 
 _Wrong: Any = typer.BadParameter.__base__
 """What is raised of wrong usage, by whichever library typer brings for it."""
@@ -95,6 +95,7 @@ for module in (
     what_if,
     audit,
     demo,
+    version,
 ):
     module.register(app)
 _AS_USED = [
@@ -118,6 +119,7 @@ _AS_USED = [
     "bands",
     "clean",
     "doctor",
+    "version",
     "demo",
 ]
 app.registered_commands.sort(key=lambda command: _AS_USED.index(getattr(command.callback, "__name__", "")))
@@ -126,7 +128,7 @@ app.add_typer(node.app, name="node")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"es-neardupe {version('es-neardupe')}")
+        typer.echo(f"es-neardupe {version_of('es-neardupe')}")
         raise typer.Exit
 
 
@@ -144,15 +146,34 @@ def main() -> None:
     gc.freeze()  # what was imported stays, and thousands of documents are alive at a time: look at them less often
     gc.set_threshold(50_000)
     try:
+        sys.exit(_ended(*_run()))
+    except NeardupeError as error:  # of the summary
+        fail(error)
+        sys.exit(ExitCode.FAILED)
+
+
+def _ended(code: int, error: BaseException | None) -> int:
+    end(code, error)
+    return code
+
+
+def _run() -> tuple[int, BaseException | None]:
+    """Run the command; its exit code, and the error that ended it."""
+    try:
         app()
     except NeardupeError as error:
         fail(error)
-        sys.exit(1)
+        return ExitCode.FAILED, error
     except SystemExit as stop:
-        if stop.code == _INTERRUPTED:  # typer has made this of the KeyboardInterrupt
+        code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED
+        if code == ExitCode.INTERRUPTED:  # typer has made this of the KeyboardInterrupt
             say("Interrupted. Run the same command again: it goes on where it stopped.")
-        raise
-    except BrokenPipeError:
+        return code, None
+    except BrokenPipeError as error:
         # Whoever read our output has gone, as `head` does; Python would complain again while closing stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(128 + signal.SIGPIPE)
+        return ExitCode.CLOSED, error
+    except BaseException as error:  # a bug of ours: its traceback follows
+        end(ExitCode.FAILED, error)
+        raise
+    return ExitCode.DONE, None

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from es_neardupe.audits import AuditReport, BandsAdvice, Loss, Lost, Part, Recall
+from es_neardupe.cli.exits import ExitCode
 from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Min, Prefix, connected
 from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.clients import Client
@@ -66,7 +67,7 @@ def audit(
         _show(report)
     _warn(report)
     if report.denied:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _show(report: AuditReport) -> None:

@@ -16,12 +16,15 @@ from es_neardupe.cli.options import (
     IndexName,
     MaxBucket,
     Prefix,
+    ShowRequests,
     Workers,
     connected,
     resumable,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
+from es_neardupe.cli.runs import result
 from es_neardupe.cli.working import fail_on, say_next
+from es_neardupe.cli.writing import show_first, writing
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import group as group_
 from es_neardupe.pipeline.criteria import WeightsUsed
@@ -62,6 +65,7 @@ def group(
     batch: Batch = 500,
     prefix: Prefix = DEFAULT_PREFIX,
     dry_run: DryRun = False,
+    show_requests: ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
     """Find the groups of near-duplicates and write group, principal and similarity into every document.
@@ -96,12 +100,15 @@ def group(
             batch=batch,
             prefix=prefix,
             dry_run=dry_run,
+            show_requests=show_requests,
             progress=progress,
         )
+    result(report)
     if as_json:
         print_json(report)
     else:
         _show_groups(report)
+        show_first(report.requests)
     _warn_of_groups(report)
     fail_on(report.refused, report.refusals)
     if report.evidence is not None:
@@ -193,4 +200,4 @@ def warn_of_detection(least: float, probability: float | None, cases: Sequence[D
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command()(connected(group))
+    app.command()(connected(writing(group)))

@@ -7,6 +7,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -15,9 +16,10 @@ from urllib.parse import urlsplit
 import typer
 
 from es_neardupe import node
+from es_neardupe.cli import runs
 from es_neardupe.cli.output import warn
 from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
-from es_neardupe.errors import IncompleteAnswer, RequestError, SettingsError, Unreachable
+from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, SettingsError, Unreachable
 
 __all__ = [
     "AsJson",
@@ -29,6 +31,7 @@ __all__ = [
     "Min",
     "Prefix",
     "Query",
+    "ShowRequests",
     "Workers",
     "connect_to",
     "connectable",
@@ -52,6 +55,12 @@ IndexName = Annotated[str, typer.Argument(metavar="INDEX", help="Index, alias or
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 Prefix = Annotated[str, typer.Option("--prefix", help="Name of our object field in the documents.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")]
+ShowRequests = Annotated[
+    int,
+    typer.Option(
+        "--show-requests", min=0, metavar="N", help="With --dry-run: show the first N requests, word for word."
+    ),
+]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Bulk requests under way at a time.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents in a bulk request.")]
 MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Longer texts get the state too_large, no keys.")]
@@ -139,7 +148,8 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
     """A client as `resolve_settings` finds it, else on the node at ``local_url``; warnings become messages."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConnectionWarning)
-        settings = resolve_settings(**flags)
+        run = runs.current()
+        settings = replace(resolve_settings(**flags), run=run.name if run else None)
         if urlsplit(flags.get("url") or "").password:
             warn(_IN_THE_LIST)
         client = connect(settings, local_url=local_url)
@@ -166,16 +176,22 @@ def connected(command: Callable[..., None]) -> Callable[..., None]:
 def connectable(command: Callable[..., None]) -> Callable[..., None]:
     """The same for a command that may do without a server: its first parameter becomes what opens the client."""
     own = parameters_of(command)[1:]
-    connection = parameters_of(_connect)
-    names = {parameter.name for parameter in connection}
+    connection, of_run = parameters_of(_connect), parameters_of(runs.options)
 
     @wraps(command)
     def run(**given: Any) -> None:
-        options = {name: given.pop(name) for name in names}
+        how = {one.name: given.pop(one.name) for one in of_run}
+        begun = runs.begin(command.__name__.replace("_", "-"), given, **how)
+        options = {one.name: given.pop(one.name) for one in connection}
         with ExitStack() as stack:
-            command(lambda: stack.enter_context(closing(_connect(**options))), **given)
 
-    keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *connection)]
+            def open() -> Client:
+                begun.client = stack.enter_context(closing(_connect(**options)))
+                return begun.client
+
+            command(open, **given)
+
+    keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *connection, *of_run)]
     run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in keyword_only}
     return run
@@ -192,11 +208,17 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except (Unreachable, IncompleteAnswer) as error:
-        raise type(error)(f"{error} {_AGAIN}") from error
+        raise _of_same_request(type(error)(f"{error.args[0]} {_AGAIN}"), error) from error
     except RequestError as error:
         if error.status < 500:
             raise
-        raise RequestError(f"{error} {_AGAIN}", status=error.status, type=error.type, reason=error.reason) from error
+        again = RequestError(f"{error.args[0]} {_AGAIN}", status=error.status, type=error.type, reason=error.reason)
+        raise _of_same_request(again, error) from error
+
+
+def _of_same_request(error: NeardupeError, before: NeardupeError) -> NeardupeError:
+    error.request = before.request
+    return error
 
 
 def parse_query(text: str | None) -> dict[str, Any] | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -19,13 +21,17 @@ from rich.table import Table
 from rich.text import Text
 
 from es_neardupe import progress
+from es_neardupe.errors import NeardupeError
+from es_neardupe.events import told
 from es_neardupe.markup import STEERING
 from es_neardupe.records import Address
 
 __all__ = [
     "as_json_text",
+    "escaped",
     "fail",
     "harmless_cell",
+    "logged_progress",
     "named",
     "plain",
     "print_json",
@@ -36,6 +42,7 @@ __all__ = [
     "results",
     "say",
     "show",
+    "show_messages",
     "warn",
     "without_controls",
 ]
@@ -48,6 +55,12 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 _FILE_WIDTH = 140
 """Columns of tables that go into a file or a pipe."""
+
+_shown = [logging.INFO]
+"""The least level of messages that are printed."""
+
+_SELDOM = 10.0
+"""Seconds between two events that tell of the same progress."""
 
 messages = Console(stderr=True, highlight=False, emoji=False)
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
@@ -68,25 +81,43 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub("\ufffd", text)
 
 
+def escaped(json: str) -> str:
+    """A line of JSON that says the same and cannot steer a terminal."""
+    return _CONTROLS.sub(lambda one: f"\\u{ord(one[0]):04x}", json)
+
+
 def harmless_cell(text: str) -> str:
     """A cell of CSV that steers no terminal, and that no spreadsheet takes for a formula."""
     plain = without_controls(text)
     return f"'{plain}" if plain.startswith(_FORMULA) else plain
 
 
+def show_messages(least: int | None) -> None:
+    """From which level on messages are printed; None: they are events of the log only."""
+    _shown[0] = logging.CRITICAL + 1 if least is None else least
+
+
 def say(message: str) -> None:
     """A message for the person at the terminal."""
-    messages.print(Text(printable(message)), soft_wrap=True)
+    _message(logging.INFO, Text(printable(message)))
 
 
 def warn(message: str) -> None:
     """Something the person should know."""
-    messages.print(Text(printable(message), "yellow"), soft_wrap=True)
+    _message(logging.WARNING, Text(printable(message), "yellow"))
 
 
-def fail(error: object) -> None:
-    """The one line of a command that cannot go on."""
-    messages.print(Text.assemble(("error:", "bold red"), " ", printable(error)), soft_wrap=True)
+def fail(error: NeardupeError) -> None:
+    """The error that ends a command."""
+    text = Text.assemble(("error:", "bold red"), " ", printable(error))
+    more = {"kind": type(error).__name__, "request": error.request or None}
+    _message(logging.ERROR, text, "error", printable(error), **more)
+
+
+def _message(level: int, text: Text, event: str = "message", message: str | None = None, **more: Any) -> None:
+    told(level, event, message=text.plain if message is None else message, **more)
+    if level >= _shown[0]:
+        messages.print(text, soft_wrap=True)
 
 
 def show(text: str) -> None:
@@ -176,9 +207,10 @@ def _cell(value: object) -> str:
 
 @contextmanager
 def progress_bars() -> Iterator[progress.Progress]:
-    """A bar for each stage, with rate and remaining time; nothing where stderr is no terminal."""
-    if not messages.is_terminal:
-        yield progress.silent
+    """A bar for each stage, with rate and remaining time; where stderr is no terminal, events of the log only."""
+    logged = logged_progress()
+    if not messages.is_terminal or _shown[0] > logging.INFO:
+        yield logged
         return
     columns = (
         TextColumn("{task.description}"),
@@ -191,12 +223,28 @@ def progress_bars() -> Iterator[progress.Progress]:
     with Progress(*columns, console=messages) as bars:
         tasks: dict[str, Any] = {}
 
-        def told(stage: str, done: int, total: int | None) -> None:
+        def drawn(stage: str, done: int, total: int | None) -> None:
             if stage not in tasks:
                 tasks[stage] = bars.add_task(stage, total=total, rate="")
             speed = bars.tasks[tasks[stage]].speed
             rate = f"{speed:,.0f}/s" if speed else ""
             at = done if total is None else min(done, total)
             bars.update(tasks[stage], completed=at, total=total, rate=rate)
+            logged(stage, done, total)
 
-        yield told
+        yield drawn
+
+
+def logged_progress(clock: Callable[[], float] = time.monotonic) -> progress.Progress:
+    """Tells the log how far a stage is: at its beginning, every ten seconds, and at its end."""
+    last: dict[str, float] = {}
+
+    def logged(stage: str, done: int, total: int | None) -> None:
+        if total == 0:
+            return
+        now = clock()
+        if stage not in last or now - last[stage] >= _SELDOM or done == total:
+            last[stage] = now
+            told(logging.INFO, "progress", stage=stage, done=done, total=total)
+
+    return logged

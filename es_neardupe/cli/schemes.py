@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from es_neardupe.cli.curve import plot_curve
-from es_neardupe.cli.options import AsJson, DryRun, IndexName, Prefix, connected
+from es_neardupe.cli.options import AsJson, DryRun, IndexName, Prefix, ShowRequests, connected
 from es_neardupe.cli.output import print_json, print_table, say, show, warn
+from es_neardupe.cli.runs import result
+from es_neardupe.cli.writing import show_first
 from es_neardupe.clients import Client
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline import bands as bands_
@@ -77,6 +79,7 @@ def init(
     prefix: Prefix = DEFAULT_PREFIX,
     create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
     dry_run: DryRun = False,
+    show_requests: ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
     """Prepare an index: choose the keys, put our mapping. Changes no document.
@@ -104,11 +107,15 @@ def init(
         sample_mod=sample_mod,
         prefix=prefix,
     )
-    report = init_(client, index, settings, sample_keys=sample_keys, create=create, dry_run=dry_run)
+    report = init_(
+        client, index, settings, sample_keys=sample_keys, create=create, dry_run=dry_run, show_requests=show_requests
+    )
+    result(report)
     if as_json:
         print_json(report)
         return
     _show(report)
+    show_first(report.requests)
     if report.detection < settings.detection:
         by = "by hand" if preset is None else f"by the preset {preset}, which is made for higher thresholds"
         warn(f"That is less than the detection of {settings.detection:g} asked for: bands and rows were given {by}.")

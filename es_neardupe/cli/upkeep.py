@@ -6,8 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from es_neardupe.cli.options import AsJson, Batch, DryRun, IndexName, Prefix, Workers, connected, resumable
+from es_neardupe.cli.exits import ExitCode
+from es_neardupe.cli.options import (
+    AsJson,
+    Batch,
+    DryRun,
+    IndexName,
+    Prefix,
+    ShowRequests,
+    Workers,
+    connected,
+    resumable,
+)
 from es_neardupe.cli.output import print_json, print_table, printable, progress_bars, say, show, warn
+from es_neardupe.cli.runs import result
+from es_neardupe.cli.writing import show_first, writing
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import clean as clean_
 from es_neardupe.pipeline import doctor as doctor_
@@ -27,12 +40,13 @@ def doctor(client: Client, index: IndexName, *, prefix: Prefix = DEFAULT_PREFIX,
       es-neardupe doctor news
     """
     checks = doctor_(client, index, prefix=prefix)
+    result({"checks": checks})
     if as_json:
         print_json({"checks": checks})
     else:
         print_table(["check", "result", ""], [(one.name, one.level, one.message) for one in checks])
     if any(one.level == "error" for one in checks):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def stats(
@@ -51,6 +65,7 @@ def stats(
     """
     with progress_bars() as progress:
         report = stats_(client, index, quick=quick, prefix=prefix, progress=progress)
+    result(report)
     if as_json:
         print_json(report)
         return
@@ -85,6 +100,7 @@ def clean(
     workers: Workers = 2,
     batch: Batch = 500,
     dry_run: DryRun = False,
+    show_requests: ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
     """Remove our fields from all documents, and our settings from the mapping. Asks first.
@@ -99,7 +115,8 @@ def clean(
         asked = printable(f"Remove {prefix!r} from {found.documents:,} documents of {index}?")
         typer.confirm(asked, abort=True, err=True)
     with resumable(), progress_bars() as progress:
-        report = clean_(client, index, dry_run=dry_run, progress=progress, **options)
+        report = clean_(client, index, dry_run=dry_run, show_requests=show_requests, progress=progress, **options)
+    result(report)
     if as_json:
         print_json(report)
     else:
@@ -107,14 +124,15 @@ def clean(
         show(f"{report.cleaned:,} documents {done}, {report.deleted:,} were deleted meanwhile, {report.left:,} left.")
         for name in report.removed:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
+        show_first(report.requests)
         say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
     for reason in report.refusals:
         warn(f"The server refused: {reason}")
     if report.left:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
-    for command in (doctor, stats, clean):
+    for command in (doctor, stats, writing(clean)):
         app.command()(connected(command))

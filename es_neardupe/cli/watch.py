@@ -28,7 +28,9 @@ from es_neardupe.cli.options import (
     resumable,
 )
 from es_neardupe.cli.output import print_json, say, warn
+from es_neardupe.cli.runs import result
 from es_neardupe.cli.working import parse_since
+from es_neardupe.cli.writing import writing
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import watch as watch_
 from es_neardupe.pipeline.rounds import Lag, Round
@@ -175,6 +177,7 @@ def _stopping(stop: Event) -> Iterator[None]:
 
 def _tell(done: Round, as_json: bool) -> None:
     """One line for each round."""
+    result(done)
     if as_json:
         print_json(done)
         sys.stdout.flush()  # a pipe would keep it back till it is full
@@ -193,4 +196,4 @@ def _tell(done: Round, as_json: bool) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command()(connected(watch))
+    app.command()(connected(writing(watch)))

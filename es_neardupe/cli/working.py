@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from es_neardupe.cli.exits import ExitCode
 from es_neardupe.cli.options import (
     AsJson,
     Batch,
@@ -15,12 +16,15 @@ from es_neardupe.cli.options import (
     MaxChars,
     Prefix,
     Query,
+    ShowRequests,
     Workers,
     connected,
     parse_query,
     resumable,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
+from es_neardupe.cli.runs import result
+from es_neardupe.cli.writing import show_first, writing
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.inputs import Problem
@@ -52,6 +56,7 @@ def load(
     max_chars: MaxChars = DEFAULT_MAX_CHARS,
     prefix: Prefix = DEFAULT_PREFIX,
     dry_run: DryRun = False,
+    show_requests: ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
     """Index documents from files, with their keys from the first moment.
@@ -88,9 +93,11 @@ def load(
             max_chars=max_chars,
             prefix=prefix,
             dry_run=dry_run,
+            show_requests=show_requests,
             on_problem=tell,
             progress=progress,
         )
+    result(report)
     if as_json:
         print_json(report)
     else:
@@ -106,12 +113,13 @@ def load(
                 ("  refused by the server", report.refused),
             ],
         )
+        show_first(report.requests)
         _say_speed(report.states, report.read, report.seconds)
         say_next(f"es-neardupe group {index}", dry_run)
     fail_on(report.refused, report.refusals)
     if report.bad and report.bad == report.read:
         warn("None of the lines is a document that can be indexed.")
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def enrich(
@@ -130,6 +138,7 @@ def enrich(
     max_chars: MaxChars = DEFAULT_MAX_CHARS,
     prefix: Prefix = DEFAULT_PREFIX,
     dry_run: DryRun = False,
+    show_requests: ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
     """Give every document its keys, by partial updates. Run it again at any time, also after a kill.
@@ -156,8 +165,10 @@ def enrich(
             max_chars=max_chars,
             prefix=prefix,
             dry_run=dry_run,
+            show_requests=show_requests,
             progress=progress,
         )
+    result(report)
     if as_json:
         print_json(report)
     else:
@@ -176,6 +187,7 @@ def enrich(
                 ("  refused by the server", report.refused),
             ],
         )
+        show_first(report.requests)
         _say_speed(report.states, report.read, report.seconds)
         say_next(f"es-neardupe group {index}", dry_run)
     if report.conflicts:
@@ -210,10 +222,10 @@ def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") ->
         warn(f"The server refused: {reason}")
     if refused:
         warn(f"{refused:,} {what} were refused by the server.")
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     for command in (load, enrich):
-        app.command()(connected(command))
+        app.command()(connected(writing(command)))

@@ -38,6 +38,8 @@ class Answer:
     status: int
     headers: Mapping[str, str]
     body: Any
+    request: str = ""
+    """The name under which it was asked for."""
 
     @property
     def ok(self) -> bool:

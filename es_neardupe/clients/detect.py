@@ -44,7 +44,9 @@ def _ask(driver: Driver, target: str) -> Answer:
     """The answer, unless it says that the server cannot answer now, or not to this user."""
     answer = driver.send("GET", target, None, _PLAIN)
     if answer.status in {401, 429} or answer.status >= 500:
-        raise refusal(answer, f"GET {driver.url}{target.partition('?')[0]}")
+        error = refusal(answer, f"GET {driver.url}{target.partition('?')[0]}")
+        error.request = answer.request
+        raise error
     return answer
 
 

@@ -13,6 +13,7 @@ from es_neardupe.clients.patience import PatientDriver
 from es_neardupe.clients.protocol import Client
 from es_neardupe.clients.server_client import ServerClient, retrying
 from es_neardupe.clients.settings import ConnectionSettings, ConnectionWarning, Retries
+from es_neardupe.clients.traced import TracedDriver
 from es_neardupe.errors import NoServer, SettingsError
 from es_neardupe.records import Product, Server
 
@@ -37,7 +38,7 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
             ConnectionWarning,
             stacklevel=2,
         )
-    driver: Driver = PatientDriver(elasticsearch.open_driver(settings), patience)
+    driver = TracedDriver(PatientDriver(elasticsearch.open_driver(settings), patience), settings.run)
     try:
         server = _first_answer(driver, settings.retries)
     except BaseException:
@@ -45,16 +46,17 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
         raise
     if server.product is Product.OPENSEARCH:
         driver.close()
-        driver = PatientDriver(_opensearch(settings), patience)
+        driver = driver.over(PatientDriver(_opensearch(settings), patience))
     return ServerClient(driver, server, settings.retries)
 
 
-def wrap(client: object, *, retries: Retries | None = None) -> Client:
+def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:
     """A client over an existing ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``.
 
     Its hosts, login, TLS and time-out stay as they are, its own retries are not used, and ``close`` does not
     close it. An answer that is not complete after ``retries.longest_answer`` seconds is lost, whatever the client's
-    time-out is. Raises ``SettingsError`` for any other object, and what :func:`connect` raises.
+    time-out is. ``run`` names the run in its requests. Raises ``SettingsError`` for any other object, and what
+    :func:`connect` raises.
     """
     from es_neardupe.clients import opensearch  # late, as in _opensearch
 
@@ -65,8 +67,8 @@ def wrap(client: object, *, retries: Retries | None = None) -> Client:
             f"not {type(client).__module__}.{type(client).__qualname__}."
         )
     retries = retries or Retries()
-    driver = PatientDriver(driver, retries.longest_answer)
-    return ServerClient(driver, _first_answer(driver, retries), retries)
+    traced = TracedDriver(PatientDriver(driver, retries.longest_answer), run)
+    return ServerClient(traced, _first_answer(traced, retries), retries)
 
 
 def _with_place(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
@@ -78,7 +80,7 @@ def _with_place(settings: ConnectionSettings, local_url: Callable[[], str | None
             "No server was named and none is running. "
             "Start one with `es-neardupe node start`, or give --url (or set ES_NEARDUPE_URL)."
         )
-    return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries)
+    return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries, run=settings.run)
 
 
 def _first_answer(driver: Driver, retries: Retries) -> Server:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from es_neardupe.errors import InputError
+from es_neardupe.pacing import Pace
 from es_neardupe.records import Hit, Server
 
 __all__ = ["Client", "path", "to_json"]
@@ -32,6 +33,10 @@ class Client(Protocol):
     def login(self) -> str:
         """Who is logged in, without secrets; other users may see other documents. Empty where nobody is, or where a
         wrapped client logs in by other means than a header."""
+
+    @property
+    def pace(self) -> Pace:
+        """How hard this connection may push: `es_neardupe.bulk.write` keeps to it."""
 
     def request(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -43,14 +44,16 @@ def resolve_settings(
     insecure: bool = False,
     timeout: float | None = None,
     profile: str | None = None,
+    run: str | None = None,
     environ: Mapping[str, str] | None = None,
     profiles_file: Path | None = None,
 ) -> ConnectionSettings:
     """The settings. Strongest source first: flags, the profile named by a flag, ``ES_NEARDUPE_*``, the
     profile named there, the usual variables, the profile called default.
 
-    ``url`` is None in the result where nothing names a server. May warn (``ConnectionWarning``).
-    Raises ``SettingsError`` for contradictions, and rather than send a secret where it may not belong.
+    ``url`` is None in the result where nothing names a server. ``run`` names the run in its requests.
+    May warn (``ConnectionWarning``). Raises ``SettingsError`` for contradictions, and rather than send a secret where
+    it may not belong.
     """
     environ = os.environ if environ is None else environ
     file = profiles_file or profiles_path()
@@ -67,7 +70,7 @@ def resolve_settings(
         insecure=insecure,
         timeout=timeout,
     )
-    return _settled(_ordered(flags, profile, environ, file))
+    return replace(_settled(_ordered(flags, profile, environ, file)), run=run)
 
 
 def _ordered(flags: Source, profile: str | None, environ: Mapping[str, str], file: Path) -> list[Source]:

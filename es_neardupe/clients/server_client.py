@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from tenacity import (
+    RetryCallState,
     Retrying,
     retry_if_exception,
     stop_after_attempt,
@@ -19,10 +21,12 @@ from es_neardupe.clients.driver import Driver
 from es_neardupe.clients.paging import Reading, pages
 from es_neardupe.clients.protocol import to_json
 from es_neardupe.clients.settings import Retries
-from es_neardupe.errors import Blocked, RequestError, Unreachable
+from es_neardupe.errors import Blocked, NeardupeError, RequestError, Unreachable
+from es_neardupe.events import told
+from es_neardupe.pacing import Pace
 from es_neardupe.records import Hit, Product, Server
 
-__all__ = ["ServerClient", "retrying"]
+__all__ = ["ServerClient", "query_of", "retrying"]
 
 # One dialect for Elasticsearch 8 and 9, whichever major version the driver has.
 _DIALECTS = {
@@ -41,6 +45,12 @@ class ServerClient:
         self._driver = driver
         self._server = server
         self._retries = retries
+        self._pace = Pace()
+
+    @property
+    def pace(self) -> Pace:
+        """See ``Client.pace``."""
+        return self._pace
 
     @property
     def server(self) -> Server:
@@ -66,8 +76,7 @@ class ServerClient:
     ) -> Any:
         """See ``Client.request``. ``again`` False: sent once, for what must not be done twice."""
         data = None if body is None else to_json(body)
-        answer, _ = self._send(method, path, params, data, "json", again=again)
-        check_whole(answer, f"{method} {self.url}{path}")
+        answer, _ = self._send(method, path, params, data, "json", again=again, whole=True)
         return answer
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
@@ -101,6 +110,7 @@ class ServerClient:
         kind: str,
         *,
         again: bool = True,
+        whole: bool = False,
     ) -> tuple[Any, int]:
         """The answer, and how often the request was sent."""
         dialect = _DIALECTS[self._server.product]
@@ -110,20 +120,36 @@ class ServerClient:
         doing = f"{method} {self.url}{path}"
 
         def once() -> Any:
-            answer = self._driver.send(method, path + _query(params), data, headers)
+            answer = self._driver.send(method, path + query_of(params), data, headers)
             if answer.ok and answer.body is None and method != "HEAD":
                 raise Unreachable(f"{self.url}: the answer is empty. Is there a proxy in between?")
-            return _body(answer, doing)
+            return _body(answer, doing, whole)
 
         if not again:
             return once(), 1
-        tries = retrying(self._retries)
+        tries = retrying(self._retries, self._again)
         return tries(once), int(tries.statistics["attempt_number"])
 
+    def _again(self, state: RetryCallState) -> None:
+        """What is done before a request is sent again."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, RequestError) and error.status == 429:
+            self._pace.refused()
+        told(
+            logging.WARNING,
+            "again",
+            request=getattr(error, "request", ""),
+            error=type(error).__name__,
+            status=getattr(error, "status", None),
+            attempt=state.attempt_number,
+            wait=round(state.upcoming_sleep, 2),
+        )
 
-def retrying(retries: Retries) -> Retrying:
-    """Calls a function again while it raises what may pass; then raises its last error."""
+
+def retrying(retries: Retries, before: Callable[[RetryCallState], None] | None = None) -> Retrying:
+    """Calls a function again while it raises what may pass, ``before`` each further try; then raises its last error."""
     return Retrying(
+        before_sleep=before,
         retry=retry_if_exception(_may_pass),
         stop=stop_after_attempt(retries.attempts) | stop_after_delay(retries.total),
         wait=wait_random_exponential(multiplier=retries.wait, max=retries.longest_wait),
@@ -139,15 +165,27 @@ def _may_pass(error: BaseException) -> bool:
     return isinstance(error, Unreachable)
 
 
-def _body(answer: Answer, doing: str) -> Any:
+def _body(answer: Answer, doing: str, whole: bool) -> Any:
+    """What was answered. Errors bear the name of the request."""
+    try:
+        return _checked(answer, doing, whole)
+    except NeardupeError as error:
+        error.request = answer.request
+        raise
+
+
+def _checked(answer: Answer, doing: str, whole: bool) -> Any:
     if not answer.ok:
         raise refusal(answer, doing)
     if isinstance(answer.body, str):
         raise RequestError(f"{doing}: the answer is not JSON. Is there a proxy in between?", status=answer.status)
+    if whole:
+        check_whole(answer.body, doing)
     return answer.body
 
 
-def _query(params: _Params | None) -> str:
+def query_of(params: _Params | None) -> str:
+    """The query of a URL, with its question mark; empty without parameters."""
     if not params:
         return ""
     words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in params.items()}

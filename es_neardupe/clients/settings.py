@@ -60,6 +60,8 @@ class ConnectionSettings:
     timeout: float = 60.0
     """Seconds to wait for an answer."""
     retries: Retries = Retries()
+    run: str | None = None
+    """What names the run in its requests (``X-Opaque-Id: es-neardupe/RUN/NUMBER``); None: something random."""
 
     def __post_init__(self) -> None:
         if self.url is not None:

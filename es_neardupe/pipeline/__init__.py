@@ -20,6 +20,7 @@ from es_neardupe.pipeline.search import search
 from es_neardupe.pipeline.search_body import search_request
 from es_neardupe.pipeline.similar import similar
 from es_neardupe.pipeline.stats import stats
+from es_neardupe.pipeline.version import version
 from es_neardupe.pipeline.watch import watch
 from es_neardupe.pipeline.what_if import what_if
 
@@ -46,6 +47,7 @@ __all__ = [
     "similar",
     "stats",
     "suggest_keep",
+    "version",
     "watch",
     "what_if",
 ]

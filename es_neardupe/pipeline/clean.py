@@ -18,6 +18,7 @@ from es_neardupe.fetch import fetch
 from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
+from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.tally import Tally
@@ -45,6 +46,8 @@ class CleanReport:
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
+    requests: tuple[ShownRequest, ...] = ()
+    """The first writes of a dry run, if they were asked for."""
 
 
 def clean(
@@ -55,14 +58,17 @@ def clean(
     workers: int = 2,
     batch: int = 500,
     dry_run: bool = False,
+    show_requests: int = 0,
     progress: Progress = silent,
 ) -> CleanReport:
     """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
 
     A server with scripts removes the field itself. One without gets each document back without the field, refused if
-    it changed meanwhile, and past any ingest pipeline. Afterwards ``init`` may choose other settings.
+    it changed meanwhile, and past any ingest pipeline. Afterwards ``init`` may choose other settings. A dry run can
+    ``show_requests``, the first so many.
     """
     started = time.monotonic()
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     if _is_clean(client, index, prefix):
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
     target = open_target(client, index, prefix)
@@ -74,10 +80,15 @@ def clean(
     total = left = count(client, target.path, query)
     tally, lost = Tally(), dict[Address, Reference]()
     cleaned = _by_script if _has_scripts(client) else _by_index
+    body = {"query": query, "_source": cleaned is _by_index}
+    if show_requests:
+        hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
+        for _ in write(rehearsal, cleaned(hits, prefix, Tally()), batch=batch, workers=1):
+            if rehearsal.full:
+                break
     for _ in range(0 if dry_run else _ROUNDS):
         if not left:
             break
-        body = {"query": query, "_source": cleaned is _by_index}
         hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
         actions = cleaned(tracked(hits, progress, "cleaning", left), prefix, tally)
         for outcome in write(client, actions, batch=batch, workers=workers):
@@ -104,6 +115,7 @@ def clean(
         refusals=tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
+        requests=rehearsal.shown,
     )
 
 

@@ -19,6 +19,7 @@ from es_neardupe.indices import Target, check_range_field, open_target
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
+from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
@@ -62,6 +63,8 @@ class EnrichReport:
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
+    requests: tuple[ShownRequest, ...] = ()
+    """The first writes of a dry run, if they were asked for."""
 
 
 def enrich(
@@ -77,16 +80,18 @@ def enrich(
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
     dry_run: bool = False,
+    show_requests: int = 0,
     progress: Progress = silent,
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme.
 
     ``check`` also reads the others and renews those whose text no longer fits; ``since=(field, date)`` limits that
     reading to documents whose date field is at or after the date. ``all`` writes every document anew. ``query``
-    is a scope in the server's query DSL. Nothing but our own fields changes; a run that was killed is resumed by
-    starting it again.
+    is a scope in the server's query DSL. A dry run can ``show_requests``, the first so many. Nothing but our own
+    fields changes; a run that was killed is resumed by starting it again.
     """
     started = time.monotonic()
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     target = open_target(client, index, prefix)
     check_sees_all(client, target, "enriching")
     if not dry_run:
@@ -107,7 +112,8 @@ def enrich(
     pages = text_pages(client, target, selection, source_of(target.settings))
     read = plan(pages, target.settings, max_chars)
     updates = renewal.updates(tracked(read, progress, "fingerprinting", before["selected"]))
-    send = pretend if dry_run else partial(write, client, batch=batch, workers=workers)
+    rehearsed = partial(write, rehearsal, batch=batch, workers=1) if show_requests else pretend
+    send = rehearsed if dry_run else partial(write, client, batch=batch, workers=workers)
     lost = renewal.settle(send(updates))
     for _ in range(_ROUNDS):
         if not lost:
@@ -130,6 +136,7 @@ def enrich(
         refusals=renewal.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
+        requests=rehearsal.shown,
     )
 
 

@@ -25,6 +25,7 @@ from es_neardupe.pipeline.regrouping import Found, Run
 from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.pipeline.seeds import Start, start_of
 from es_neardupe.progress import Progress, silent
+from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
@@ -112,6 +113,8 @@ class GroupReport:
     """What was kept as evidence; None where that was not asked for, or in a dry run."""
     dry_run: bool
     seconds: float = field(compare=False)
+    requests: tuple[ShownRequest, ...] = ()
+    """The first writes of a dry run, if they were asked for."""
 
 
 def group(
@@ -139,6 +142,7 @@ def group(
     workers: int = 2,
     batch: int = 500,
     dry_run: bool = False,
+    show_requests: int = 0,
     progress: Progress = silent,
 ) -> GroupReport:
     """Find the groups of an enriched index and write group, principal and similarity into every document.
@@ -150,10 +154,12 @@ def group(
     ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
     run without changes writes nothing. ``evidence`` keeps every verified pair in a hidden index, and compares none
     that is there. Shingles that more than a share ``ignore_common`` of a sample of the documents have do not count;
-    the list is stored and used again, until ``renew``. Raises `SettingsError` for options that are unknown,
+    the list is stored and used again, until ``renew``. A dry run can ``show_requests``, the first so many to the
+    index. Raises `SettingsError` for options that are unknown,
     contradict each other or mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     target = open_target(client, index, prefix)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
@@ -178,6 +184,8 @@ def group(
         tally, kept = Tally(), None
         if lease is None:
             tally.counts["written"] = len(found.writes)
+            if show_requests:
+                run.write_groups(rehearsal, found, batch=batch, workers=1)
         else:
             if wanted.common is not None:
                 keep(client, target, wanted.common)
@@ -211,6 +219,7 @@ def group(
         evidence=kept,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
+        requests=rehearsal.shown,
     )
 
 

@@ -12,6 +12,7 @@ from es_neardupe.clients import Client, path
 from es_neardupe.errors import MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.indices import check_name, check_source, check_text_fields, mappings_of, put_settings, stored_settings
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
+from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import Settings
 
 __all__ = ["InitReport", "init"]
@@ -40,6 +41,8 @@ class InitReport:
     sampling: Sampling | None
     """How that was chosen, where it was chosen now."""
     dry_run: bool
+    requests: tuple[ShownRequest, ...] = ()
+    """The first writes of a dry run, if they were asked for."""
 
 
 def init(
@@ -50,30 +53,34 @@ def init(
     sample_keys: int | None = None,
     create: bool = False,
     dry_run: bool = False,
+    show_requests: int = 0,
 ) -> InitReport:
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 
     ``create`` makes a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by the
-    lengths of the texts that are there, unless the index has one already. Doing it twice changes nothing. Raises
-    `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`;
-    nothing is written then.
+    lengths of the texts that are there, unless the index has one already. A dry run can ``show_requests``. Doing it
+    twice changes nothing. Raises `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`,
+    `NotFound` or `Blocked`; nothing is written then.
     """
     if sample_keys is not None and settings.sample_mod:
         raise SettingsError("Give either --sample-mod or --sample-keys, which chooses it.")
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
+    writer = rehearsal if dry_run else client
     try:
         mappings = mappings_of(client, index)
     except NotFound:
         if not create:
             raise
-        return _create(client, index, settings, sample_keys, dry_run)
+        return replace(_create(writer, index, settings, sample_keys, dry_run), requests=rehearsal.shown)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:
         check_writable(client, index)
-    for name in to_prepare if not dry_run else ():
-        put_settings(client, name, mappings[name], settings)
+    for name in to_prepare:
+        put_settings(writer, name, mappings[name], settings)
     indices = tuple(sorted(mappings))
-    return _report(index, indices, settings, prepared=tuple(to_prepare), sampling=sampling, dry_run=dry_run)
+    report = _report(index, indices, settings, prepared=tuple(to_prepare), sampling=sampling, dry_run=dry_run)
+    return replace(report, requests=rehearsal.shown)
 
 
 def _sampled(
@@ -97,8 +104,7 @@ def _create(client: Client, index: str, settings: Settings, sample_keys: int | N
         raise SettingsError("A new index has no texts whose lengths decide: give --sample-mod, not --sample-keys.")
     properties = schema.text_mapping(settings.fields) | {settings.prefix: schema.fields_mapping()}
     mapping = {"_meta": {settings.prefix: settings.to_meta()}, "properties": properties}
-    if not dry_run:
-        _make(client, index, {"mappings": mapping})
+    _make(client, index, {"mappings": mapping})
     return _report(index, (index,), settings, prepared=(index,), created=True, dry_run=dry_run)
 
 

@@ -22,6 +22,7 @@ from es_neardupe.indices import Target, open_target
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
+from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.stages.ingest import first_fields
 from es_neardupe.tally import Tally
@@ -53,6 +54,8 @@ class LoadReport:
     """Of the signed and short ones: documents all of whose tokens are numbers."""
     dry_run: bool
     seconds: float = field(compare=False)
+    requests: tuple[ShownRequest, ...] = ()
+    """The first writes of a dry run, if they were asked for."""
 
 
 def load(
@@ -69,6 +72,7 @@ def load(
     max_chars: int = DEFAULT_MAX_CHARS,
     prefix: str = DEFAULT_PREFIX,
     dry_run: bool = False,
+    show_requests: int = 0,
     on_problem: Callable[[Problem], None] = lambda problem: None,
     progress: Progress = silent,
 ) -> LoadReport:
@@ -76,7 +80,8 @@ def load(
 
     ``text_field`` is the field of the files that goes into the index's first text field. A document whose
     id is there already is left alone, or overwritten with ``replace``: loading twice changes nothing. A bad line
-    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`.
+    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`. A dry run can
+    ``show_requests``, the first so many.
     """
     check_paths(paths)
     target = open_target(client, index, prefix)
@@ -92,6 +97,7 @@ def load(
         batch=batch,
         max_chars=max_chars,
         dry_run=dry_run,
+        show_requests=show_requests,
         on_problem=on_problem,
         progress=progress,
     )
@@ -109,11 +115,13 @@ def load_records(
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
     dry_run: bool = False,
+    show_requests: int = 0,
     on_problem: Callable[[Problem], None] = lambda problem: None,
     progress: Progress = silent,
 ) -> LoadReport:
     """As `load`, from records that were read already."""
     started = time.monotonic()
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     _check_single(target)
     if not dry_run:
         check_writable(client, target.name)
@@ -129,6 +137,8 @@ def load_records(
 
     usable = _usable(tracked(records, progress, "loading", None), target, text_field, told)
     actions = _actions(usable, target, "index" if replace else "create", max_chars)
+    if show_requests:
+        actions = (one.action for one in write(rehearsal, actions, batch=batch, workers=1))
     send = partial(_pretend, fields=[target.fields.scheme]) if dry_run else partial(write, batch=batch, workers=workers)
     for outcome in _settled(client, send(client, actions)):
         if outcome.conflict:
@@ -152,6 +162,7 @@ def load_records(
         numeric=numeric,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
+        requests=rehearsal.shown,
     )
 
 

@@ -198,9 +198,13 @@ class Run:
         self.registry.note_run(self.settings, found.at, finished=False)
         self.registry.write(found.told)
         lease.check()
-        corpus, prefix = found.linked.found.corpus, self.target.settings.prefix
-        tally = write_groups(self.client, corpus, found.writes, prefix, batch=batch, workers=workers)
+        tally = self.write_groups(self.client, found, batch=batch, workers=workers)
         refresh(self.client, self.target.path)
         if not (gaps or tally.counts["refused"] or tally.counts["unsettled"]):
             self.registry.note_run(self.settings, found.at, finished=True)
         return tally
+
+    def write_groups(self, client: Client, found: Found, *, batch: int, workers: int) -> Tally:
+        """The groupings of the documents, which a dry run gives to a client that sends nothing."""
+        corpus, prefix = found.linked.found.corpus, self.target.settings.prefix
+        return write_groups(client, corpus, found.writes, prefix, batch=batch, workers=workers)

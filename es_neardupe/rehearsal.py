@@ -1,0 +1,111 @@
+"""A client for dry runs: it reads from the server, and keeps what it was given to write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.clients import Client, to_json
+from es_neardupe.clients.server_client import query_of
+from es_neardupe.errors import SettingsError
+from es_neardupe.pacing import Pace
+from es_neardupe.records import Hit, Server
+
+__all__ = ["Rehearsal", "ShownRequest"]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRequest:
+    """A request that a dry run would have sent, word for word."""
+
+    method: str
+    path: str
+    """With its query."""
+    body: str
+    """JSON, or newline-delimited JSON for a bulk request."""
+
+
+class Rehearsal:
+    """A `Client` that passes on what reads, and takes every write for done; ``most`` of these are kept.
+
+    Without a dry run nothing can be shown: raises `SettingsError` then. Refreshing counts as reading.
+    """
+
+    def __init__(self, client: Client, most: int, *, dry_run: bool) -> None:
+        if most and not dry_run:
+            raise SettingsError("--show-requests shows what a dry run would send: give --dry-run too.")
+        self._client = client
+        self._most = most
+        self._shown: list[ShownRequest] = []
+
+    @property
+    def shown(self) -> tuple[ShownRequest, ...]:
+        """The first writes, in their order."""
+        return tuple(self._shown)
+
+    @property
+    def full(self) -> bool:
+        """Whether no further write is kept."""
+        return len(self._shown) >= self._most
+
+    @property
+    def server(self) -> Server:
+        """See ``Client.server``."""
+        return self._client.server
+
+    @property
+    def url(self) -> str:
+        """See ``Client.url``."""
+        return self._client.url
+
+    @property
+    def login(self) -> str:
+        """See ``Client.login``."""
+        return self._client.login
+
+    @property
+    def pace(self) -> Pace:
+        """That of the client: it has a say in the size of requests."""
+        return self._client.pace
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int | bool] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """See ``Client.request``."""
+        if method not in {"PUT", "DELETE"}:
+            return self._client.request(method, path, params=params, body=body)
+        self._keep(method, path + query_of(params), b"" if body is None else to_json(body))
+        return {"acknowledged": True}
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+        """See ``Client.bulk``: each item is done."""
+        self._keep("POST", "/_bulk" + query_of(params), body)
+        return {"errors": False, "items": [{op: {"status": 200}} for op in _operations(body)]}
+
+    def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
+        """See ``Client.pages``."""
+        return self._client.pages(index, body, **options)
+
+    def close(self) -> None:
+        """Nothing: the client is somebody else's."""
+
+    def _keep(self, method: str, path: str, body: bytes) -> None:
+        if not self.full:
+            self._shown.append(ShownRequest(method, path, body.decode()))
+
+
+def _operations(body: bytes) -> Iterator[str]:
+    """What each action of a bulk request does."""
+    lines = iter(body.splitlines())
+    for line in lines:
+        (op,) = json.loads(line)
+        yield op
+        if op != "delete":
+            next(lines)
