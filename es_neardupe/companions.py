@@ -14,11 +14,11 @@ from enum import Enum
 from typing import Any
 
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import NotFound, RequestError
+from es_neardupe.errors import Forbidden, NotFound, RequestError
 from es_neardupe.indices import Target
 from es_neardupe.schema import companion_mapping
 
-__all__ = ["Companion", "Stored", "companion_name", "ensure", "exists", "read", "remove", "store"]
+__all__ = ["Companion", "Stored", "companion_name", "companions_of_all", "ensure", "exists", "read", "remove", "store"]
 
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
 
@@ -44,13 +44,33 @@ class Stored:
 def companion_name(target: Target, kind: Companion) -> str:
     """``<index>-<prefix>-groups``: after the one concrete index, else after the alias or pattern that was named.
 
-    What index names may not hold is replaced, and a hash keeps such names apart.
+    ``<prefix>-groups-<name>`` for a data stream or an alias with a write index: one name, however many indices there
+    are, and one that the template of its indices (``<name>-*``) does not take for another of them. What index names may
+    not hold is replaced, and a hash keeps such names apart.
     """
+    prefix = target.settings.prefix.lower()
+    if target.family is not None:
+        return f"{prefix}-{kind.value}-{_plain(target.name)}"
     name = target.indices[0] if len(target.indices) == 1 else target.name
-    plain = _NOT_IN_NAMES.sub("_", name)
-    if plain != name:
-        plain += f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return f"{plain}-{target.settings.prefix.lower()}-{kind.value}"
+    return f"{_plain(name)}-{prefix}-{kind.value}"
+
+
+def _plain(name: str) -> str:
+    """What an index may be called; no dot in front, which is for the indices of the server itself."""
+    plain = _NOT_IN_NAMES.sub("_", name).lstrip(".")
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def companions_of_all(client: Client, prefix: str, kind: Companion) -> list[str]:
+    """The names of the indices of this kind under a prefix, whichever index they are beside; as far as this user may
+    know of them."""
+    prefix = prefix.lower()
+    patterns = f"*-{prefix}-{kind.value},{prefix}-{kind.value}-*"
+    try:
+        found = client.request("GET", path(patterns, "_settings", "index.uuid"), params={"expand_wildcards": "all"})
+    except (Forbidden, NotFound):
+        return []
+    return sorted(found or ())
 
 
 def ensure(client: Client, target: Target, kind: Companion) -> str:

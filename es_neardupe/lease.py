@@ -1,5 +1,9 @@
 """One run at a time writes the groups of an index: a lease in the registry, taken by optimistic concurrency.
 
+An index can be reached by several names (itself, an alias, a pattern), each with a registry of its own. So whoever has
+taken a lease looks whether another one that holds good is about any of the same indices, and then gives way. Each of
+two writes its own before it looks for the other: never do both go on, at worst none.
+
 Its end is told by the clocks of those who take part. A lease is renewed when a third of its time is over, so clocks
 may differ by two thirds of it before one run takes the lease of another that is at work; that one notices at its next
 `Lease.check`. The lease of a process that is gone from this machine is free at once, any other when its time is over.
@@ -19,8 +23,8 @@ from threading import Event, Thread
 from typing import Any
 
 from es_neardupe.clients import Client
-from es_neardupe.companions import Companion, Stored, ensure, read, store
-from es_neardupe.errors import Conflict, LeaseHeld, LeaseLost, NeardupeError
+from es_neardupe.companions import Companion, Stored, companions_of_all, ensure, read, store
+from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
 from es_neardupe.indices import Target
 
 __all__ = ["LEASE_ID", "Lease", "held"]
@@ -39,8 +43,9 @@ def held(client: Client, target: Target, command: str = "group", *, seconds: flo
     Call `Lease.check` before each step that writes. Raises `LeaseHeld` if another run has it, and what
     `companions.ensure` raises where the registry cannot be made.
     """
-    lease = Lease(client, ensure(client, target, Companion.GROUPS), target.name, command, seconds)
+    lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds)
     lease.take()
+    lease.give_way()
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     renewing.start()
@@ -58,8 +63,8 @@ class Lease:
     client: Client
     registry: str
     """The index that holds the document."""
-    index: str
-    """What the run works on, for messages."""
+    target: Target
+    """What the run works on."""
     command: str
     seconds: float
     token: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -73,9 +78,28 @@ class Lease:
         """
         while not self._is_ours(found := self._read()):
             if found is not None and not _is_free(found.source["value"]):
-                raise LeaseHeld(_who(found.source["value"], self.index))
+                raise LeaseHeld(_who(found.source["value"], self.target.name))
             with suppress(Conflict):
                 self._store(found)
+
+    def give_way(self) -> None:
+        """Raises `LeaseHeld`, and gives the lease back, if a run under another name works on one of the same indices."""
+        for value in self._others():
+            if not _is_free(value) and (shared := sorted(set(self.target.indices) & set(value.get("indices", ())))):
+                self._write_if_ours(returned=_written(_now()))
+                raise LeaseHeld(_who(value, shared[0]))
+
+    def _others(self) -> list[Mapping[str, Any]]:
+        """The leases in the other registries that this user may read, as they are this moment."""
+        names = set(companions_of_all(self.client, self.target.settings.prefix, Companion.GROUPS)) - {self.registry}
+        if not names:
+            return []
+        docs = [{"_index": name, "_id": LEASE_ID} for name in sorted(names)]
+        try:
+            answer = self.client.request("POST", "/_mget", body={"docs": docs})
+        except Forbidden:
+            return []
+        return [one["_source"]["value"] for one in answer["docs"] if one.get("found")]
 
     def check(self) -> None:
         """Raises `LeaseLost` if another run has taken over, for instance while this process was suspended."""
@@ -86,8 +110,8 @@ class Lease:
             found = self._read()
         if not self._is_ours(found):
             raise LeaseLost(
-                f"This run stood still for so long that its lease on index {self.index} ended, and another run took "
-                f"over or removed it. Nothing more is written: run the same command again when the other is done."
+                f"This run stood still for so long that its lease on index {self.target.name} ended, and another run "
+                f"took over or removed it. Nothing more is written: run the same command again when the other is done."
             )
 
     def keep(self, done: Event) -> None:
@@ -114,6 +138,7 @@ class Lease:
         value = {
             "holder": {"host": socket.gethostname(), "machine": _machine(), "pid": os.getpid(), "token": self.token},
             "command": self.command,
+            "indices": list(self.target.indices),
             "taken": _written(self.taken),
             "expires": _written(_now() + timedelta(seconds=self.seconds)),
             **more,

@@ -158,6 +158,9 @@ def enrich(
             dry_run=dry_run,
             progress=progress,
         )
+    if report.prepared:
+        done = "would be" if dry_run else "were"
+        say(f"New behind {index} since a rollover, and {done} prepared like the others: {', '.join(report.prepared)}.")
     if as_json:
         print_json(report)
     else:
@@ -166,6 +169,7 @@ def enrich(
             [f"{index}, scheme {report.scheme}", "documents"],
             [
                 *([("out of scope", report.excluded)] if report.excluded else []),
+                *([("  of other relations, left alone", report.left_alone)] if report.left_alone else []),
                 ("in scope", report.documents),
                 ("  had keys already", report.current),
                 ("read", report.read),

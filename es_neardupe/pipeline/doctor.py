@@ -136,10 +136,10 @@ def _limits(client: Client, target: Target) -> Iterator[Check]:
 
 
 def _documents(client: Client, target: Target) -> Iterator[Check]:
-    fields, name = target.fields, target.name
-    total = count(client, target.path)
-    without = count(client, target.path, queries.stale(fields, target.scheme_id))
-    waiting = count(client, target.path, queries.ungrouped(fields, target.scheme_id))
+    name = target.name
+    total = count(client, target.path, target.within())
+    without = count(client, target.path, target.stale())
+    waiting = count(client, target.path, queries.ungrouped(target.fields, target.scheme_id))
     if without:
         yield Check("documents", "warning", f"{without:,} of {total:,} have no keys: run `es-neardupe enrich {name}`")
     else:

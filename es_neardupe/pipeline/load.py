@@ -163,6 +163,11 @@ def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]
 
 
 def _check_single(target: Target) -> None:
+    if target.family is not None and target.family.data_stream:
+        raise InputError(
+            f"{target.name} is a data stream: an id that one of its older indices has would be loaded twice. Index into "
+            f"it with code of yours (NearDupe.fingerprinted adds the keys), or run enrich afterwards."
+        )
     if len(target.indices) > 1:
         raise InputError(f"{target.name} stands for {len(target.indices)} indices: name the one to load into.")
 
