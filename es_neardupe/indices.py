@@ -254,8 +254,15 @@ def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings
 def check_range_field(client: Client, index: str, name: str) -> None:
     """Raises `SettingsError` for a field that no index has: a range over it would match nothing, silently."""
     known = client.request("GET", path(index, "_field_caps"), params={"fields": f"{name},*"})["fields"]
+    nested = [field for field, kinds in known.items() if "nested" in kinds]
+    if (inside := schema.lies_in(name, nested)) is not None:
+        raise SettingsError(f"{name} lies in the nested objects {inside}, which a range over documents does not see.")
     if name not in known:
-        dates = sorted(field for field, kinds in known.items() if {"date", "date_nanos"} & kinds.keys())
+        dates = sorted(
+            field
+            for field, kinds in known.items()
+            if {"date", "date_nanos"} & kinds.keys() and not schema.lies_in(field, nested)
+        )
         there = f"Date fields there: {', '.join(dates)}." if dates else "It has no date field at all."
         raise SettingsError(f"Index {index} has no field {name!r}. {there}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from es_neardupe.errors import IndexUnusable
 
-__all__ = ["check_relations", "relation_of", "relations", "relations_left_alone"]
+__all__ = ["check_relations", "relation_in", "relations", "relations_left_alone"]
 
 JSON = Mapping[str, Any]
 
@@ -47,7 +47,10 @@ def check_relations(index: str, mapping: JSON, chosen: Sequence[str]) -> None:
         raise IndexUnusable(f"Index {index} has no relation {', '.join(unknown)}. {known}")
 
 
-def relation_of(value: Any) -> str | None:
-    """The relation that the value of a join field names: ``"answer"``, or ``{"name": "answer", "parent": ...}``."""
-    name = value.get("name") if isinstance(value, Mapping) else value
-    return name if isinstance(name, str) else None
+def relation_in(source: JSON, field: str) -> str | None:
+    """The relation of a document by its join field: of ``"answer"``, or of ``{"name": "answer", "parent": ...}``."""
+    value: Any = source
+    for part in (field,) if field in source else field.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    told = value.get("name") if isinstance(value, Mapping) else value
+    return told if isinstance(told, str) else None

@@ -83,7 +83,7 @@ class Lease:
                 self._store(found)
 
     def give_way(self) -> None:
-        """Raises `LeaseHeld`, and gives the lease back, if a run under another name works on one of the same indices."""
+        """Raises `LeaseHeld`, and gives the lease back, if a run by another name works on one of the same indices."""
         for value in self._others():
             if not _is_free(value) and (shared := sorted(set(self.target.indices) & set(value.get("indices", ())))):
                 self._write_if_ours(returned=_written(_now()))

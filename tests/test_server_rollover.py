@@ -162,7 +162,7 @@ def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> 
     assert (again.reason, again.written) == ("1 new or changed documents", 1)
     (after,) = pipeline.groups(client, name)
     assert (after.group, after.size) == (before.group, 4)
-    assert [one.event for one in pipeline.group_history(client, name, after.group).history][0] == "founded"
+    assert pipeline.group_history(client, name, after.group).history[0].event == "founded"
     assert client.request("GET", path(registry, "_count"))["count"] > 0
 
 
