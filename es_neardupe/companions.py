@@ -42,17 +42,16 @@ class Stored:
 
 
 def companion_name(target: Target, kind: Companion) -> str:
-    """``<index>-<prefix>-groups``: after the one concrete index, else after the alias or pattern that was named.
+    """``<index>-<prefix>-groups`` beside one concrete index; else ``<prefix>-groups-<name>``, after what was named.
 
-    ``<prefix>-groups-<name>`` for a data stream or an alias with a write index: one name, however many indices there
-    are, and one that the template of its indices (``<name>-*``) does not take for another of them. What index names may
-    not hold is replaced, and a hash keeps such names apart.
+    The second is for an alias or a pattern of several, and for a data stream or an alias with a write index, even if
+    that has but one index now. The template of such indices (``<name>-*``) does not take it for another of them. What
+    index names may not hold is replaced, and a hash keeps such names apart.
     """
     prefix = target.settings.prefix.lower()
-    if target.family is not None:
+    if target.family is not None or len(target.indices) > 1:
         return f"{prefix}-{kind.value}-{_plain(target.name)}"
-    name = target.indices[0] if len(target.indices) == 1 else target.name
-    return f"{_plain(name)}-{prefix}-{kind.value}"
+    return f"{_plain(target.indices[0])}-{prefix}-{kind.value}"
 
 
 def _plain(name: str) -> str:

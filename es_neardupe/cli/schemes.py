@@ -105,7 +105,7 @@ def init(
 
       es-neardupe init mails --field body --sample-keys 20
 
-      es-neardupe init logs --field message --template > component.json
+      es-neardupe init logs --field message --template
     """
     settings = Settings.chosen(
         tuple(field),

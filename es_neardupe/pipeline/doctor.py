@@ -12,6 +12,7 @@ from es_neardupe.blocks import way_to_lift, write_blocks
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, RequestError
+from es_neardupe.families import next_index_has
 from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, open_target, stored_settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
@@ -62,7 +63,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
     if scheme.sample_mod:
         parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
-    checks += [Check("scheme", "ok", parts), *_visibility(client, target)]
+    checks += [Check("scheme", "ok", parts), *_rollover(client, target), *_visibility(client, target)]
     if client.server.product is Product.ELASTICSEARCH:
         registry = companion_name(target, Companion.GROUPS)
         checks.append(_privileges(client, "registry", registry, _REGISTRY_PRIVILEGES))
@@ -104,6 +105,25 @@ def _privileges(client: Client, check: str, index: str, wanted: list[str]) -> Ch
     lacking = [f"{name} (of the cluster)" for name, has in answer["cluster"].items() if not has]
     lacking += [name for rights in answer["index"].values() for name, has in rights.items() if not has]
     return Check(check, "error", f"{answer['username']} lacks {', '.join(lacking)} on {index}: have them granted")
+
+
+def _rollover(client: Client, target: Target) -> Iterator[Check]:
+    """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
+    if target.family is None:
+        return
+    has = next_index_has(client, target.family, target.settings.prefix, target.settings.to_meta())
+    name = target.name
+    if has is None:
+        yield Check("rollover", "ok", "not checked: the server does not tell what the next index will have")
+    elif has:
+        yield Check("rollover", "ok", f"an index template gives the next index of {name} our fields")
+    else:
+        yield Check(
+            "rollover",
+            "warning",
+            f"no index template gives the next index of {name} our fields: until `enrich` does, other commands stop; "
+            f"`es-neardupe init {name} --template` with the options of init prints what the template needs",
+        )
 
 
 def _visibility(client: Client, target: Target) -> Iterator[Check]:
