@@ -189,5 +189,7 @@ class NearDupe:
         See `es_neardupe.stages.ingest.fingerprinted_actions` for what becomes of which action. Actions that name
         no index are taken to go to this one.
         """
-        settings = open_target(self.client, self.index, self.prefix).settings
-        yield from fingerprinted_actions(actions, settings, index=self.index, max_chars=max_chars)
+        target = open_target(self.client, self.index, self.prefix)
+        yield from fingerprinted_actions(
+            actions, target.settings, index=self.index, max_chars=max_chars, left_alone=target.left_alone
+        )

@@ -15,11 +15,11 @@ from enum import Enum
 from typing import Any
 
 from es_neardupe.clients import Client, path, to_json
-from es_neardupe.errors import Conflict, NotFound, RequestError
+from es_neardupe.errors import Conflict, Forbidden, NotFound, RequestError
 from es_neardupe.indices import Target
 from es_neardupe.schema import companion_mapping
 
-__all__ = ["Companion", "Stored", "companion_name", "ensure", "exists", "read", "remove", "store"]
+__all__ = ["Companion", "Stored", "companion_name", "companions_of_all", "ensure", "exists", "read", "remove", "store"]
 
 _LONGEST = 255
 """Bytes of the name of an index."""
@@ -45,17 +45,39 @@ class Stored:
 
 
 def companion_name(target: Target, kind: Companion) -> str:
-    """``<index>-<prefix>-groups``: after the one concrete index, else after the alias or pattern that was named.
+    """``<index>-<prefix>-groups`` beside one concrete index; else ``<prefix>-groups-<name>``, after what was named.
 
-    What index names may not hold is replaced, one that would be too long is cut, and a hash keeps such names apart.
+    The second is for an alias or a pattern of several, and for a data stream or an alias with a write index, even if
+    that has but one index now. The template of such indices (``<name>-*``) does not take it for another of them. What
+    index names may not hold is replaced, one that would be too long is cut, and a hash keeps such names apart.
     """
-    name = target.indices[0] if len(target.indices) == 1 else target.name
-    plain = _NOT_IN_NAMES.sub("_", name)
-    end = f"-{target.settings.prefix.lower()}-{kind.value}"
-    if plain != name or len(plain + end) > _LONGEST:
-        hashed = f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-        return plain[: _LONGEST - len(hashed + end)] + hashed + end
-    return plain + end
+    prefix = target.settings.prefix.lower()
+    if target.family is not None or len(target.indices) > 1:
+        front = f"{prefix}-{kind.value}-"
+        return front + _plain(target.name, _LONGEST - len(front))
+    end = f"-{prefix}-{kind.value}"
+    return _plain(target.indices[0], _LONGEST - len(end)) + end
+
+
+def _plain(name: str, longest: int) -> str:
+    """What an index may be called; no dot in front, which is for the indices of the server itself."""
+    plain = _NOT_IN_NAMES.sub("_", name).lstrip(".")
+    if plain == name and len(plain) <= longest:
+        return plain
+    hashed = f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return plain[: longest - len(hashed)] + hashed
+
+
+def companions_of_all(client: Client, prefix: str, kind: Companion) -> list[str]:
+    """The names of the indices of this kind under a prefix, whichever index they are beside; as far as this user may
+    know of them."""
+    prefix = prefix.lower()
+    patterns = f"*-{prefix}-{kind.value},{prefix}-{kind.value}-*"
+    try:
+        found = client.request("GET", path(patterns, "_settings", "index.uuid"), params={"expand_wildcards": "all"})
+    except (Forbidden, NotFound):
+        return []
+    return sorted(found or ())
 
 
 def ensure(client: Client, target: Target, kind: Companion) -> str:

@@ -20,6 +20,7 @@
     ├── IndexUnusable             the index cannot be worked on as it is
     │   ├── MappingConflict       a field of ours is there with another type
     │   ├── NotInitialised        the index has no scheme yet
+    │   │   └── RolledOver        a new index behind the name, which enrich prepares
     │   └── SchemeMismatch        the index has another scheme than the one asked for
     ├── LeaseHeld                 another run writes the groups of the index
     ├── LeaseLost                 another run took over from this one
@@ -51,6 +52,7 @@ __all__ = [
     "NotFound",
     "NotInitialised",
     "RequestError",
+    "RolledOver",
     "SchemeMismatch",
     "SettingsError",
     "Unreachable",
@@ -148,6 +150,10 @@ class MappingConflict(IndexUnusable):
 
 class NotInitialised(IndexUnusable):
     """The index has no scheme yet: ``init`` comes first."""
+
+
+class RolledOver(NotInitialised):
+    """An index that a rollover put behind the name has no scheme yet: ``enrich`` gives it that of the others."""
 
 
 class SchemeMismatch(IndexUnusable):

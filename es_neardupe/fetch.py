@@ -19,6 +19,9 @@ from es_neardupe.records import Hit, Reference
 __all__ = ["fetch"]
 
 _NO_SHARD = "no_shard_available_action_exception"
+_NOWHERE = ("index_not_found_exception", "routing_missing_exception")
+"""The second: no document of an index whose documents all have a routing can be found without it."""
+
 _KINDS = {_NO_SHARD: (RequestError, 503), "security_exception": (Forbidden, 403)}
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
@@ -59,7 +62,7 @@ def _request(reference: Reference, source: Sequence[str]) -> dict[str, Any]:
 def _hit(found: dict[str, Any]) -> Hit | None:
     if "error" in found:
         error = found["error"]
-        if error.get("type") == "index_not_found_exception":
+        if error.get("type") in _NOWHERE:
             return None
         kind, status = _KINDS.get(error.get("type", ""), (RequestError, 500))
         raise kind(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from es_neardupe import schema
+from es_neardupe import queries, schema
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import (
     Forbidden,
@@ -15,9 +15,12 @@ from es_neardupe.errors import (
     MappingConflict,
     NotFound,
     NotInitialised,
+    RolledOver,
     SchemeMismatch,
     SettingsError,
 )
+from es_neardupe.families import Family, families_of
+from es_neardupe.joins import relations_left_alone
 from es_neardupe.schema import Fields
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
@@ -29,6 +32,8 @@ __all__ = [
     "check_text_fields",
     "mappings_of",
     "open_target",
+    "our_mapping",
+    "prepare_new",
     "put_settings",
     "remove_settings",
     "stored_settings",
@@ -48,6 +53,12 @@ class Target:
     indices: tuple[str, ...]
     settings: Settings
     max_result_window: int
+    family: Family | None = None
+    """The data stream or the alias with a write index that the name is: other indices come and go behind it."""
+    left_alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Join field -> the relations whose documents we leave alone."""
+    new: tuple[str, ...] = ()
+    """Of the indices, those that a rollover made and nobody has prepared yet."""
 
     @property
     def fields(self) -> Fields:
@@ -65,30 +76,66 @@ class Target:
         """The scheme that its documents must have."""
         return self.settings.scheme.id
 
+    def within(self, query: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
+        """The user's scope without the documents that we leave alone; None: all documents."""
+        return queries.without_relations(self.left_alone, query)
 
-def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, texts: bool = False) -> Target:
+    def stale(self, query: Mapping[str, Any] | None = None) -> JSON:
+        """A query for the documents of the scope without a complete fingerprint of the scheme."""
+        return queries.stale(self.fields, self.scheme_id, self.within(query))
+
+
+def open_target(
+    client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, texts: bool = False, adopting: bool = False
+) -> Target:
     """Find the concrete indices behind a name and check that all of them were initialised alike.
 
-    ``texts``: the caller compares texts, so this user must see the fields that they are in. Raises `NotFound`,
-    `NotInitialised`, `SchemeMismatch`, `MappingConflict`, `IndexUnusable` or `Forbidden`; so a command that got a
-    target may write to it.
+    ``texts``: the caller compares texts, so this user must see the fields that they are in. ``adopting``: the caller
+    prepares what a rollover made, the target's `new` indices. Raises `NotFound`, `NotInitialised`, `SchemeMismatch`,
+    `MappingConflict`, `IndexUnusable` or `Forbidden`; so a command that got a target may write to it, but for `new`.
     """
     mappings = mappings_of(client, name)
-    _check_alias(client, name)
+    families = families_of(client, name, mappings)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
-    without = [index for index, settings in stored.items() if settings is None]
-    if without:
-        raise NotInitialised(
-            f"Index {', '.join(without)} has no near-duplicate keys under {prefix!r} yet: "
-            f"run `es-neardupe init {name} --field FIELD` first."
-        )
+    new = tuple(index for index, settings in stored.items() if settings is None)
+    if new:
+        unknown = _unknown(new, stored.keys() - set(new), families)
+        _check_new(name, prefix, new=new, unknown=unknown, adopting=adopting)
     settings = _the_one_of(stored, name)
     for index, mapping in mappings.items():
-        _check_fields(index, mapping, settings)
+        _check_fields(index, mapping, settings, prepared=index not in new)
         check_source(index, mapping, settings)
         if texts:
             _check_seen(index, mapping, settings)
-    return Target(name, tuple(sorted(mappings)), settings, _result_window(client, name))
+    return Target(
+        name,
+        tuple(sorted(mappings)),
+        settings,
+        _result_window(client, name),
+        next((one for one in families if one.name == name), None),
+        relations_left_alone(mappings.values(), settings.relations),
+        new,
+    )
+
+
+def _unknown(new: Collection[str], prepared: Collection[str], families: Collection[Family]) -> list[str]:
+    """Those of the new indices that no rollover can have put beside a prepared one."""
+    known = {index for family in families if not family.indices.isdisjoint(prepared) for index in family.indices}
+    return [index for index in new if index not in known]
+
+
+def _check_new(name: str, prefix: str, *, new: Collection[str], unknown: Collection[str], adopting: bool) -> None:
+    """Raises `NotInitialised` for indices without settings, unless they came by a rollover and will be prepared."""
+    if unknown:
+        raise NotInitialised(
+            f"Index {', '.join(unknown)} has no near-duplicate keys under {prefix!r} yet: "
+            f"run `es-neardupe init {name} --field FIELD` first."
+        )
+    if not adopting:
+        raise RolledOver(
+            f"Index {', '.join(new)} came by a rollover and has no near-duplicate keys yet: run "
+            f"`es-neardupe enrich {name}`, which prepares it like the indices before it."
+        )
 
 
 def check_name(name: str) -> None:
@@ -114,17 +161,6 @@ def mappings_of(client: Client, name: str) -> dict[str, JSON]:
     return {index: entry["mappings"] for index, entry in sorted(answer.items())}
 
 
-def _check_alias(client: Client, name: str) -> None:
-    """Raises `IndexUnusable` for an alias with a filter: requests name the indices behind it, so it would not count."""
-    for index, entry in client.request("GET", path(name, "_alias")).items():
-        for alias, properties in entry["aliases"].items():
-            if alias in name.split(",") and "filter" in properties:
-                raise IndexUnusable(
-                    f"Alias {alias} of index {index} has a filter, which we would pass over: name {index} itself, "
-                    f"with the filter as --query where the command takes one."
-                )
-
-
 def _no_index(name: str, error: NotFound | None) -> NotFound:
     several = "*" in name or "," in name
     made = "" if several else f"; `es-neardupe init {name} --create --field FIELD` makes it"
@@ -141,6 +177,15 @@ def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
     return None if meta is None else Settings.from_meta(meta, prefix)
 
 
+def prepare_new(client: Client, target: Target) -> None:
+    """Put our fields and the settings into the indices that a rollover made. Raises `IndexUnusable` where their text
+    fields are others, `Forbidden` without the right to change a mapping."""
+    for index in target.new:
+        mapping = mappings_of(client, index)[index]
+        check_text_fields(index, mapping, target.settings)
+        put_settings(client, index, mapping, target.settings)
+
+
 def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
     (first, settings), *others = [(index, one) for index, one in stored.items() if one is not None]
     for index, other in others:
@@ -152,14 +197,15 @@ def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
     return settings
 
 
-def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, prepared: bool) -> None:
     properties, prefix = mapping.get("properties", {}), settings.prefix
     if found := schema.conflicts(properties, prefix):
         raise MappingConflict(
             f"Index {index} cannot take our fields: {'; '.join(found)}. A mapping cannot be changed in place: "
             f"choose another --prefix, or re-index without that field."
         )
-    if lacking := schema.missing(properties, prefix, sampled=settings.scheme.sample_mod > 0):
+    lacking = schema.missing(properties, prefix, sampled=settings.scheme.sample_mod > 0)
+    if prepared and lacking:
         raise NotInitialised(
             f"Index {index} lacks {', '.join(lacking)}: run `es-neardupe init` with the same settings again."
         )
@@ -209,17 +255,30 @@ def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings
 def check_range_field(client: Client, index: str, name: str) -> None:
     """Raises `SettingsError` for a field that no index has: a range over it would match nothing, silently."""
     known = client.request("GET", path(index, "_field_caps"), params={"fields": f"{name},*"})["fields"]
+    nested = [field for field, kinds in known.items() if "nested" in kinds]
+    if (inside := schema.lies_in(name, nested)) is not None:
+        raise SettingsError(f"{name} lies in the nested objects {inside}, which a range over documents does not see.")
     if name not in known:
-        dates = sorted(field for field, kinds in known.items() if {"date", "date_nanos"} & kinds.keys())
+        dates = sorted(
+            field
+            for field, kinds in known.items()
+            if {"date", "date_nanos"} & kinds.keys() and not schema.lies_in(field, nested)
+        )
         there = f"Date fields there: {', '.join(dates)}." if dates else "It has no date field at all."
         raise SettingsError(f"Index {index} has no field {name!r}. {there}")
 
 
 def put_settings(client: Client, index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
     """Add our fields and our part of ``_meta`` to a concrete index, keeping whatever else ``_meta`` holds."""
-    meta = dict(mapping.get("_meta", {})) | {settings.prefix: settings.to_meta()}
-    body = {"_meta": meta, "properties": {settings.prefix: schema.fields_mapping()}}
+    ours = our_mapping(settings)
+    body = ours | {"_meta": dict(mapping.get("_meta", {})) | ours["_meta"]}
     client.request("PUT", path(index, "_mapping"), body=body)
+
+
+def our_mapping(settings: Settings) -> JSON:
+    """Our fields and our part of ``_meta``, as a mapping has them."""
+    prefix = settings.prefix
+    return {"_meta": {prefix: settings.to_meta()}, "properties": {prefix: schema.fields_mapping()}}
 
 
 def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], prefix: str) -> None:

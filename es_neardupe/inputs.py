@@ -39,11 +39,13 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A document of a file. ``place`` is ``FILE:LINE``, or the path of a text file; ``id`` may be None."""
+    """A document of a file. ``place`` is ``FILE:LINE``, or the path of a text file; ``id`` and ``routing`` may be
+    None."""
 
     place: str
     id: str | None
     source: Mapping[str, Any]
+    routing: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

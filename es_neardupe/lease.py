@@ -1,5 +1,9 @@
 """One run at a time writes the groups of an index: a lease in the registry, taken by optimistic concurrency.
 
+An index can be reached by several names (itself, an alias, a pattern), each with a registry of its own. So whoever has
+taken a lease looks whether another one that holds good is about any of the same indices, and then gives way. Each of
+two writes its own before it looks for the other: never do both go on, at worst none.
+
 Its end is told by the clocks of those who take part. A lease is renewed when a third of its time is over, so clocks
 may differ by two thirds of it before one run takes the lease of another that is at work; that one notices at its next
 `Lease.check`. The lease of a process that is gone from this machine is free at once, any other when its time is over.
@@ -10,16 +14,17 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 from es_neardupe.clients import Client
-from es_neardupe.companions import Companion, Stored, ensure, read, store
-from es_neardupe.errors import Conflict, LeaseHeld, LeaseLost, NeardupeError
+from es_neardupe.companions import Companion, Stored, companions_of_all, ensure, read, store
+from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
 from es_neardupe.indices import Target
 
 __all__ = ["LEASE_ID", "Lease", "held"]
@@ -38,8 +43,9 @@ def held(client: Client, target: Target, command: str = "group", *, seconds: flo
     Call `Lease.check` before each step that writes. Raises `LeaseHeld` if another run has it, and what
     `companions.ensure` raises where the registry cannot be made.
     """
-    lease = Lease(client, ensure(client, target, Companion.GROUPS), target.name, command, seconds)
+    lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds)
     lease.take()
+    lease.give_way()
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     renewing.start()
@@ -57,8 +63,8 @@ class Lease:
     client: Client
     registry: str
     """The index that holds the document."""
-    index: str
-    """What the run works on, for messages."""
+    target: Target
+    """What the run works on."""
     command: str
     seconds: float
     token: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -73,9 +79,29 @@ class Lease:
         while not self._is_ours(found := self._read()):
             there = _held(found)
             if there is not None and not there.is_free:
-                raise LeaseHeld(there.told(self.index))
+                raise LeaseHeld(there.told(self.target.name))
             with suppress(Conflict):
                 self._store(found)
+
+    def give_way(self) -> None:
+        """Raises `LeaseHeld`, and gives the lease back, if a run by another name works on one of the same indices."""
+        for there in self._others():
+            if not there.is_free and (shared := sorted(there.indices.intersection(self.target.indices))):
+                self._write_if_ours(returned=_written(_now()))
+                raise LeaseHeld(there.told(shared[0]))
+
+    def _others(self) -> list[_Held]:
+        """The leases in the other registries that this user may read, as they are this moment."""
+        names = set(companions_of_all(self.client, self.target.settings.prefix, Companion.GROUPS)) - {self.registry}
+        if not names:
+            return []
+        docs = [{"_index": name, "_id": LEASE_ID} for name in sorted(names)]
+        try:
+            answer = self.client.request("POST", "/_mget", body={"docs": docs})
+        except Forbidden:
+            return []
+        sources = (one["_source"] for one in answer["docs"] if one.get("found"))
+        return [there for there in map(_read_lease, sources) if there is not None]
 
     def check(self) -> None:
         """Raises `LeaseLost` if another run has taken over, for instance while this process was suspended."""
@@ -86,8 +112,8 @@ class Lease:
             found = self._read()
         if not self._is_ours(found):
             raise LeaseLost(
-                f"This run stood still for so long that its lease on index {self.index} ended, and another run took "
-                f"over or removed it. Nothing more is written: run the same command again when the other is done."
+                f"This run stood still for so long that its lease on index {self.target.name} ended, and another run "
+                f"took over or removed it. Nothing more is written: run the same command again when the other is done."
             )
 
     def keep(self, done: Event) -> None:
@@ -115,6 +141,7 @@ class Lease:
         value = {
             "holder": {"host": socket.gethostname(), "machine": _machine(), "pid": os.getpid(), "token": self.token},
             "command": self.command,
+            "indices": list(self.target.indices),
             "taken": _written(self.taken),
             "expires": _written(_now() + timedelta(seconds=self.seconds)),
             **more,
@@ -134,6 +161,8 @@ class _Held:
     taken: datetime
     expires: datetime
     returned: bool
+    indices: frozenset[str]
+    """What it is about."""
 
     @property
     def is_over(self) -> bool:
@@ -165,19 +194,22 @@ class _Held:
 
 
 def _held(found: Stored | None) -> _Held | None:
+    """As `_read_lease`, of a document that may not be there."""
+    return None if found is None else _read_lease(found.source)
+
+
+def _read_lease(source: Mapping[str, Any]) -> _Held | None:
     """Read what `Lease` stored; None for anything else, which holds nobody up."""
-    if found is None:
-        return None
     try:
-        value = found.source["value"]
+        value = source["value"]
         holder = value["holder"]
         machine, pid, token = holder["machine"], holder["pid"], holder["token"]
         if not isinstance(pid, int) or not 0 < pid < 2**31 or not isinstance(token, str):
             return None
         taken, expires = (datetime.fromisoformat(value[name]).astimezone(timezone.utc) for name in ("taken", "expires"))
-        return _Held(
-            str(holder["host"]), machine, pid, token, str(value["command"]), taken, expires, "returned" in value
-        )
+        indices = frozenset(value["indices"]) if "indices" in value else frozenset[str]()
+        command, returned = str(value["command"]), "returned" in value
+        return _Held(str(holder["host"]), machine, pid, token, command, taken, expires, returned, indices)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 

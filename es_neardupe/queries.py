@@ -23,6 +23,7 @@ __all__ = [
     "grouped_members",
     "groups_by_id",
     "matching",
+    "of_relations",
     "others",
     "processed",
     "sample",
@@ -34,6 +35,7 @@ __all__ = [
     "states",
     "ungrouped",
     "without_group",
+    "without_relations",
 ]
 
 JSON = dict[str, Any]
@@ -48,6 +50,23 @@ MOST_TERMS = 8192
 def matching(scope: Mapping[str, Any] | None) -> JSON:
     """The user's scope as a query; everything without one."""
     return dict(scope) if scope else {"match_all": {}}
+
+
+def without_relations(
+    left_alone: Mapping[str, Sequence[str]], scope: Mapping[str, Any] | None = None
+) -> Mapping[str, Any] | None:
+    """The user's scope without the documents of some relations of join fields; None is everything."""
+    if not left_alone:
+        return scope
+    return {"bool": {"filter": [matching(scope)], "must_not": [of_relations(left_alone)]}}
+
+
+def of_relations(relations: Mapping[str, Sequence[str]]) -> JSON:
+    """Documents of any of the relations of each join field."""
+    if not relations:
+        return {"match_none": {}}
+    clauses = [{"terms": {name: list(some)}} for name, some in relations.items()]
+    return {"bool": {"should": clauses, "minimum_should_match": 1}}
 
 
 def all_of(*clauses: Mapping[str, Any] | None) -> JSON:
@@ -211,8 +230,9 @@ def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
     return {"size": size, "query": {"function_score": {"query": dict(scope), **random}}}
 
 
-def states(fields: Fields, scheme: str) -> JSON:
-    """A search that counts every document once: ``unprocessed``, ``other_schemes``, one of the states, or ``unknown``.
+def states(fields: Fields, scheme: str, scope: Mapping[str, Any] | None = None) -> JSON:
+    """A search that counts every document of the scope once: ``unprocessed``, ``other_schemes``, one of the states, or
+    ``unknown``.
 
     Whatever somebody has written into our fields, several values in one of them too, a document is counted for the
     first of these that it fits. Of each part ``numeric`` counts those that are marked as numbers.
@@ -230,7 +250,7 @@ def states(fields: Fields, scheme: str) -> JSON:
     return {
         "size": 0,
         "track_total_hits": True,
-        "query": {"match_all": {}},
+        "query": matching(scope),
         "aggs": {
             "parts": {"filters": {"filters": filters, "other_bucket_key": "unknown"}, "aggs": counted},
             "schemes": {"terms": {"field": fields.scheme, "size": 1000}},

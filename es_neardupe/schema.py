@@ -20,7 +20,9 @@ __all__ = [
     "field_types",
     "fields_mapping",
     "is_mapped",
+    "lies_in",
     "missing",
+    "nested_objects",
     "text_mapping",
     "value_fields",
 ]
@@ -144,6 +146,20 @@ def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tup
         for sub in mapping.get("fields", {}):
             yield f"{full}.{sub}", "multi-field"
         yield from field_types(mapping.get("properties", {}), f"{full}.")
+
+
+def nested_objects(properties: Mapping[str, Any], parent: str = "") -> Iterator[str]:
+    """Full names of the nested objects: what lies in them a query of the document itself does not see."""
+    for name, mapping in properties.items():
+        full = f"{parent}{name}"
+        if mapping.get("type") == "nested":
+            yield full
+        yield from nested_objects(mapping.get("properties", {}), f"{full}.")
+
+
+def lies_in(name: str, objects: Iterable[str]) -> str | None:
+    """The innermost of some objects that a field lies in, if any."""
+    return max((one for one in objects if name.startswith(f"{one}.")), key=len, default=None)
 
 
 def value_fields(mappings: Iterable[Mapping[str, Any]], prefix: str) -> list[str]:

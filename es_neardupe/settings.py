@@ -34,7 +34,8 @@ class Settings:
     ``threshold`` and ``detection`` say which keys are wanted: of the pairs that are exactly ``threshold``
     similar, the share ``detection`` must become candidates. ``bands`` and ``rows``, given together,
     overrule that choice; with them, ``agree`` bands may be asked of a candidate. ``sample_mod`` makes one in so many
-    shingles a sampled key besides, for ``contained``; 0: none. Raises `SettingsError` for values out of range.
+    shingles a sampled key besides, for ``contained``; 0: none. ``relations`` are those of join fields whose documents
+    are processed; without any, all but children. Raises `SettingsError` for values out of range.
     """
 
     fields: tuple[str, ...]
@@ -47,11 +48,13 @@ class Settings:
     agree: int = 1
     sample_mod: int = 0
     prefix: str = DEFAULT_PREFIX
+    relations: tuple[str, ...] = ()
     scheme: Scheme = field(init=False)
 
     def __post_init__(self) -> None:
         self._check_names()
         object.__setattr__(self, "fields", tuple(self.fields))
+        object.__setattr__(self, "relations", tuple(sorted(set(self.relations))))
         if (self.bands is None) != (self.rows is None):
             raise SettingsError("bands and rows belong together: give both, or neither.")
         bands, rows = self.bands, self.rows
@@ -109,12 +112,14 @@ class Settings:
 
     def to_meta(self) -> dict[str, Any]:
         """The JSON object stored in the mapping's ``_meta`` under the prefix."""
+        relations = {"relations": list(self.relations)} if self.relations else {}
         return {
             "id": self.scheme.id,
             "scheme": self.scheme.to_dict(),
             "fields": list(self.fields),
             "threshold": self.threshold,
             "detection": self.detection,
+            **relations,
         }
 
     @classmethod
@@ -131,9 +136,10 @@ class Settings:
     def _read_meta(cls, meta: object, prefix: str) -> Settings:
         if not isinstance(meta, Mapping):
             raise TypeError("not an object")
-        fields = meta["fields"]
-        if not isinstance(fields, list) or not all(isinstance(name, str) for name in fields):
-            raise TypeError("fields is no list of names")
+        fields, relations = meta["fields"], meta.get("relations", [])
+        for what, names in (("fields", fields), ("relations", relations)):
+            if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+                raise TypeError(f"{what} is no list of names")
         scheme = Scheme.from_dict(meta["scheme"])
         if scheme.id != meta["id"]:
             raise ValueError(f"scheme id {meta['id']} does not fit its parts ({scheme.id})")
@@ -148,6 +154,7 @@ class Settings:
             agree=scheme.agree,
             sample_mod=scheme.sample_mod,
             prefix=prefix,
+            relations=tuple(relations),
         )
         if settings.scheme != scheme:
             raise ValueError(f"scheme {scheme.id} is of another version of this program")
@@ -159,6 +166,6 @@ class Settings:
         return [f"{name}: {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
 
     def _comparable(self) -> dict[str, Any]:
-        return {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection} | {
-            name: value for name, value in asdict(self.scheme).items() if name != "version"
-        }
+        scheme = {name: value for name, value in asdict(self.scheme).items() if name != "version"}
+        chosen = {"fields": "+".join(self.fields), "threshold": self.threshold, "detection": self.detection}
+        return chosen | scheme | {"relations": "+".join(self.relations) or "all but children"}

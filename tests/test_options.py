@@ -199,6 +199,7 @@ def test_options_reach_the_library(name: str) -> None:
             assert own.pop(key).default in (None, settings[key].default)  # None: as the preset or `Settings` has it
         assert own.pop("sample_mod").default == settings["sample_mod"].default
         assert own.pop("preset").default is None
+        assert own.pop("relation").default is None
     for key, parameter in own.items():
         if key in elsewhere:
             continue

@@ -197,5 +197,6 @@ def test_every_query_is_tested() -> None:
         "matching",
         "processed",
     }
+    tested |= {"of_relations", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MOST_CLAUSES", "MOST_TERMS"}
     assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON"} == set(queries.__all__)

@@ -51,7 +51,9 @@ _IN_THE_LIST = (
 )
 _AGAIN = "Run the same command again: it goes on where it stopped."
 
-IndexName = Annotated[str, typer.Argument(metavar="INDEX", help="Index, alias or pattern.", show_default=False)]
+IndexName = Annotated[
+    str, typer.Argument(metavar="INDEX", help="Index, alias, data stream or pattern.", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 Prefix = Annotated[str, typer.Option("--prefix", help="Name of our object field in the documents.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")]

@@ -25,6 +25,11 @@ _DEFAULT = {
 }
 """What an option is that was not given, unless a preset says otherwise."""
 
+_HOW_TO_USE = (
+    "Store it with PUT /_component_template/{prefix}, and name {prefix} in `composed_of` of the index template of your "
+    "indices: those that are made from then on have our fields from their beginning. Nothing was written."
+)
+
 Preset = Annotated[
     str | None, typer.Option(help=f"Settings that belong together: {', '.join(PRESETS)}.", show_default=False)
 ]
@@ -76,8 +81,17 @@ def init(
     agree: Agree = None,
     sample_mod: SampleMod = 0,
     sample_keys: SampleKeys = None,
+    relation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relation", help="Relation of a join field to process; repeatable.", show_default="all but children"
+        ),
+    ] = None,
     prefix: Prefix = DEFAULT_PREFIX,
     create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
+    template: Annotated[
+        bool, typer.Option("--template", help="Print a component template for later indices; write nothing.")
+    ] = False,
     dry_run: DryRun = False,
     show_requests: ShowRequests = 0,
     as_json: AsJson = False,
@@ -93,6 +107,8 @@ def init(
       es-neardupe init archive --field body --preset supershingles
 
       es-neardupe init mails --field body --sample-keys 20
+
+      es-neardupe init logs --field message --template
     """
     settings = Settings.chosen(
         tuple(field),
@@ -105,14 +121,26 @@ def init(
         rows=rows,
         agree=agree,
         sample_mod=sample_mod,
+        relations=tuple(relation or ()),
         prefix=prefix,
     )
     report = init_(
-        client, index, settings, sample_keys=sample_keys, create=create, dry_run=dry_run, show_requests=show_requests
+        client,
+        index,
+        settings,
+        sample_keys=sample_keys,
+        create=create,
+        template=template,
+        dry_run=dry_run,
+        show_requests=show_requests,
     )
     result(report)
     if as_json:
         print_json(report)
+        return
+    if report.template is not None:
+        print_json(report.template)
+        say(_HOW_TO_USE.format(prefix=prefix))
         return
     _show(report)
     show_first(report.requests)
@@ -122,6 +150,8 @@ def init(
     _show_sampling(report)
     if sample_keys is not None and report.sampling is None:
         warn(f"The index has that modulus already and keeps it: --sample-keys {sample_keys:,} chose nothing.")
+    _tell_of_relations(report)
+    _tell_of_rollover(report)
     if not dry_run:
         say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
 
@@ -137,6 +167,24 @@ def _show(report: InitReport) -> None:
     show(
         f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
         f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."
+    )
+
+
+def _tell_of_relations(report: InitReport) -> None:
+    for name, left in report.left_alone.items():
+        say(f"Documents whose {name} is {' or '.join(left)} are left alone (--relation chooses others).")
+
+
+def _tell_of_rollover(report: InitReport) -> None:
+    if not report.rolls_over:
+        return
+    if report.next_prepared:
+        say(f"Later indices of {report.index} will have our fields from its index template.")
+        return
+    certain = "may not" if report.next_prepared is None else "will not"
+    say(
+        f"Later indices of {report.index} {certain} have our fields: index templates are yours, and are not changed. "
+        f"`enrich` prepares what a rollover made; the same command with --template prints what a template needs."
     )
 
 

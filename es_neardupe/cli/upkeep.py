@@ -75,10 +75,11 @@ def stats(
     if report.unknown:
         rows.append(("  of no known state", report.unknown))
     others = [("  of other schemes", report.other_schemes), ("  unprocessed", report.unprocessed)]
+    left_alone = [("besides: of other relations, left alone", report.left_alone)] if report.left_alone else []
     waiting = [("waiting for group", report.ungrouped)]
     grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
     name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
-    print_table([name, "documents"], [("documents", report.documents), *rows, *others])
+    print_table([name, "documents"], [("documents", report.documents), *rows, *others, *left_alone])
     print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
     if report.sizes:
         print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])

@@ -49,6 +49,7 @@ def load(
     *,
     id_field: Annotated[str | None, typer.Option(help="Field with the id; default: id or _id.")] = None,
     text_field: Annotated[str | None, typer.Option(help="Field of the files with the text.")] = None,
+    routing_field: Annotated[str | None, typer.Option(help="Field with the routing; default: none.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Overwrite documents that are there.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad line.")] = False,
     workers: Workers = 2,
@@ -86,6 +87,7 @@ def load(
             files,
             id_field=id_field,
             text_field=text_field,
+            routing_field=routing_field,
             replace=replace,
             strict=strict,
             workers=workers,
@@ -169,6 +171,9 @@ def enrich(
             progress=progress,
         )
     result(report)
+    if report.prepared:
+        done = "would be" if dry_run else "were"
+        say(f"New behind {index} since a rollover, and {done} prepared like the others: {', '.join(report.prepared)}.")
     if as_json:
         print_json(report)
     else:
@@ -177,6 +182,7 @@ def enrich(
             [f"{index}, scheme {report.scheme}", "documents"],
             [
                 *([("out of scope", report.excluded)] if report.excluded else []),
+                *([("  of other relations, left alone", report.left_alone)] if report.left_alone else []),
                 ("in scope", report.documents),
                 ("  had keys already", report.current),
                 ("read", report.read),

@@ -21,6 +21,7 @@ _MODULES = (
     "org.opensearch.ingest.common.IngestCommon",
     "org.opensearch.script.mustache.Mustache",
     "org.opensearch.index.mapper.MapperExtras",
+    "org.opensearch.join.ParentJoin",
 )
 
 

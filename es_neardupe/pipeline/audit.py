@@ -116,7 +116,7 @@ def _drawn(client: Client, target: Target, size: int, seed: int, progress: Progr
 
     The same seed draws the same documents, and a smaller sample is a part of a larger one.
     """
-    everything = queries.matching(None)
+    everything = queries.matching(target.within())
     expected, read = count(client, target.path, everything), 0
     numbers, kept = np.empty(0, np.uint64), np.empty(0, object)
     for page in client.pages(target.path, {"query": everything, "_source": False}, page_size=_PAGE):
@@ -182,7 +182,7 @@ def _true_pairs(
     for pairs in ground.inverted.within(ground.least):
         yield pairs, ground.sample
     own = set(ground.sample.addresses)
-    everything = queries.matching(None)
+    everything = queries.matching(target.within())
     total, read = count(client, target.path, everything), 0
     for page in text_pages(client, target, everything, source_of(target.settings)):
         others = [hit for hit in page if hit.address not in own]

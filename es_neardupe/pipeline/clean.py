@@ -71,7 +71,7 @@ def clean(
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     if _is_clean(client, index, prefix):
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, adopting=True)
     check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)
@@ -130,9 +130,10 @@ def _settle(client: Client, lost: Iterable[Reference], prefix: str, tally: Tally
 
 def _is_clean(client: Client, index: str, prefix: str) -> bool:
     """Whether a run before this one has removed all there was: our mapping is there, our settings are not."""
-    return all(
-        stored_settings(mapping, prefix) is None and not schema.missing(mapping.get("properties", {}), prefix)
-        for mapping in mappings_of(client, index).values()
+    mappings = mappings_of(client, index).values()
+    return all(stored_settings(one, prefix) is None for one in mappings) and any(
+        not schema.missing(one.get("properties", {}), prefix)
+        for one in mappings  # not in what a rollover made since
     )
 
 

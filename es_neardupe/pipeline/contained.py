@@ -147,7 +147,7 @@ def contained(
         candidates=found.total,
         not_compared=found.total - len(found.references),
         unreadable=comparing.unreadable,
-        unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id, scope)),
+        unprocessed=count(client, target.path, target.stale(scope)),
         keys=len(keys),
         keys_left_out=found.left_out,
         detection=_detection(min, len(keys) - found.left_out, target.settings.scheme.sample_mod),

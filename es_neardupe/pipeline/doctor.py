@@ -11,6 +11,7 @@ from es_neardupe.blocks import way_to_lift, write_blocks
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
+from es_neardupe.families import families_of, next_index_has
 from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, open_target, stored_settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
@@ -37,7 +38,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks += privilege_checks(client, *_names(mappings, index, prefix))
+    checks += privilege_checks(client, *_names(client, mappings, index, prefix))
     checks.append(_blocks(client, index))
     try:
         target = open_target(client, index, prefix)
@@ -48,7 +49,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
     if scheme.sample_mod:
         parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
-    checks += [Check("scheme", "ok", parts), *_visibility(client, target)]
+    checks += [Check("scheme", "ok", parts), *_rollover(client, target), *_visibility(client, target)]
     return [*checks, *_limits(client, target), *_documents(client, target)]
 
 
@@ -69,10 +70,30 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
     return Check(name, "ok", fine)
 
 
-def _names(mappings: dict[str, dict[str, object]], index: str, prefix: str) -> tuple[str, str, str]:
+def _names(client: Client, mappings: dict[str, dict[str, object]], index: str, prefix: str) -> tuple[str, str, str]:
     """The names that privileges are about: as the user gave it, and those of our indices beside it."""
-    target = Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=prefix), 0)
+    family = next((one for one in families_of(client, index, mappings) if one.name == index), None)
+    target = Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=prefix), 0, family=family)
     return index, companion_name(target, Companion.GROUPS), companion_name(target, Companion.PAIRS)
+
+
+def _rollover(client: Client, target: Target) -> Iterator[Check]:
+    """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
+    if target.family is None:
+        return
+    has = next_index_has(client, target.family, target.settings.prefix, target.settings.to_meta())
+    name = target.name
+    if has is None:
+        yield Check("rollover", "ok", "not checked: the server does not tell what the next index will have")
+    elif has:
+        yield Check("rollover", "ok", f"an index template gives the next index of {name} our fields")
+    else:
+        yield Check(
+            "rollover",
+            "warning",
+            f"no index template gives the next index of {name} our fields: until `enrich` does, other commands stop; "
+            f"`es-neardupe init {name} --template` with the options of init prints what the template needs",
+        )
 
 
 def _visibility(client: Client, target: Target) -> Iterator[Check]:
@@ -105,10 +126,10 @@ def _limits(client: Client, target: Target) -> Iterator[Check]:
 
 
 def _documents(client: Client, target: Target) -> Iterator[Check]:
-    fields, name = target.fields, target.name
-    total = count(client, target.path)
-    without = count(client, target.path, queries.stale(fields, target.scheme_id))
-    waiting = count(client, target.path, queries.ungrouped(fields, target.scheme_id))
+    name = target.name
+    total = count(client, target.path, target.within())
+    without = count(client, target.path, target.stale())
+    waiting = count(client, target.path, queries.ungrouped(target.fields, target.scheme_id))
     if without:
         yield Check("documents", "warning", f"{without:,} of {total:,} have no keys: run `es-neardupe enrich {name}`")
     else:

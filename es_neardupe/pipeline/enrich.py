@@ -15,7 +15,7 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_range_field, open_target
+from es_neardupe.indices import Target, check_range_field, open_target, prepare_new
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
@@ -43,7 +43,11 @@ class EnrichReport:
     documents: int
     """In scope when the run began."""
     excluded: int
-    """Outside of the scope that ``query`` gives: neither read nor written."""
+    """Outside of the scope that ``query`` and the chosen relations give: neither read nor written."""
+    left_alone: int
+    """Of the index, documents of other relations of a join field than those to be processed: children, by default."""
+    prepared: tuple[str, ...]
+    """Indices that a rollover had put behind the name since: they got our fields and the settings of the others."""
     current: int
     """Of these, had a fingerprint of this scheme already."""
     read: int
@@ -87,15 +91,17 @@ def enrich(
 
     ``check`` also reads the others and renews those whose text no longer fits; ``since=(field, date)`` limits that
     reading to documents whose date field is at or after the date. ``all`` writes every document anew. ``query``
-    is a scope in the server's query DSL. A dry run can ``show_requests``, the first so many. Nothing but our own
+    is a scope in the server's query DSL. Indices that a rollover put behind a data stream or an alias with a write
+    index are prepared like those before them. A dry run can ``show_requests``, the first so many. Nothing but our own
     fields changes; a run that was killed is resumed by starting it again.
     """
     started = time.monotonic()
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, adopting=True)
     check_sees_all(client, target, "enriching")
     if not dry_run:
         check_writable(client, index)
+        prepare_new(client, target)
     if since is not None:
         check_range_field(client, target.path, since[0])
     refresh(client, target.path)
@@ -103,9 +109,10 @@ def enrich(
     before = counts(
         client,
         target.path,
-        scope=queries.matching(query),
+        scope=queries.matching(target.within(query)),
         everything={"match_all": {}},
-        current=queries.all_of(query, queries.fingerprinted(target.fields, target.scheme_id)),
+        left_alone=queries.of_relations(target.left_alone),
+        current=queries.all_of(target.within(query), queries.fingerprinted(target.fields, target.scheme_id)),
         selected=selection,
     )
     renewal = _Renewal(target.settings, rewrite=all)
@@ -129,6 +136,8 @@ def enrich(
         scheme=target.scheme_id,
         documents=before["scope"],
         excluded=before["everything"] - before["scope"],
+        left_alone=before["left_alone"],
+        prepared=target.new,
         current=before["current"],
         **{name: done[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
         states=dict(renewal.states),
@@ -144,11 +153,11 @@ def _selection(
     target: Target, query: Mapping[str, Any] | None, check: bool, since: tuple[str, str] | None, all: bool
 ) -> dict[str, Any]:
     """Which documents have to be read at all."""
-    stale = queries.stale(target.fields, target.scheme_id, query)
+    stale, scope = target.stale(query), target.within(query)
     if since is not None:
-        recent = queries.all_of(query, queries.since(*since))
+        recent = queries.all_of(scope, queries.since(*since))
         return {"bool": {"should": [stale, recent], "minimum_should_match": 1}}
-    return queries.matching(query) if check or all else stale
+    return queries.matching(scope) if check or all else stale
 
 
 def _present(client: Client, target: Target, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
-from es_neardupe import queries
 from es_neardupe.alignment import Matching
 from es_neardupe.asking import count, refresh
 from es_neardupe.blocks import check_writable
@@ -209,7 +208,7 @@ def group(
         common=_common(run, found, dry_run),
         whole=start.whole,
         reason=start.reason,
-        unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id)),
+        unprocessed=count(client, target.path, target.stale()),
         **_figures(run, start, found),
         written=tally.counts["written"],
         changed=tally.counts["changed"],

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
-from es_neardupe import schema
+from es_neardupe import queries, schema
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
-from es_neardupe.indices import check_name, check_source, check_text_fields, mappings_of, put_settings, stored_settings
+from es_neardupe.families import families_of, next_index_has
+from es_neardupe.indices import (
+    check_name,
+    check_source,
+    check_text_fields,
+    mappings_of,
+    our_mapping,
+    put_settings,
+    stored_settings,
+)
+from es_neardupe.joins import check_relations, relations_left_alone
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import Settings
@@ -40,6 +51,14 @@ class InitReport:
     """One in so many shingles becomes a sampled key; 0: none does."""
     sampling: Sampling | None
     """How that was chosen, where it was chosen now."""
+    left_alone: Mapping[str, tuple[str, ...]]
+    """Join field -> the relations whose documents are not processed."""
+    rolls_over: bool
+    """Whether the name is a data stream or an alias with a write index: it gets new indices by rollover."""
+    next_prepared: bool | None
+    """Whether the next of them will have our fields and settings from an index template; None where nobody tells."""
+    template: Mapping[str, Any] | None
+    """Our part as the body of a component template, where that was asked for: nothing puts it anywhere."""
     dry_run: bool
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
@@ -52,35 +71,59 @@ def init(
     *,
     sample_keys: int | None = None,
     create: bool = False,
+    template: bool = False,
     dry_run: bool = False,
     show_requests: int = 0,
 ) -> InitReport:
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 
     ``create`` makes a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by the
-    lengths of the texts that are there, unless the index has one already. A dry run can ``show_requests``. Doing it
-    twice changes nothing. Raises `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`,
-    `NotFound` or `Blocked`; nothing is written then.
+    lengths of the texts that are there, unless the index has one already. ``template`` makes the component template
+    with which later indices have our fields from their beginning, also where there is no index yet; like ``dry_run``,
+    it writes nothing. A dry run can ``show_requests``. Doing it twice changes nothing. Raises `SchemeMismatch` if the
+    index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`; nothing is written then.
     """
     if sample_keys is not None and settings.sample_mod:
         raise SettingsError("Give either --sample-mod or --sample-keys, which chooses it.")
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
+    dry_run = dry_run or template
     writer = rehearsal if dry_run else client
     try:
         mappings = mappings_of(client, index)
     except NotFound:
-        if not create:
+        if not (create or template):
             raise
-        return replace(_create(writer, index, settings, sample_keys, dry_run), requests=rehearsal.shown)
+        made = _create(writer, index, settings, sample_keys, template=template, dry_run=dry_run)
+        return replace(made, requests=rehearsal.shown)
+    rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
+    left_alone = _checked_relations(mappings, settings)
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:
         check_writable(client, index)
     for name in to_prepare:
         put_settings(writer, name, mappings[name], settings)
     indices = tuple(sorted(mappings))
-    report = _report(index, indices, settings, prepared=tuple(to_prepare), sampling=sampling, dry_run=dry_run)
+    report = _report(
+        index,
+        indices,
+        settings,
+        prepared=tuple(to_prepare),
+        sampling=sampling,
+        left_alone=left_alone,
+        rolls_over=rolling is not None,
+        next_prepared=None if rolling is None else next_index_has(client, rolling, settings.prefix, settings.to_meta()),
+        template=template,
+        dry_run=dry_run,
+    )
     return replace(report, requests=rehearsal.shown)
+
+
+def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, tuple[str, ...]]:
+    """Join field -> the relations that are left alone, after checking that every index has the chosen ones."""
+    for name, mapping in mappings.items() if settings.relations else ():
+        check_relations(name, mapping, settings.relations)
+    return relations_left_alone(mappings.values(), settings.relations)
 
 
 def _sampled(
@@ -94,18 +137,26 @@ def _sampled(
         if stored is not None and stored.sample_mod:
             return replace(settings, sample_mod=stored.sample_mod), None
         check_text_fields(name, mapping, settings)
-    sampling = choose_sampling(client, index, settings, wanted)
+    scope = queries.without_relations(_checked_relations(mappings, settings))
+    sampling = choose_sampling(client, index, settings, wanted, scope)
     return replace(settings, sample_mod=sampling.sample_mod), sampling
 
 
-def _create(client: Client, index: str, settings: Settings, sample_keys: int | None, dry_run: bool) -> InitReport:
+def _create(
+    client: Client, index: str, settings: Settings, sample_keys: int | None, *, template: bool, dry_run: bool
+) -> InitReport:
     check_name(index)
     if sample_keys is not None:
         raise SettingsError("A new index has no texts whose lengths decide: give --sample-mod, not --sample-keys.")
-    properties = schema.text_mapping(settings.fields) | {settings.prefix: schema.fields_mapping()}
-    mapping = {"_meta": {settings.prefix: settings.to_meta()}, "properties": properties}
-    _make(client, index, {"mappings": mapping})
-    return _report(index, (index,), settings, prepared=(index,), created=True, dry_run=dry_run)
+    if settings.relations and not template:
+        raise SettingsError("A new index has no join field, so no relations: make it yourself, then run init.")
+    mapping = our_mapping(settings)
+    mapping["properties"] |= schema.text_mapping(settings.fields)
+    if not template:
+        _make(client, index, {"mappings": mapping})
+    return _report(
+        index, (index,), settings, prepared=(index,), created=not template, template=template, dry_run=dry_run
+    )
 
 
 def _make(client: Client, index: str, body: Mapping[str, Any]) -> None:
@@ -146,6 +197,10 @@ def _report(
     prepared: tuple[str, ...],
     created: bool = False,
     sampling: Sampling | None = None,
+    left_alone: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    rolls_over: bool = False,
+    next_prepared: bool | None = None,
+    template: bool,
     dry_run: bool,
 ) -> InitReport:
     scheme = settings.scheme
@@ -163,5 +218,9 @@ def _report(
         detection=scheme.detection(settings.threshold),
         sample_mod=scheme.sample_mod,
         sampling=sampling,
+        left_alone=left_alone,
+        rolls_over=rolls_over,
+        next_prepared=next_prepared,
+        template={"template": {"mappings": our_mapping(settings)}} if template else None,
         dry_run=dry_run,
     )

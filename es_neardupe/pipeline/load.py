@@ -20,6 +20,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
+from es_neardupe.joins import relation_in
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
@@ -65,6 +66,7 @@ def load(
     *,
     id_field: str | None = None,
     text_field: str | None = None,
+    routing_field: str | None = None,
     replace: bool = False,
     strict: bool = False,
     workers: int = 2,
@@ -78,7 +80,8 @@ def load(
 ) -> LoadReport:
     """Index JSON lines, CSV files or folders of texts into an initialised index.
 
-    ``text_field`` is the field of the files that goes into the index's first text field. A document whose
+    ``text_field`` is the field of the files that goes into the index's first text field, ``routing_field`` the one by
+    whose value a document is routed (it stays in the document, but for ``_routing``). A document whose
     id is there already is left alone, or overwritten with ``replace``: loading twice changes nothing. A bad line
     is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`. A dry run can
     ``show_requests``, the first so many.
@@ -91,6 +94,7 @@ def load(
         target,
         records,
         text_field=text_field,
+        routing_field=routing_field,
         replace=replace,
         strict=strict,
         workers=workers,
@@ -109,6 +113,7 @@ def load_records(
     records: Iterable[Record | Problem],
     *,
     text_field: str | None = None,
+    routing_field: str | None = None,
     replace: bool = False,
     strict: bool = False,
     workers: int = 2,
@@ -135,7 +140,8 @@ def load_records(
         counts[kind] += 1
         on_problem(problem)
 
-    usable = _usable(tracked(records, progress, "loading", None), target, text_field, told)
+    routed = (_routed(record, routing_field) for record in tracked(records, progress, "loading", None))
+    usable = _usable(routed, target, text_field, told)
     actions = _actions(usable, target, "index" if replace else "create", max_chars)
     if show_requests:
         actions = (one.action for one in write(rehearsal, actions, batch=batch, workers=1))
@@ -180,12 +186,17 @@ def _settled(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
 def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]) -> Iterator[Outcome]:
     """The outcomes of a dry run: what would be created conflicts with what is there. ``fields``: what to read of it."""
     for chunk in chunked(actions, _CHUNK):
-        present = fetch(client, [(*action.address, None) for action in chunk], fields)
+        present = fetch(client, [(*action.address, action.routing) for action in chunk], fields)
         for action, hit in zip(chunk, present, strict=True):
             yield Outcome(action, 200 if action.op == "index" or hit is None else 409)
 
 
 def _check_single(target: Target) -> None:
+    if target.family is not None and target.family.data_stream:
+        raise InputError(
+            f"{target.name} is a data stream: an id that one of its older indices has would be loaded twice. Index "
+            f"into it with your own code (NearDupe.fingerprinted adds the keys), or let enrich add them afterwards."
+        )
     if len(target.indices) > 1:
         raise InputError(f"{target.name} stands for {len(target.indices)} indices: name the one to load into.")
 
@@ -209,9 +220,23 @@ def _usable(
             yield found
 
 
+def _routed(record: Record | Problem, field: str | None) -> Record | Problem:
+    """The record with the routing that one of its fields names."""
+    if field is None or isinstance(record, Problem):
+        return record
+    value = record.source.get(field)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        return Problem(record.place, f"no text or whole number in {field!r} to take the routing from")
+    source = {name: one for name, one in record.source.items() if name != "_routing"}
+    return changed(record, source=source, routing=str(value))
+
+
 def _prepared(record: Record, target: Target, text_field: str | None) -> Record | Problem:
     fields = target.settings.fields
     source = dict(record.source)
+    for name, relations in target.left_alone.items():
+        if (relation := relation_in(source, name)) in relations:
+            return Problem(record.place, f"its {name} is {relation!r}, which this index leaves alone (init --relation)")
     if text_field is not None and text_field != fields[0]:
         if text_field not in source:
             return Problem(record.place, f"no field {text_field!r} to take the text from")
@@ -244,6 +269,8 @@ def _actions(records: Iterable[Record], target: Target, op: str, max_chars: int)
     for chunk in chunked(records, _CHUNK):
         sources = [record.source for record in chunk]
         addresses = [(index, str(record.id)) for record in chunk]
+        routings = [record.routing for record in chunk]
         ours = first_fields(sources, addresses, target.settings, max_chars)
-        for address, source, fields in zip(addresses, sources, ours, strict=True):
-            yield Action(op=op, index=index, id=address[1], body={**source, target.settings.prefix: fields})
+        for address, routing, source, fields in zip(addresses, routings, sources, ours, strict=True):
+            body = {**source, target.settings.prefix: fields}
+            yield Action(op=op, index=index, id=address[1], body=body, routing=routing)

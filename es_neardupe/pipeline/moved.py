@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from es_neardupe import documents, queries
+from es_neardupe import documents
 from es_neardupe.asking import count
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
@@ -111,7 +111,7 @@ class _Finder:
         self._most = most
         self._measure = Measure(shingle=target.settings.shingle)
         self._documents = Addressed(client, target, fields)
-        self._unprocessed = count(client, target.path, queries.stale(target.fields, target.scheme_id))
+        self._unprocessed = count(client, target.path, target.stale())
         self._traces = Traces(client, target, self._documents.asked)
 
     def find(self, address: str) -> Moved:

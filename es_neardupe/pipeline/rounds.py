@@ -17,6 +17,7 @@ from es_neardupe.errors import (
     LeaseLost,
     NeardupeError,
     RequestError,
+    RolledOver,
     Unreachable,
 )
 from es_neardupe.indices import open_target
@@ -157,12 +158,12 @@ def may_pass(error: NeardupeError) -> bool:
     """
     if isinstance(error, RequestError) and not isinstance(error, Conflict):
         return error.status == 429 or error.status >= 500
-    return isinstance(error, Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost)
+    return isinstance(error, Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver)
 
 
 def _waiting(client: Client, index: str, prefix: str) -> int:
     """Documents without keys of the index's scheme, or with keys and waiting for ``group``."""
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, adopting=True)
     refresh(client, target.path)
-    asked = [queries.stale(target.fields, target.scheme_id), queries.ungrouped(target.fields, target.scheme_id)]
+    asked = [target.stale(), queries.ungrouped(target.fields, target.scheme_id)]
     return count(client, target.path, {"bool": {"should": asked, "minimum_should_match": 1}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from es_neardupe import schema
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import SettingsError
 from es_neardupe.indices import Target
@@ -86,9 +87,11 @@ def column_of(field: str, kinds: dict[str, str], target: Target, only: set[str] 
 
 
 def field_types(client: Client, target: Target) -> dict[str, str]:
-    """The type of each of the user's fields that documents can be sorted by; fields of several types are left out."""
+    """The type of each of the user's fields that documents can be sorted by; fields of several types are left out,
+    and those in nested objects, which documents cannot be sorted by as they stand."""
     answer = client.request("GET", path(target.path, "_field_caps"), params={"fields": "*"})["fields"]
     own = f"{target.settings.prefix}."
+    nested = [name for name, types in answer.items() if "nested" in types]
     return {
         name: kind
         for name, types in answer.items()
@@ -97,4 +100,5 @@ def field_types(client: Client, target: Target) -> dict[str, str]:
         and told.get("aggregatable")
         and not told.get("metadata_field")
         and not name.startswith((own, "_"))
+        and schema.lies_in(name, nested) is None
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +44,16 @@ class Sampling:
     """Expected share of these documents that get no sampled key: `contained` cannot find them."""
 
 
-def choose_sampling(client: Client, index: str, settings: Settings, wanted: int) -> Sampling:
-    """The modulus with which a document of the mean number of shingles has ``wanted`` sampled keys.
+def choose_sampling(
+    client: Client, index: str, settings: Settings, wanted: int, scope: Mapping[str, Any] | None = None
+) -> Sampling:
+    """The modulus with which a document (of the scope) of the mean number of shingles has ``wanted`` sampled keys.
 
     Raises `SettingsError` for ``wanted`` below 1, and `IndexUnusable` for an index in which no document has words.
     """
     if wanted < 1:
         raise SettingsError(f"--sample-keys must be 1 or more, not {wanted}.")
-    words, shingles = _lengths(client, index, settings)
+    words, shingles = _lengths(client, index, settings, queries.matching(scope))
     if not len(shingles):
         raise IndexUnusable(
             f"Index {index} has no document with words in {', '.join(settings.fields)} that would tell how long its "
@@ -60,10 +64,10 @@ def choose_sampling(client: Client, index: str, settings: Settings, wanted: int)
     return Sampling(mod, wanted, len(shingles), float(words.mean()), float(shingles.mean()), without)
 
 
-def _lengths(client: Client, index: str, settings: Settings) -> tuple[Ints, Ints]:
+def _lengths(client: Client, index: str, settings: Settings, scope: Mapping[str, Any]) -> tuple[Ints, Ints]:
     """Words and different shingles of random documents that have any: two arrays of the same length."""
     refresh(client, index)
-    found = search(client, index, queries.sample({"match_all": {}}, _SAMPLE, _SEED) | {"_source": False})
+    found = search(client, index, queries.sample(scope, _SAMPLE, _SEED) | {"_source": False})
     references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in found["hits"]["hits"]]
     words, shingles = [], []
     for chunk in chunked(references, _FETCH):

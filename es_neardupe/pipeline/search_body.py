@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,11 +73,14 @@ def wanted(
             f"(index.max_result_window): narrow the search by more words or by --query."
         )
     types: dict[str, str] = {}
+    nested: set[str] = set()
     for mapping in mappings_of(client, target.path).values():
         types |= schema.field_types(mapping.get("properties", {}))
+        nested.update(schema.nested_objects(mapping.get("properties", {})))
     types = {name: kind for name, kind in types.items() if not name.startswith(f"{prefix}.")}
-    found, sort = _parsed(text, types)
+    found, sort = _parsed(text, types, nested)
     whole = {"bool": {"must": [found], "filter": [dict(scope)]}} if scope else found
+    whole = dict(target.within(whole) or whole)
     shown = _shown(target, types, fields)
     body = queries.collapsed(
         target.fields,
@@ -91,7 +94,7 @@ def wanted(
     return Wanted(target, whole, body, shown)
 
 
-def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str]) -> tuple[JSON, Any]:
+def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str], nested: Collection[str]) -> tuple[JSON, Any]:
     """A query and its order (None: by score). Raises `SettingsError`.
 
     The words of a query string are looked for in all texts of the user's. (By default servers look into every field:
@@ -101,7 +104,7 @@ def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str]) -> tuple[J
         if not given.strip():
             raise SettingsError("The query is empty. `*` finds every document.")
         texts = sorted(name for name, kind in types.items() if kind in schema.TEXT_TYPES)
-        return {"query_string": {"query": given, "fields": texts}}, None
+        return _of_words(given, texts, nested), None
     if "query" not in given:
         body: Mapping[str, Any] = {"query": given}
     else:
@@ -114,6 +117,20 @@ def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str]) -> tuple[J
     if not isinstance(body["query"], Mapping) or not body["query"]:
         raise SettingsError('The query must be an object such as {"match": {"body": "bridge"}}.')
     return dict(body["query"]), body.get("sort")
+
+
+def _of_words(given: str, texts: Sequence[str], nested: Collection[str]) -> JSON:
+    """Documents by words in any of the texts. Those of nested objects are documents of their own for a server: there it
+    is one of them that has to fulfil the query, and the best one counts."""
+    by_object: dict[str | None, list[str]] = {None: []}
+    for name in texts:
+        by_object.setdefault(schema.lies_in(name, nested), []).append(name)
+    found = {path: {"query_string": {"query": given, "fields": names}} for path, names in by_object.items() if names}
+    plain = found.pop(None, None)
+    inside = [{"nested": {"path": path, "query": query, "score_mode": "max"}} for path, query in found.items()]
+    if not inside:
+        return plain or {"query_string": {"query": given, "fields": list(texts)}}
+    return {"bool": {"should": [*([plain] if plain else ()), *inside], "minimum_should_match": 1}}
 
 
 def _shown(target: Target, types: Mapping[str, str], fields: Sequence[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import queries
-from es_neardupe.asking import refresh_if_allowed, search
+from es_neardupe.asking import count, refresh_if_allowed, search
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
 from es_neardupe.indices import Target, open_target
@@ -48,6 +48,9 @@ class Stats:
     fields: tuple[str, ...]
     threshold: float
     documents: int
+    """In scope."""
+    left_alone: int
+    """Besides these, documents of other relations of a join field than those to be processed."""
     states: Mapping[str, int]
     """Documents with a fingerprint of the index's scheme, by state."""
     numeric: int
@@ -85,7 +88,7 @@ def stats(
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
     target = open_target(client, index, prefix)
     refresh_if_allowed(client, target.path)
-    answer = search(client, target.path, queries.states(target.fields, target.scheme_id))
+    answer = search(client, target.path, queries.states(target.fields, target.scheme_id, target.within()))
     documents = int(answer["hits"]["total"]["value"])
     found = answer["aggregations"]
     parts = {name: int(bucket["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
@@ -99,6 +102,7 @@ def stats(
         fields=target.settings.fields,
         threshold=target.settings.threshold,
         documents=documents,
+        left_alone=count(client, target.path) - documents if target.left_alone else 0,
         states={state.value: parts[state.value] for state in State},
         numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
         unknown=parts["unknown"],

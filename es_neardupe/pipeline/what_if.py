@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe import queries
 from es_neardupe.alignment import Matching
 from es_neardupe.asking import count, refresh_if_allowed, search
 from es_neardupe.clients import Client
@@ -126,7 +125,7 @@ def what_if(
         unknown=int(unknown.sum()),
         unknown_documents=_documents(found, unknown),
         stale=int((~standing(kept, corpus)).sum()) + len(kept.broken),
-        unprocessed=count(client, target.path, queries.stale(target.fields, target.scheme_id)),
+        unprocessed=count(client, target.path, target.stale()),
         thresholds=tuple(past.tried(found, least) for least in map(check_min, min)),
         seconds=time.monotonic() - started,
     )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from es_neardupe import documents
 from es_neardupe.bulk import chunked
+from es_neardupe.joins import relation_in
 from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_MAX_CHARS, Settings
 
@@ -42,6 +44,7 @@ def fingerprinted_actions(
     *,
     index: str | None = None,
     max_chars: int = DEFAULT_MAX_CHARS,
+    left_alone: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[dict[str, Any]]:
     """Add the fingerprint fields to bulk actions as the drivers' ``helpers.bulk`` takes them.
 
@@ -49,9 +52,14 @@ def fingerprinted_actions(
     ``update`` whose ``doc`` holds all configured fields gets one too; one that holds only some of them marks the
     document as stale, so that the next ``enrich`` renews it; any other action passes unchanged. The actions
     given are not modified. ``index`` is the index of actions that name none.
+
+    ``left_alone``: join field -> the relations whose documents get no keys. An update that does not say which relation
+    its document has marks it as stale.
     """
     for chunk in chunked(actions, _CHUNK):
-        places = [place for place, action in enumerate(chunk) if _is_whole(action, settings)]
+        alone = {place for place, action in enumerate(chunk) if _is_left_alone(action, left_alone)}
+        known = {place for place, action in enumerate(chunk) if not left_alone or _tells_relation(action, left_alone)}
+        places = [place for place in sorted(known - alone) if _is_whole(chunk[place], settings)]
         sources = [_document(chunk[place]) for place in places]
         addresses = [_address(chunk[place], index) for place in places]
         fields = dict(zip(places, first_fields(sources, addresses, settings, max_chars), strict=True))
@@ -59,7 +67,7 @@ def fingerprinted_actions(
             if place in fields:
                 cleared = _OF_BEFORE if _type(action) == "update" else {}
                 yield _with(action, settings.prefix, {**cleared, **fields[place]})
-            elif _is_partial(action, settings):
+            elif place not in alone and _is_partial(action, settings):
                 yield _with(action, settings.prefix, {"scheme": None})
             else:
                 yield dict(action)
@@ -91,6 +99,16 @@ def _is_whole(action: Mapping[str, Any], settings: Settings) -> bool:
 
 def _is_partial(action: Mapping[str, Any], settings: Settings) -> bool:
     return _type(action) == "update" and documents.has_any(_document(action), settings.fields)
+
+
+def _is_left_alone(action: Mapping[str, Any], left_alone: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the document says that it is of one of these relations."""
+    return any(relation_in(_document(action), name) in some for name, some in left_alone.items())
+
+
+def _tells_relation(action: Mapping[str, Any], left_alone: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the relation of the document can be told: one without any has none, an update may leave it as it is."""
+    return _type(action) != "update" or any(relation_in(_document(action), name) for name in left_alone)
 
 
 def _address(action: Mapping[str, Any], index: str | None) -> Address | None:

@@ -1,0 +1,245 @@
+"""Names whose indices change by themselves: data streams and aliases with a write index, with real rollovers."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from conftest import Cli
+from server_tools import JSON, TEXT, family, make_index, mapping, ours, send, theirs
+
+from es_neardupe import NearDupe, Settings, pipeline
+from es_neardupe.clients import Client, path
+from es_neardupe.companions import Companion, companion_name
+from es_neardupe.errors import InputError, LeaseHeld, NotFound, NotInitialised, RequestError, RolledOver
+from es_neardupe.indices import open_target
+from es_neardupe.lease import held
+from es_neardupe.pipeline.rounds import may_pass
+
+SETTINGS = Settings(("text",))
+
+
+class Rolling:
+    """A data stream, or an alias with a write index."""
+
+    def __init__(self, client: Client, name: str, *, stream: bool) -> None:
+        self.client, self.name, self.stream = client, name, stream
+        self.texts = family(name, 9)
+        template: JSON = {"index_patterns": [f"{name}*"], "priority": 500}
+        template["template"] = {"mappings": {"properties": {**TEXT, "@timestamp": {"type": "date"}}}}
+        self.template = template | ({"data_stream": {}} if stream else {})
+        client.request("PUT", path("_index_template", name), body=self.template)
+        if stream:
+            client.request("PUT", path("_data_stream", name))
+        else:
+            make_index(client, f"{name}-000001", aliases={name: {"is_write_index": True}})
+
+    def add(self, first: int, last: int) -> None:
+        """Index some of the texts, as an application does."""
+        actions: Any = (
+            (
+                {"create": {"_index": self.name, "_id": f"d{number}"}},
+                {"@timestamp": "2026-01-01", "text": self.texts[number]},
+            )
+            for number in range(first, last)
+        )
+        send(self.client, actions)
+
+    def roll(self) -> str:
+        """A rollover; the name of the new index."""
+        return str(self.client.request("POST", path(self.name, "_rollover"))["new_index"])
+
+    def remove(self) -> None:
+        every = {"expand_wildcards": "all"}
+        if self.stream:
+            self.client.request("DELETE", path("_data_stream", self.name))
+        for index in self.client.request("GET", path(f"*{self.name}*", "_settings"), params=every) or ():
+            self.client.request("DELETE", path(index))
+        self.client.request("DELETE", path("_index_template", self.name))
+        with suppress(NotFound):
+            self.client.request("DELETE", path("_component_template", self.name))
+
+
+@pytest.fixture(params=["stream", "alias"])
+def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    try:
+        made = Rolling(client, name, stream=request.param == "stream")
+    except RequestError as error:
+        with suppress(NotFound):
+            client.request("DELETE", path("_index_template", name))
+        pytest.skip(f"this server has no data streams: {error.reason[:80]}")
+    yield made
+    made.remove()
+
+
+def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
+    """Have something done once, when a run of enrich has read its documents and written none."""
+    enrich = importlib.import_module("es_neardupe.pipeline.enrich")
+    plain, todo = enrich.write, [work]
+
+    def write(*arguments: Any, **options: Any) -> Any:
+        while todo:
+            todo.pop()()
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(enrich, "write", write)
+
+
+def test_a_rollover_in_the_middle_of_a_run(
+    rolling: Rolling, client: Client, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run goes on with what it began with; the next one prepares the new index, saying so, and takes it."""
+    name = rolling.name
+    rolling.add(0, 4)
+    first = pipeline.init(client, name, SETTINGS)
+    assert (first.rolls_over, first.next_prepared, len(first.prepared)) == (True, False, 1)
+    assert first.indices == first.prepared
+
+    def roll() -> None:
+        rolling.roll()
+        rolling.add(4, 8)
+
+    in_the_middle(monkeypatch, roll)
+    done = pipeline.enrich(client, name, batch=2, workers=1)
+    assert (done.written, done.documents, done.prepared) == (4, 4, ())
+    new = next(index for index in client.request("GET", path(name, "_mapping")) if index not in first.indices)
+    assert "neardupe" not in mapping(client, new)["properties"]  # nothing was written there before our mapping
+
+    users = theirs(client, name)
+    for work in (pipeline.group, pipeline.groups, pipeline.stats):
+        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+            work(client, name)
+    assert may_pass(RolledOver(""))  # a watch goes on
+    dry = pipeline.enrich(client, name, dry_run=True)
+    assert (dry.prepared, dry.written, dry.documents) == ((new,), 4, 8)
+    assert "neardupe" not in mapping(client, new)["properties"]
+    again = server_cli("enrich", name, "--json")
+    assert again.json["prepared"] == [new]
+    assert again.json["written"] == 4
+    assert f"New behind {name} since a rollover, and were prepared like the others: {new}." in again.err
+    assert mapping(client, new)["_meta"] == mapping(client, first.indices[0])["_meta"]
+    assert pipeline.group(client, name).largest == 8
+    assert theirs(client, name) == users
+
+    rolling.roll()
+    rolling.add(8, 9)
+    (found,) = (one for one in [next(iter(watched(client, name)))] if one.error is None)
+    assert (found.enriched, found.documents) == (1, 9)
+    assert pipeline.groups(client, name)[0].size == 9
+    assert {one["group"] for one in ours(client, name).values()} == {pipeline.groups(client, name)[0].group}
+    (warning,) = (one for one in pipeline.doctor(client, name) if one.level != "ok")
+    assert (warning.name, warning.level) == ("rollover", "warning")
+    assert "no index template gives the next index" in warning.message
+    assert pipeline.clean(client, name).cleaned == 9
+    assert pipeline.clean(client, name).documents == 0
+
+
+def watched(client: Client, name: str) -> list[Any]:
+    rounds: list[Any] = []
+    pipeline.watch(client, name, once=True, on_round=rounds.append)
+    return rounds
+
+
+def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> None:
+    """The second run is an incremental one, and knows the group; the templates of the name do not take our index."""
+    name = rolling.name
+    rolling.add(0, 3)
+    pipeline.init(client, name, SETTINGS)
+    pipeline.enrich(client, name)
+    pipeline.group(client, name)
+    (before,) = pipeline.groups(client, name)
+    registry = companion_name(open_target(client, name), Companion.GROUPS)
+    assert registry == f"neardupe-groups-{name}"
+    assert "text" not in mapping(client, registry)["properties"]
+    rolling.roll()
+    rolling.add(3, 4)
+    pipeline.enrich(client, name)
+    again = pipeline.group(client, name)
+    assert (again.reason, again.written) == ("1 new or changed documents", 1)
+    (after,) = pipeline.groups(client, name)
+    assert (after.group, after.size) == (before.group, 4)
+    assert pipeline.group_history(client, name, after.group).history[0].event == "founded"
+    assert client.request("GET", path(registry, "_count"))["count"] > 0
+
+
+def test_a_template_of_the_users_gives_later_indices_our_fields(
+    rolling: Rolling, client: Client, server_cli: Cli
+) -> None:
+    name = rolling.name
+    rolling.add(0, 2)
+    done = server_cli("init", name, "--field", "text")
+    assert f"Later indices of {name} will not have our fields: index templates are yours" in done.err
+    printed = server_cli("init", name, "--field", "text", "--template")
+    assert printed.code == 0
+    assert "Nothing was written." in printed.err
+    assert client.request("GET", path("_index_template", name))["index_templates"][0]["index_template"].get(
+        "composed_of", []
+    ) in ([], None)
+    client.request("PUT", path("_component_template", name), body=json.loads(printed.out))
+    client.request("PUT", path("_index_template", name), body=rolling.template | {"composed_of": [name]})
+    assert (
+        f"Later indices of {name} will have our fields from its index template."
+        in server_cli("init", name, "--field", "text").err
+    )
+    assert {one.level for one in pipeline.doctor(client, name) if one.name != "documents"} == {"ok"}
+    new = rolling.roll()
+    assert mapping(client, new)["_meta"] == {"neardupe": SETTINGS.to_meta()}
+    assert pipeline.stats(client, name).unprocessed == 2  # no rollover stands in the way of anything
+    actions = [{"_op_type": "create", "_id": "d2", "@timestamp": "2026-01-01", "text": rolling.texts[2]}]
+    with NearDupe(name, url=client.url) as dupes:
+        sent = list(dupes.fingerprinted(actions))
+    send(client, [({"create": {"_index": name, "_id": "d2"}}, {k: v for k, v in sent[0].items() if k[0] != "_"})])
+    done = pipeline.enrich(client, name)  # type: ignore[assignment]
+    assert (done.prepared, done.current, done.written) == ((), 1, 2)  # type: ignore[attr-defined]
+    assert pipeline.group(client, name).largest == 3
+
+
+def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:
+    """The index itself, its alias or data stream, a pattern: each has its registry, but one run works at a time."""
+    name = rolling.name
+    rolling.add(0, 2)
+    (index,) = pipeline.init(client, name, SETTINGS).indices
+    pipeline.enrich(client, name)
+    whole, alone = open_target(client, name), open_target(client, index)
+    if rolling.stream:
+        assert companion_name(alone, Companion.GROUPS).startswith("ds-")  # no dot in front: not one of the server's
+    with held(client, whole), pytest.raises(LeaseHeld, match=f"works on index {index}"):
+        pipeline.group(client, index)
+    with held(client, alone), pytest.raises(LeaseHeld):
+        pipeline.group(client, name)
+    assert pipeline.group(client, index).largest == 2
+    other = Settings(("text",), prefix="other")
+    pipeline.init(client, name, other)
+    with held(client, open_target(client, name, "other")):
+        pipeline.group(client, name)  # other fields: not in each other's way
+
+
+def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) -> None:
+    """A plain alias says nothing of how its indices came about: `init` decides."""
+    for number in (1, 2):
+        make_index(client, f"{index_name}-{number}", aliases={f"{index_name}-all": {}})
+    pipeline.init(client, f"{index_name}-1", SETTINGS)
+    with pytest.raises(NotInitialised, match=f"{index_name}-2 has no near-duplicate keys") as caught:
+        pipeline.enrich(client, f"{index_name}-all")
+    assert not isinstance(caught.value, RolledOver)
+
+
+def test_a_data_stream_takes_no_files(client: Client) -> None:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    try:
+        made = Rolling(client, name, stream=True)
+    except RequestError:
+        client.request("DELETE", path("_index_template", name))
+        pytest.skip("this server has no data streams")
+    try:
+        pipeline.init(client, name, SETTINGS)
+        with pytest.raises(InputError, match="is a data stream"):
+            pipeline.load(client, name, ["-"])
+    finally:
+        made.remove()
