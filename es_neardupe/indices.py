@@ -17,6 +17,7 @@ from es_neardupe.errors import (
     SchemeMismatch,
     SettingsError,
 )
+from es_neardupe.migrations import inherited_prefix, is_switching, next_prefix
 from es_neardupe.schema import Fields
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
@@ -47,6 +48,8 @@ class Target:
     indices: tuple[str, ...]
     settings: Settings
     max_result_window: int
+    inherits: str | None = None
+    """The prefix whose group ids documents take over with their first keys: where a migration is being prepared."""
 
     @property
     def fields(self) -> Fields:
@@ -65,15 +68,25 @@ class Target:
         return self.settings.scheme.id
 
 
-def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, texts: bool = False) -> Target:
+def open_target(
+    client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, texts: bool = False, writes: bool = False
+) -> Target:
     """Find the concrete indices behind a name and check that all of them were initialised alike.
 
-    ``texts``: the caller compares texts, so this user must see the fields that they are in. Raises `NotFound`,
-    `NotInitialised`, `SchemeMismatch`, `MappingConflict`, `IndexUnusable` or `Forbidden`; so a command that got a
-    target may write to it.
+    ``texts``: the caller compares texts, so this user must see the fields that they are in. While a migration switches
+    documents to a new scheme, the target is that of the new keys, under their own prefix, and who ``writes`` is
+    refused. Raises `NotFound`, `NotInitialised`, `SchemeMismatch`, `MappingConflict`, `IndexUnusable` or `Forbidden`;
+    so a command that got a target may write to it.
     """
     mappings = mappings_of(client, name)
     _check_alias(client, name)
+    if is_switching(mappings.values(), prefix):
+        if writes:
+            raise IndexUnusable(
+                f"Index {name} is on its way to other keys, which `es-neardupe migrate` has begun to switch to: run "
+                f"`es-neardupe migrate {name}` to the end first. Searches go on meanwhile."
+            )
+        prefix = next_prefix(prefix)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     without = [index for index, settings in stored.items() if settings is None]
     if without:
@@ -87,7 +100,8 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, text
         check_source(index, mapping, settings)
         if texts:
             _check_seen(index, mapping, settings)
-    return Target(name, tuple(sorted(mappings)), settings, _result_window(client, name))
+    inherits = inherited_prefix(mappings.values(), prefix)
+    return Target(name, tuple(sorted(mappings)), settings, _result_window(client, name), inherits)
 
 
 def check_name(name: str) -> None:
@@ -214,10 +228,20 @@ def check_range_field(client: Client, index: str, name: str) -> None:
         raise SettingsError(f"Index {index} has no field {name!r}. {there}")
 
 
-def put_settings(client: Client, index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
-    """Add our fields and our part of ``_meta`` to a concrete index, keeping whatever else ``_meta`` holds."""
-    meta = dict(mapping.get("_meta", {})) | {settings.prefix: settings.to_meta()}
-    body = {"_meta": meta, "properties": {settings.prefix: schema.fields_mapping()}}
+def put_settings(
+    client: Client,
+    index: str,
+    mapping: Mapping[str, Any],
+    *settings: Settings,
+    notes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Add our fields and our part of ``_meta`` to a concrete index, keeping whatever else ``_meta`` holds.
+
+    Several settings, of different prefixes, are put at once. ``notes``: what to keep with the settings of a prefix.
+    """
+    told = {one.prefix: one.to_meta() | dict((notes or {}).get(one.prefix, {})) for one in settings}
+    properties = {one.prefix: schema.fields_mapping() for one in settings}
+    body = {"_meta": dict(mapping.get("_meta", {})) | told, "properties": properties}
     client.request("PUT", path(index, "_mapping"), body=body)
 
 

@@ -26,20 +26,22 @@ from es_neardupe.indices import Target
 __all__ = ["LEASE_ID", "Lease", "held"]
 
 LEASE_ID = "lease"
-"""Id of the document in the registry."""
+"""Id of the document in the registry, for who writes groups."""
 
 _GOODBYE = 5
 """Seconds that a run waits at its end for a server that does not answer to take the lease back."""
 
 
 @contextmanager
-def held(client: Client, target: Target, command: str = "group", *, seconds: float = 60) -> Iterator[Lease]:
+def held(
+    client: Client, target: Target, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID
+) -> Iterator[Lease]:
     """Hold the lease of an index for as long as the block runs; it is given back at the end, also after an error.
 
-    Call `Lease.check` before each step that writes. Raises `LeaseHeld` if another run has it, and what
-    `companions.ensure` raises where the registry cannot be made.
+    Leases of another ``id`` are for other things than writing groups. Call `Lease.check` before each step that writes.
+    Raises `LeaseHeld` if another run has it, and what `companions.ensure` raises where the registry cannot be made.
     """
-    lease = Lease(client, ensure(client, target, Companion.GROUPS), target.name, command, seconds)
+    lease = Lease(client, ensure(client, target, Companion.GROUPS), target.name, command, seconds, id)
     lease.take()
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
@@ -62,6 +64,7 @@ class Lease:
     """What the run works on, for messages."""
     command: str
     seconds: float
+    id: str = LEASE_ID
     token: str = field(default_factory=lambda: secrets.token_hex(8))
     """What tells this run from every other."""
     taken: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
@@ -105,7 +108,7 @@ class Lease:
                 self._store(found, **more)
 
     def _read(self) -> Stored | None:
-        return read(self.client, self.registry, LEASE_ID)
+        return read(self.client, self.registry, self.id)
 
     def _is_ours(self, found: Stored | None) -> bool:
         return found is not None and found.source["value"]["holder"]["token"] == self.token
@@ -118,7 +121,7 @@ class Lease:
             "expires": _written(_now() + timedelta(seconds=self.seconds)),
             **more,
         }
-        store(self.client, self.registry, LEASE_ID, {"kind": "lease", "value": value}, before)
+        store(self.client, self.registry, self.id, {"kind": "lease", "value": value}, before)
 
 
 def _is_free(value: Mapping[str, Any]) -> bool:

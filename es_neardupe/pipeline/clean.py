@@ -13,8 +13,9 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, exists, remove
-from es_neardupe.errors import RequestError
+from es_neardupe.errors import IndexUnusable, RequestError
 from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
+from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.rights import check_sees_all
@@ -62,6 +63,7 @@ def clean(
     started = time.monotonic()
     if _is_clean(client, index, prefix):
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
+    _check_migration(client, index, prefix)
     target = open_target(client, index, prefix)
     check_sees_all(client, target, "cleaning")
     if not dry_run:
@@ -98,6 +100,16 @@ def clean(
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
+
+
+def _check_migration(client: Client, index: str, prefix: str) -> None:
+    """Raises `IndexUnusable` for fields that a migration needs."""
+    mappings = mappings_of(client, index).values()
+    if phase_of(mappings, prefix) is not None or is_switching(mappings, replaced_prefix(prefix)):
+        raise IndexUnusable(
+            f"Index {index} is on its way to other keys: run `es-neardupe migrate {index}` to its end first, or, "
+            f"before the switch, give up with `--abort`."
+        )
 
 
 def _is_clean(client: Client, index: str, prefix: str) -> bool:

@@ -20,7 +20,7 @@ from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.rights import check_sees_all
-from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
+from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
 from es_neardupe.tally import Tally
 
@@ -87,7 +87,7 @@ def enrich(
     starting it again.
     """
     started = time.monotonic()
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, writes=not dry_run)
     check_sees_all(client, target, "enriching")
     if not dry_run:
         check_writable(client, index)
@@ -103,8 +103,8 @@ def enrich(
         current=queries.all_of(query, queries.fingerprinted(target.fields, target.scheme_id)),
         selected=selection,
     )
-    renewal = _Renewal(target.settings, rewrite=all)
-    pages = text_pages(client, target, selection, source_of(target.settings))
+    renewal = _Renewal(target, rewrite=all)
+    pages = text_pages(client, target, selection, source_of(target.settings, target.inherits))
     read = plan(pages, target.settings, max_chars)
     updates = renewal.updates(tracked(read, progress, "fingerprinting", before["selected"]))
     send = pretend if dry_run else partial(write, client, batch=batch, workers=workers)
@@ -147,7 +147,7 @@ def _selection(
 def _present(client: Client, target: Target, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:
     """The documents that changed under our hands, as they are now."""
     for chunk in chunked(lost, 100):
-        found = list(fetch(client, chunk, source_of(target.settings)))
+        found = list(fetch(client, chunk, source_of(target.settings, target.inherits)))
         tally.counts["deleted"] += found.count(None)
         yield [hit for hit in found if hit is not None]
 
@@ -155,8 +155,9 @@ def _present(client: Client, target: Target, lost: Iterable[Reference], tally: T
 class _Renewal:
     """Decides what is written of the documents that were read, and counts what becomes of all of them."""
 
-    def __init__(self, settings: Settings, *, rewrite: bool) -> None:
-        self.settings = settings
+    def __init__(self, target: Target, *, rewrite: bool) -> None:
+        self.settings = target.settings
+        self.inherits = target.inherits
         self.rewrite = rewrite
         self.at = documents.timestamp()
         self.tally = Tally()
@@ -173,7 +174,7 @@ class _Renewal:
             if current and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
-                yield update(one, self.settings, self.at, current=current)
+                yield update(one, self.settings, self.at, current=current, inherits=self.inherits)
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents that were changed by somebody before our write."""

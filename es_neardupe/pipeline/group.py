@@ -154,7 +154,7 @@ def group(
     contradict each other or mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, writes=not dry_run)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)

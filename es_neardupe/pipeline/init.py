@@ -107,8 +107,8 @@ def _needs(name: str, mapping: dict[str, Any], settings: Settings) -> bool:
     stored = stored_settings(mapping, settings.prefix)
     if stored is not None and (differences := stored.differences(settings)):
         raise SchemeMismatch(
-            f"Index {name} is prepared already, with other settings ({'; '.join(differences)}). Use those, or choose "
-            f"another --prefix, or remove our fields with `es-neardupe clean {name}` and run init again."
+            f"Index {name} is prepared already, with other settings ({'; '.join(differences)}). Use those, or go "
+            f"over to the others with `es-neardupe migrate {name}`, or choose another --prefix beside the first."
         )
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)

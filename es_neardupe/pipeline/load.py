@@ -78,7 +78,7 @@ def load(
     is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`.
     """
     check_paths(paths)
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, writes=True)
     records = read_records(paths, text_field=text_field or target.settings.fields[0], id_field=id_field)
     return load_records(
         client,
