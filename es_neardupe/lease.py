@@ -23,7 +23,7 @@ from es_neardupe.companions import Companion, Stored, ensure, read, store
 from es_neardupe.errors import Conflict, LeaseHeld, LeaseLost, NeardupeError
 from es_neardupe.indices import Target
 
-__all__ = ["LEASE_ID", "Lease", "held"]
+__all__ = ["LEASE_ID", "Lease", "held", "is_free", "written_now"]
 
 LEASE_ID = "lease"
 """Id of the document in the registry, for who writes groups."""
@@ -75,7 +75,7 @@ class Lease:
         What the server holds afterwards decides: the answer to a write may be lost, and of two runs one is faster.
         """
         while not self._is_ours(found := self._read()):
-            if found is not None and not _is_free(found.source["value"]):
+            if found is not None and not is_free(found.source["value"]):
                 raise LeaseHeld(_who(found.source["value"], self.index))
             with suppress(Conflict):
                 self._store(found)
@@ -124,7 +124,8 @@ class Lease:
         store(self.client, self.registry, self.id, {"kind": "lease", "value": value}, before)
 
 
-def _is_free(value: Mapping[str, Any]) -> bool:
+def is_free(value: Mapping[str, Any]) -> bool:
+    """Whether a lease, as it is stored, was given back, is over, or is that of a process which is no more."""
     return "returned" in value or _is_over(value) or _is_dead(value["holder"])
 
 
@@ -168,6 +169,11 @@ def _who(value: Mapping[str, Any], index: str) -> str:
 
 def _now() -> datetime:
     return datetime.now(timezone.utc)
+
+
+def written_now() -> str:
+    """The present moment, as leases have it."""
+    return _written(_now())
 
 
 def _written(moment: datetime) -> str:

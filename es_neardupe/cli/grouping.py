@@ -16,12 +16,13 @@ from es_neardupe.cli.options import (
     IndexName,
     MaxBucket,
     Prefix,
+    Tune,
     Workers,
     connected,
     resumable,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
-from es_neardupe.cli.working import fail_on, say_next
+from es_neardupe.cli.working import fail_on, say_next, tell_of_tuning
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import group as group_
 from es_neardupe.pipeline.criteria import WeightsUsed
@@ -61,6 +62,7 @@ def group(
     workers: Workers = 2,
     batch: Batch = 500,
     prefix: Prefix = DEFAULT_PREFIX,
+    tune: Tune = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -95,6 +97,7 @@ def group(
             workers=workers,
             batch=batch,
             prefix=prefix,
+            tune=tune,
             dry_run=dry_run,
             progress=progress,
         )
@@ -139,6 +142,7 @@ def _show_groups(report: GroupReport) -> None:
             f"Evidence in {kept.index}: {kept.pairs:,} pairs, {kept.remembered:,} known before; {kept.written:,} "
             f"written, {kept.judged_anew:,} judged anew, {kept.removed:,} removed, {kept.left_out:,} left out."
         )
+    tell_of_tuning(report.tuned)
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 

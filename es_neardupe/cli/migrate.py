@@ -16,12 +16,13 @@ from es_neardupe.cli.options import (
     MaxBucket,
     MaxChars,
     Prefix,
+    Tune,
     Workers,
     connected,
     resumable,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
-from es_neardupe.cli.working import fail_on
+from es_neardupe.cli.working import fail_on, tell_of_tuning
 from es_neardupe.clients import Client
 from es_neardupe.group_changes import GroupChanges
 from es_neardupe.pipeline import group as group_
@@ -90,6 +91,7 @@ def migrate(
     batch: Batch = 500,
     max_chars: MaxChars = DEFAULT_MAX_CHARS,
     prefix: Prefix = DEFAULT_PREFIX,
+    tune: Tune = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -140,6 +142,7 @@ def migrate(
             batch=batch,
             max_chars=max_chars,
             prefix=prefix,
+            tune=tune,
             dry_run=dry_run,
             progress=progress,
             **_other_than_default(given),
@@ -187,6 +190,7 @@ def _show(report: MigrateReport) -> None:
     if report.cleaned:
         show(f"{report.cleaned:,} documents {'would be' if report.dry_run else ''} rid of what is left over.")
     show(f"State: {report.state}. {report.seconds:.1f} s")
+    tell_of_tuning(report.tuned)
     if report.dry_run:
         say("Nothing was written: this was a dry run.")
     elif report.state == "prepared":

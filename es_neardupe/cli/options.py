@@ -17,6 +17,7 @@ from es_neardupe import node
 from es_neardupe.cli.output import warn
 from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
 from es_neardupe.errors import IncompleteAnswer, RequestError, SettingsError, Unreachable
+from es_neardupe.tuning import TuningWarning
 
 __all__ = [
     "AsJson",
@@ -28,6 +29,7 @@ __all__ = [
     "Min",
     "Prefix",
     "Query",
+    "Tune",
     "Workers",
     "connect_to",
     "connectable",
@@ -49,6 +51,7 @@ Prefix = Annotated[str, typer.Option("--prefix", help="Name of our object field 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Do everything but write.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Bulk requests under way at a time.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents in a bulk request.")]
+Tune = Annotated[bool, typer.Option("--tune", help="Lower refresh interval and replicas for the run; needs `manage`.")]
 MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Longer texts get the state too_large, no keys.")]
 Query = Annotated[
     str | None,
@@ -143,12 +146,30 @@ def connectable(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         options = {name: given.pop(name) for name in names}
         with ExitStack() as stack:
+            stack.enter_context(_telling())
             command(lambda: stack.enter_context(closing(_connect(**options))), **given)
 
     keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *connection)]
     run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in keyword_only}
     return run
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Warnings about settings that an earlier run has lowered become messages."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TuningWarning)
+        shown = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, TuningWarning):
+                warn(str(message))
+            else:
+                shown(message, category, *rest, **more)
+
+        warnings.showwarning = tell
+        yield
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:

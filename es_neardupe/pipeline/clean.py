@@ -21,6 +21,7 @@ from es_neardupe.records import Action, Hit
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.tally import Tally
+from es_neardupe.tuning import mend
 
 __all__ = ["CleanReport", "clean"]
 
@@ -68,6 +69,7 @@ def clean(
     check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)
+        mend(client, mappings_of(client, index))
     refresh(client, target.path)
     query = {"exists": {"field": prefix}}
     total = left = count(client, target.path, query)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from es_neardupe import queries
 from es_neardupe.asking import count
@@ -17,6 +18,7 @@ from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.tuning import records
 
 __all__ = ["Check", "Level", "doctor"]
 
@@ -52,7 +54,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
     checks.append(_privileges(client, "privileges", index, _INDEX_PRIVILEGES))
-    checks.append(_blocks(client, index))
+    checks += [_blocks(client, index), _tuning(mappings)]
     try:
         target = open_target(client, index, prefix)
     except NeardupeError as error:
@@ -121,6 +123,19 @@ def _blocks(client: Client, index: str) -> Check:
     if not blocks:
         return Check("blocks", "ok", "none")
     return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written. {way_to_lift(index, blocks)}")
+
+
+def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Check:
+    """Settings that a run has lowered: one that is at work, or one that came to no end."""
+    lowered = [f"{name} since {record.at} by {record.command}" for name, record in records(mappings).items()]
+    if not lowered:
+        return Check("tuning", "ok", "no settings are lowered")
+    return Check(
+        "tuning",
+        "warning",
+        f"lowered for a run: {', '.join(lowered)}; if that came to no end, `enrich` or any other command that writes "
+        f"gives them back",
+    )
 
 
 def _limits(client: Client, target: Target) -> Iterator[Check]:

@@ -17,6 +17,7 @@ from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, check_range_field, open_target
 from es_neardupe.pipeline.reading import text_pages
+from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.rights import check_sees_all
@@ -62,8 +63,11 @@ class EnrichReport:
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
 
 
+@tunable
 def enrich(
     client: Client,
     index: str,
@@ -76,6 +80,7 @@ def enrich(
     workers: int = 2,
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
+    tune: bool = False,
     dry_run: bool = False,
     progress: Progress = silent,
 ) -> EnrichReport:
@@ -83,8 +88,8 @@ def enrich(
 
     ``check`` also reads the others and renews those whose text no longer fits; ``since=(field, date)`` limits that
     reading to documents whose date field is at or after the date. ``all`` writes every document anew. ``query``
-    is a scope in the server's query DSL. Nothing but our own fields changes; a run that was killed is resumed by
-    starting it again.
+    is a scope in the server's query DSL. ``tune``: see `tunable`. Nothing but our own fields
+    changes; a run that was killed is resumed by starting it again.
     """
     started = time.monotonic()
     target = open_target(client, index, prefix, writes=not dry_run)
@@ -130,6 +135,7 @@ def enrich(
         refusals=renewal.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
+        tuned=None,
     )
 
 

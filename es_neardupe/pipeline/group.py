@@ -24,6 +24,7 @@ from es_neardupe.pipeline.pairing import explained
 from es_neardupe.pipeline.regrouping import Found, Run
 from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.pipeline.seeds import Start, start_of
+from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage
@@ -112,8 +113,11 @@ class GroupReport:
     """What was kept as evidence; None where that was not asked for, or in a dry run."""
     dry_run: bool
     seconds: float = field(compare=False)
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
 
 
+@tunable
 def group(
     client: Client,
     index: str,
@@ -138,6 +142,7 @@ def group(
     evidence: bool = False,
     workers: int = 2,
     batch: int = 500,
+    tune: bool = False,
     dry_run: bool = False,
     progress: Progress = silent,
 ) -> GroupReport:
@@ -150,8 +155,9 @@ def group(
     ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
     run without changes writes nothing. ``evidence`` keeps every verified pair in a hidden index, and compares none
     that is there. Shingles that more than a share ``ignore_common`` of a sample of the documents have do not count;
-    the list is stored and used again, until ``renew``. Raises `SettingsError` for options that are unknown,
-    contradict each other or mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
+    the list is stored and used again, until ``renew``. ``tune``: see `tunable`. Raises `SettingsError`
+    for options that are unknown, contradict each other or mean nothing to the measure, and `LeaseHeld` while another
+    run groups the same index.
     """
     started = time.monotonic()
     target = open_target(client, index, prefix, writes=not dry_run)

@@ -13,6 +13,7 @@ from es_neardupe.errors import MappingConflict, NotFound, SchemeMismatch, Settin
 from es_neardupe.indices import check_name, check_source, check_text_fields, mappings_of, put_settings, stored_settings
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.settings import Settings
+from es_neardupe.tuning import mend
 
 __all__ = ["InitReport", "init"]
 
@@ -66,6 +67,9 @@ def init(
         if not create:
             raise
         return _create(client, index, settings, sample_keys, dry_run)
+    if not dry_run:
+        mend(client, mappings)
+        mappings = mappings_of(client, index)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:

@@ -19,6 +19,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
+from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -52,8 +53,11 @@ class LoadReport:
     """Of the signed and short ones: documents all of whose tokens are numbers."""
     dry_run: bool
     seconds: float = field(compare=False)
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
 
 
+@tunable
 def load(
     client: Client,
     index: str,
@@ -67,6 +71,7 @@ def load(
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
     prefix: str = DEFAULT_PREFIX,
+    tune: bool = False,
     dry_run: bool = False,
     on_problem: Callable[[Problem], None] = lambda problem: None,
     progress: Progress = silent,
@@ -75,7 +80,7 @@ def load(
 
     ``text_field`` is the field of the files that goes into the index's first text field. A document whose
     id is there already is left alone, or overwritten with ``replace``: loading twice changes nothing. A bad line
-    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`.
+    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`. ``tune``: see `tunable`.
     """
     check_paths(paths)
     target = open_target(client, index, prefix, writes=True)
@@ -151,6 +156,7 @@ def load_records(
         numeric=numeric,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
+        tuned=None,
     )
 
 

@@ -5,23 +5,25 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from es_neardupe.asking import count
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
+from es_neardupe.companions import remove
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.group_changes import GroupChanges
-from es_neardupe.indices import Target, mappings_of, open_target
+from es_neardupe.indices import Target, mappings_of, open_target, stored_settings
 from es_neardupe.lease import held
-from es_neardupe.migrations import Phase, phase_of
+from es_neardupe.migrations import Phase, next_prefix, phase_of
 from es_neardupe.pipeline.criteria import Choice, criterion
 from es_neardupe.pipeline.group import group
 from es_neardupe.pipeline.migration_plan import Plan, Wanted, open_plan
 from es_neardupe.pipeline.migration_work import Done, Work
 from es_neardupe.pipeline.ruling import check_linkage, rules_of
+from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -51,8 +53,11 @@ class MigrateReport:
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
 
 
+@tunable
 def migrate(
     client: Client,
     index: str,
@@ -75,6 +80,7 @@ def migrate(
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
     prefix: str = DEFAULT_PREFIX,
+    tune: bool = False,
     dry_run: bool = False,
     progress: Progress = silent,
     **grouping: Any,
@@ -84,9 +90,9 @@ def migrate(
     New keys and groups are made under a prefix of their own while the old ones serve (``prepare`` stops there), both
     groupings are compared, and if ``confirm`` says so, each document gets the new fields in the place of the old ones;
     what is left over is taken away. Group ids and their history go along. ``abort`` gives up before the switch.
-    Started again at any time, also without options, it goes on where it stopped. Raises `SchemeMismatch` for other
-    settings than those of a migration under way, `LeaseHeld` while another one works on the index, and what `init`,
-    `enrich` and `group` raise.
+    ``tune``: see `tunable`. Started again at any time, also without options, it goes on where it stopped. Raises
+    `SchemeMismatch` for other settings than those of a migration under way, `LeaseHeld` while another one works on the
+    index, and what `init`, `enrich` and `group` raise.
     """
     started = time.monotonic()
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
@@ -97,6 +103,8 @@ def migrate(
     plan = _aborting(client, index, prefix) if abort else open_plan(client, index, prefix, wanted)
     if plan is None:
         target, done = open_target(client, index, prefix), Done("aborted" if abort else "done")
+        if abort and not dry_run:
+            _remove_strays(client, target)
         return _report(client, target, done, dry_run, started)
     check_sees_all(client, plan.old, "migrating")
     if plan.phase is None:
@@ -135,6 +143,14 @@ def _aborting(client: Client, index: str, prefix: str) -> Plan | None:
             f"{index}` to its end; another migration leads back."
         )
     return open_plan(client, index, prefix, Wanted((), None, {}, None, {}))
+
+
+def _remove_strays(client: Client, target: Target) -> None:
+    """A run that was killed at once left a lease, in an index of ours that belongs to no settings."""
+    coming = replace(target, settings=replace(target.settings, prefix=next_prefix(target.settings.prefix)))
+    mappings = mappings_of(client, target.name).values()
+    if all(stored_settings(mapping, coming.settings.prefix) is None for mapping in mappings):
+        remove(client, coming)
 
 
 def _check_grouping(client: Client, plan: Plan) -> None:

@@ -91,7 +91,8 @@ class Work:
         self.done.refusals += done.refusals
         if self.done.grouped:
             before_grouping()
-            grouped = group(self.client, self.index, prefix=prefix, **self.plan.grouping, **self.options)
+            choice = {"check": True, **self.plan.grouping, **self.options}  # with deletions
+            grouped = group(self.client, self.index, prefix=prefix, **choice)
             self.done.left += grouped.refused
             self.done.refusals += grouped.refusals
 
