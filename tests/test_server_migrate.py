@@ -118,7 +118,7 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
     assert mapping(client, index_name)["_meta"].keys() == {"neardupe", "yours"}
 
     run_to_death(client, index_name, migrate, Moment(1, "after", ("_mapping", 1)))
-    run_to_death(client, index_name, [("migrate", {})], Moment(4, "after", ("_mapping", 2)))
+    run_to_death(client, index_name, [("migrate", {"workers": 1})], Moment(4, "after", ("_mapping", 2)))
     schemes = {fields["scheme"] for fields in ours(client, index_name).values()}
     assert len(schemes) == 2, "killed in the middle of the switch"
     assert collapsed(client, index_name) >= len(groups)

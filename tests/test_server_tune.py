@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
 from kill_tools import Moment, run_to_death
 from secured import Secured
 from secured_users import NEWS
-from server_tools import make_index, mapping, one_line, ours, put
+from server_tools import make_index, mapping, ours, put
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -48,9 +47,9 @@ def check_untouched(client: Client, index: str) -> None:
 
 
 @pytest.fixture
-def index(client: Client, index_name: str) -> Iterator[str]:
+def index(client: Client, index_name: str) -> str:
     prepared(client, index_name)
-    yield index_name
+    return index_name
 
 
 def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> None:

@@ -180,7 +180,7 @@ def _show_changes(changes: GroupChanges) -> None:
 
 
 def _show(report: MigrateReport) -> None:
-    for change in report.changes:
+    for change in report.changes if report.state != "aborted" else ():
         show(f"{change}.")
     would = "would get" if report.dry_run else "got"
     if report.enriched:
@@ -191,6 +191,8 @@ def _show(report: MigrateReport) -> None:
         show(f"{report.cleaned:,} documents {'would be' if report.dry_run else ''} rid of what is left over.")
     show(f"State: {report.state}. {report.seconds:.1f} s")
     tell_of_tuning(report.tuned)
+    if report.dry_run and report.grouped and report.state == "not begun":
+        say("The groups can be compared when the new keys are there: --prepare makes them beside the old ones.")
     if report.dry_run:
         say("Nothing was written: this was a dry run.")
     elif report.state == "prepared":

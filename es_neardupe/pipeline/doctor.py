@@ -54,7 +54,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
     checks.append(_privileges(client, "privileges", index, _INDEX_PRIVILEGES))
-    checks += [_blocks(client, index), _tuning(mappings)]
+    checks += [_blocks(client, index), *_tuning(mappings)]
     try:
         target = open_target(client, index, prefix)
     except NeardupeError as error:
@@ -125,17 +125,15 @@ def _blocks(client: Client, index: str) -> Check:
     return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written. {way_to_lift(index, blocks)}")
 
 
-def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Check:
+def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
     """Settings that a run has lowered: one that is at work, or one that came to no end."""
-    lowered = [f"{name} since {record.at} by {record.command}" for name, record in records(mappings).items()]
-    if not lowered:
-        return Check("tuning", "ok", "no settings are lowered")
-    return Check(
-        "tuning",
-        "warning",
-        f"lowered for a run: {', '.join(lowered)}; if that came to no end, `enrich` or any other command that writes "
-        f"gives them back",
-    )
+    for index, record in records(mappings).items():
+        yield Check(
+            "tuning",
+            "warning",
+            f"settings of {index} were lowered at {record.at} by {record.command} --tune: if that run came to no end, "
+            f"the next command that writes, such as `enrich`, gives them back",
+        )
 
 
 def _limits(client: Client, target: Target) -> Iterator[Check]:
