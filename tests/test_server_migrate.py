@@ -171,3 +171,25 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
     run = server_cli("migrate", index_name, "--yes")
     assert (run.code, "2 documents switched." in run.out, "State: done" in run.out) == (0, True, True)
     assert pipeline.doctor(client, index_name)[-2].level == "ok"
+
+
+def test_several_indices(client: Client, index_name: str) -> None:
+    """An alias whose indices were told of a phase one by one, and the run was killed in between."""
+    names = [f"{index_name}-{part}" for part in "ab"]
+    alias = f"{index_name}-all"
+    for name in names:
+        make_index(client, name, aliases={alias: {}})
+        put(client, name, {f"{name[-1]}{k}": {"text": text} for k, text in enumerate(family("one", 2, length=60))})
+    pipeline.init(client, alias, OLD)
+    run_commands(client, alias, [("enrich", {}), ("group", {})])
+    (before,) = pipeline.groups(client, alias)
+    run_to_death(client, alias, [("migrate", {"shingle": 3})], Moment(1, "before", ("_mapping", 1)))
+    assert ["neardupe_next" in mapping(client, name)["_meta"] for name in names] == [True, False]
+    run_to_death(client, alias, [("migrate", {"workers": 1})], Moment(1, "before", ("_mapping", 5)))
+    shingles = [mapping(client, name)["_meta"]["neardupe"]["scheme"]["shingle"] for name in names]
+    assert shingles == [3, 5], "killed between the two"
+    assert {hit.id for hit in pipeline.similar(client, alias, id="a0").hits} == {"a1", "b0", "b1"}
+    assert pipeline.migrate(client, alias).state == "done"
+    (after,) = pipeline.groups(client, alias)
+    assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
+    assert pipeline.enrich(client, alias, check=True).written == pipeline.group(client, alias, check=True).written == 0

@@ -99,7 +99,7 @@ def open_plan(client: Client, index: str, prefix: str, wanted: Wanted) -> Plan |
     old = open_target(client, index, prefix)
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
-        return _going_on(mappings, phase, old, wanted)
+        return _going_on(mappings, prefix, phase, old, wanted)
     if not wanted.something:
         raise SettingsError(f"Say what is to become other for index {index}, with --threshold for example.")
     settings = wanted.settings(old.settings, next_prefix(prefix))
@@ -108,16 +108,15 @@ def open_plan(client: Client, index: str, prefix: str, wanted: Wanted) -> Plan |
             f"Index {index} has keys under {settings.prefix!r}, which migrate would use for the new ones: take them "
             f"away with `es-neardupe clean {index} --prefix {settings.prefix}`."
         )
-    if wanted.sample_keys and not wanted.numbers["sample_mod"]:
-        settings = replace(settings, sample_mod=0)
-    checked = init(client, index, settings, sample_keys=wanted.sample_keys, dry_run=True)
+    chosen = wanted.numbers["sample_mod"] or not old.settings.sample_mod  # a modulus that is stored stays, as with init
+    checked = init(client, index, settings, sample_keys=wanted.sample_keys if chosen else None, dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
     return Plan(None, old, settings, wanted.options, changes) if changes else None
 
 
-def _going_on(mappings: Mapping[str, Any], phase: Phase, old: Target, wanted: Wanted) -> Plan:
-    index, prefix = old.name, replaced_prefix(old.settings.prefix)
+def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Target, wanted: Wanted) -> Plan:
+    index = old.name
     stored = [stored_settings(mapping, next_prefix(prefix)) for mapping in mappings.values()]
     settings = next((one for one in stored if one is not None), None)
     migration = next((one for mapping in mappings.values() if (one := migration_of(mapping, prefix))), None)

@@ -75,7 +75,8 @@ def wanted(
     types: dict[str, str] = {}
     for mapping in mappings_of(client, target.path).values():
         types |= schema.field_types(mapping.get("properties", {}))
-    types = {name: kind for name, kind in types.items() if not name.startswith(f"{prefix}.")}
+    ours = (f"{prefix}.", f"{target.settings.prefix}.")  # which differ while a migration switches
+    types = {name: kind for name, kind in types.items() if not name.startswith(ours)}
     found, sort = _parsed(text, types)
     whole = {"bool": {"must": [found], "filter": [dict(scope)]}} if scope else found
     shown = _shown(target, types, fields)
