@@ -22,6 +22,7 @@ from es_neardupe.pipeline.groups import Group
 from es_neardupe.pipeline.init import InitReport
 from es_neardupe.pipeline.keeping import Advice
 from es_neardupe.pipeline.load import LoadReport
+from es_neardupe.pipeline.migrate import MigrateReport
 from es_neardupe.pipeline.pairs import Pairs
 from es_neardupe.pipeline.places import Moved
 from es_neardupe.pipeline.search import Found
@@ -168,6 +169,10 @@ class NearDupe:
     def watch(self, **options: Any) -> WatchReport:
         """See `es_neardupe.pipeline.watch`."""
         return pipeline.watch(self.client, self.index, prefix=self.prefix, **options)
+
+    def migrate(self, **options: Any) -> MigrateReport:
+        """See `es_neardupe.pipeline.migrate`."""
+        return pipeline.migrate(self.client, self.index, prefix=self.prefix, **options)
 
     def clean(self, **options: Any) -> CleanReport:
         """See `es_neardupe.pipeline.clean`."""

@@ -21,6 +21,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.families import Family, families_of
 from es_neardupe.joins import relations_left_alone
+from es_neardupe.migrations import inherited_prefix, is_switching, next_prefix
 from es_neardupe.schema import Fields
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
@@ -59,6 +60,8 @@ class Target:
     """Join field -> the relations whose documents we leave alone."""
     new: tuple[str, ...] = ()
     """Of the indices, those that a rollover made and nobody has prepared yet."""
+    inherits: str | None = None
+    """The prefix whose group ids documents take over with their first keys: where a migration is being prepared."""
 
     @property
     def fields(self) -> Fields:
@@ -86,16 +89,31 @@ class Target:
 
 
 def open_target(
-    client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, texts: bool = False, adopting: bool = False
+    client: Client,
+    name: str,
+    prefix: str = DEFAULT_PREFIX,
+    *,
+    texts: bool = False,
+    adopting: bool = False,
+    writes: bool = False,
 ) -> Target:
     """Find the concrete indices behind a name and check that all of them were initialised alike.
 
     ``texts``: the caller compares texts, so this user must see the fields that they are in. ``adopting``: the caller
-    prepares what a rollover made, the target's `new` indices. Raises `NotFound`, `NotInitialised`, `SchemeMismatch`,
-    `MappingConflict`, `IndexUnusable` or `Forbidden`; so a command that got a target may write to it, but for `new`.
+    prepares what a rollover made, the target's `new` indices. While a migration switches documents to a new scheme,
+    the target is that of the new keys, under their own prefix, and who ``writes`` is refused. Raises `NotFound`,
+    `NotInitialised`, `SchemeMismatch`, `MappingConflict`, `IndexUnusable` or `Forbidden`; so a command that got a
+    target may write to it, but for `new`.
     """
     mappings = mappings_of(client, name)
     families = families_of(client, name, mappings)
+    if is_switching(mappings.values(), prefix):
+        if writes:
+            raise IndexUnusable(
+                f"Index {name} is on its way to other keys, which `es-neardupe migrate` has begun to switch to: run "
+                f"`es-neardupe migrate {name}` to the end first. Searches go on meanwhile."
+            )
+        prefix = next_prefix(prefix)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
     if new:
@@ -115,6 +133,7 @@ def open_target(
         next((one for one in families if one.name == name), None),
         relations_left_alone(mappings.values(), settings.relations),
         new,
+        inherited_prefix(mappings.values(), prefix),
     )
 
 
@@ -268,10 +287,22 @@ def check_range_field(client: Client, index: str, name: str) -> None:
         raise SettingsError(f"Index {index} has no field {name!r}. {there}")
 
 
-def put_settings(client: Client, index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
-    """Add our fields and our part of ``_meta`` to a concrete index, keeping whatever else ``_meta`` holds."""
-    ours = our_mapping(settings)
-    body = ours | {"_meta": dict(mapping.get("_meta", {})) | ours["_meta"]}
+def put_settings(
+    client: Client,
+    index: str,
+    mapping: Mapping[str, Any],
+    *settings: Settings,
+    notes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Add our fields and our part of ``_meta`` to a concrete index, keeping whatever else ``_meta`` holds.
+
+    Several settings, of different prefixes, are put at once. ``notes``: what to keep with the settings of a prefix.
+    """
+    body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
+    for one in settings:
+        ours = our_mapping(one)
+        body["_meta"][one.prefix] = ours["_meta"][one.prefix] | dict((notes or {}).get(one.prefix, {}))
+        body["properties"] |= ours["properties"]
     client.request("PUT", path(index, "_mapping"), body=body)
 
 

@@ -27,23 +27,25 @@ from es_neardupe.companions import Companion, Stored, companions_of_all, ensure,
 from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
 from es_neardupe.indices import Target
 
-__all__ = ["LEASE_ID", "Lease", "held"]
+__all__ = ["LEASE_ID", "Lease", "held", "is_held", "written_now"]
 
 LEASE_ID = "lease"
-"""Id of the document in the registry."""
+"""Id of the document in the registry, for who writes groups."""
 
 _GOODBYE = 5
 """Seconds that a run waits at its end for a server that does not answer to take the lease back."""
 
 
 @contextmanager
-def held(client: Client, target: Target, command: str = "group", *, seconds: float = 60) -> Iterator[Lease]:
+def held(
+    client: Client, target: Target, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID
+) -> Iterator[Lease]:
     """Hold the lease of an index for as long as the block runs; it is given back at the end, also after an error.
 
-    Call `Lease.check` before each step that writes. Raises `LeaseHeld` if another run has it, and what
-    `companions.ensure` raises where the registry cannot be made.
+    Leases of another ``id`` are for other things than writing groups. Call `Lease.check` before each step that writes.
+    Raises `LeaseHeld` if another run has it, and what `companions.ensure` raises where the registry cannot be made.
     """
-    lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds)
+    lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds, id)
     lease.take()
     lease.give_way()
     done = Event()
@@ -67,6 +69,7 @@ class Lease:
     """What the run works on."""
     command: str
     seconds: float
+    id: str = LEASE_ID
     token: str = field(default_factory=lambda: secrets.token_hex(8))
     """What tells this run from every other."""
     taken: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
@@ -95,7 +98,7 @@ class Lease:
         names = set(companions_of_all(self.client, self.target.settings.prefix, Companion.GROUPS)) - {self.registry}
         if not names:
             return []
-        docs = [{"_index": name, "_id": LEASE_ID} for name in sorted(names)]
+        docs = [{"_index": name, "_id": self.id} for name in sorted(names)]
         try:
             answer = self.client.request("POST", "/_mget", body={"docs": docs})
         except Forbidden:
@@ -131,7 +134,7 @@ class Lease:
                 self._store(found, **more)
 
     def _read(self) -> Stored | None:
-        return read(self.client, self.registry, LEASE_ID)
+        return read(self.client, self.registry, self.id)
 
     def _is_ours(self, found: Stored | None) -> bool:
         there = _held(found)
@@ -146,7 +149,7 @@ class Lease:
             "expires": _written(_now() + timedelta(seconds=self.seconds)),
             **more,
         }
-        store(self.client, self.registry, LEASE_ID, {"kind": "lease", "value": value}, before)
+        store(self.client, self.registry, self.id, {"kind": "lease", "value": value}, before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,12 @@ class _Held:
         )
 
 
+def is_held(found: Stored | None, token: str) -> bool:
+    """Whether a stored lease is that of this token, and holds good."""
+    there = _held(found)
+    return there is not None and there.token == token and not there.is_free
+
+
 def _held(found: Stored | None) -> _Held | None:
     """As `_read_lease`, of a document that may not be there."""
     return None if found is None else _read_lease(found.source)
@@ -228,6 +237,11 @@ def _machine() -> str | None:
 
 def _now() -> datetime:
     return datetime.now(timezone.utc)
+
+
+def written_now() -> str:
+    """The present moment, as leases have it."""
+    return _written(_now())
 
 
 def _written(moment: datetime) -> str:

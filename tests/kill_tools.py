@@ -26,7 +26,7 @@ Command = tuple[str, dict[str, Any]]
 """A function of the pipeline and its options."""
 
 _LEASE = "lease"
-"""The document by which a run says that it is at work; nobody's end state."""
+"""Of what kind the documents are by which runs say that they are at work; nobody's end state."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 _WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
@@ -40,6 +40,8 @@ class Moment:
     write: int
     when: str
     """``before`` it is sent, ``during`` it, or ``after`` its answer."""
+    past: tuple[str, int] | None = None
+    """Counted from the so-manieth of the writes whose line (``PUT /news/_mapping``) has this in it."""
 
 
 class _Fatal:
@@ -49,6 +51,7 @@ class _Fatal:
         self._driver = driver
         self._moment = moment
         self._numbers = itertools.count(1)
+        self._awaited = moment.past[1] if moment and moment.past else 0
         self.writes = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -56,6 +59,11 @@ class _Fatal:
 
     def send(self, method: str, target: str, *rest: Any) -> Any:
         if not _WRITES.search(f"{method} {target}"):
+            return self._driver.send(method, target, *rest)
+        if self._awaited:
+            assert self._moment is not None
+            assert self._moment.past is not None
+            self._awaited -= self._moment.past[0] in f"{method} {target}"
             return self._driver.send(method, target, *rest)
         self.writes = next(self._numbers)
         when = self._moment.when if self._moment and self._moment.write == self.writes else ""
@@ -158,7 +166,7 @@ def _companions(client: Client, index: str) -> list[str]:
 
 
 def _sources(client: Client, index: str) -> dict[str, JSON]:
-    return {hit["_id"]: hit["_source"] for hit in hits(client, index) if hit["_id"] != _LEASE}
+    return {hit["_id"]: hit["_source"] for hit in hits(client, index) if hit["_source"].get("kind") != _LEASE}
 
 
 def copies_of(client: Client, index: str) -> dict[str, JSON]:

@@ -34,6 +34,7 @@ from es_neardupe.pipeline.enrich import EnrichReport
 from es_neardupe.pipeline.group import GroupReport
 from es_neardupe.pipeline.init import InitReport
 from es_neardupe.pipeline.load import LoadReport
+from es_neardupe.pipeline.migrate import MigrateReport
 from es_neardupe.pipeline.places import Moved, Place
 from es_neardupe.pipeline.rounds import Round
 from es_neardupe.pipeline.search import Copy, Found, SearchHit
@@ -293,6 +294,7 @@ SHAPES: dict[str, Any] = {
     "audit": AuditReport,
     "what-if": WhatIf,
     "stats": Stats,
+    "migrate": MigrateReport,
     "clean": CleanReport,
     "version": VersionReport,
 }

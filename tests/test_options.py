@@ -189,6 +189,8 @@ def test_options_reach_the_library(name: str) -> None:
     if name == "watch":  # which passes on the options of group, and takes seconds where people write 30s
         function = {**inspect.signature(pipeline.group).parameters, **function}
         elsewhere |= {"every", "metrics_port", "metrics_host"}
+    if name == "migrate":  # which passes on the options of group
+        function = {**inspect.signature(pipeline.group).parameters, **function}
     if name == "groups":
         elsewhere |= {"history", "suggest_keep", "keep_policy"}
     if name == "init":

@@ -256,7 +256,7 @@ def test_an_index_from_before_there_were_sampled_keys(client: Client, index_name
     assert "samples" not in mapping(client, index_name)["properties"]["neardupe"]["properties"]
     refused = server_cli("contained", index_name, "--id", "mail0")
     assert refused.code == 1
-    assert f"`es-neardupe init {index_name} --field text --sample-mod 8`" in one_line(refused.err)
+    assert f"`es-neardupe migrate {index_name} --sample-mod 8`" in one_line(refused.err)
 
 
 def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, server_cli: Cli) -> None:

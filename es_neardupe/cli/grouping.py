@@ -17,13 +17,14 @@ from es_neardupe.cli.options import (
     MaxBucket,
     Prefix,
     ShowRequests,
+    Tune,
     Workers,
     connected,
     resumable,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.cli.runs import result
-from es_neardupe.cli.working import fail_on, say_next
+from es_neardupe.cli.working import fail_on, say_next, tell_of_tuning
 from es_neardupe.cli.writing import show_first, writing
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import group as group_
@@ -64,6 +65,7 @@ def group(
     workers: Workers = 2,
     batch: Batch = 500,
     prefix: Prefix = DEFAULT_PREFIX,
+    tune: Tune = False,
     dry_run: DryRun = False,
     show_requests: ShowRequests = 0,
     as_json: AsJson = False,
@@ -99,6 +101,7 @@ def group(
             workers=workers,
             batch=batch,
             prefix=prefix,
+            tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,
             progress=progress,
@@ -148,6 +151,7 @@ def _show_groups(report: GroupReport) -> None:
             f"Evidence in {kept.index}: {kept.pairs:,} pairs, {kept.remembered:,} known before; {kept.written:,} "
             f"written, {kept.judged_anew:,} judged anew, {kept.removed:,} removed, {kept.left_out:,} left out."
         )
+    tell_of_tuning(report.tuned)
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 

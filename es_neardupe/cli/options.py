@@ -20,6 +20,7 @@ from es_neardupe.cli import runs
 from es_neardupe.cli.output import warn
 from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, SettingsError, Unreachable
+from es_neardupe.tuning import TuningWarning
 
 __all__ = [
     "AsJson",
@@ -32,6 +33,7 @@ __all__ = [
     "Prefix",
     "Query",
     "ShowRequests",
+    "Tune",
     "Workers",
     "connect_to",
     "connectable",
@@ -65,6 +67,7 @@ ShowRequests = Annotated[
 ]
 Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Bulk requests under way at a time.")]
 Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents in a bulk request.")]
+Tune = Annotated[bool, typer.Option("--tune", help="Lower refresh interval and replicas for the run; needs `manage`.")]
 MaxChars = Annotated[int, typer.Option("--max-chars", min=1, help="Longer texts get the state too_large, no keys.")]
 Query = Annotated[
     str | None,
@@ -186,6 +189,7 @@ def connectable(command: Callable[..., None]) -> Callable[..., None]:
         begun = runs.begin(command.__name__.replace("_", "-"), given, **how)
         options = {one.name: given.pop(one.name) for one in connection}
         with ExitStack() as stack:
+            stack.enter_context(_telling())
 
             def open() -> Client:
                 begun.client = stack.enter_context(closing(_connect(**options)))
@@ -197,6 +201,23 @@ def connectable(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in keyword_only}
     return run
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Warnings about settings that an earlier run has lowered become messages."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TuningWarning)
+        shown = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, TuningWarning):
+                warn(str(message))
+            else:
+                shown(message, category, *rest, **more)
+
+        warnings.showwarning = tell
+        yield
 
 
 def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:

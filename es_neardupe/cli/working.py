@@ -17,6 +17,7 @@ from es_neardupe.cli.options import (
     Prefix,
     Query,
     ShowRequests,
+    Tune,
     Workers,
     connected,
     parse_query,
@@ -32,7 +33,7 @@ from es_neardupe.pipeline import enrich as enrich_
 from es_neardupe.pipeline import load as load_
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
-__all__ = ["fail_on", "parse_since", "register", "say_next"]
+__all__ = ["fail_on", "parse_since", "register", "say_next", "tell_of_tuning"]
 
 _MOST_PROBLEMS = 20
 
@@ -56,6 +57,7 @@ def load(
     batch: Batch = 500,
     max_chars: MaxChars = DEFAULT_MAX_CHARS,
     prefix: Prefix = DEFAULT_PREFIX,
+    tune: Tune = False,
     dry_run: DryRun = False,
     show_requests: ShowRequests = 0,
     as_json: AsJson = False,
@@ -94,6 +96,7 @@ def load(
             batch=batch,
             max_chars=max_chars,
             prefix=prefix,
+            tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,
             on_problem=tell,
@@ -117,6 +120,7 @@ def load(
         )
         show_first(report.requests)
         _say_speed(report.states, report.read, report.seconds)
+        tell_of_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     fail_on(report.refused, report.refusals)
     if report.bad and report.bad == report.read:
@@ -139,6 +143,7 @@ def enrich(
     batch: Batch = 500,
     max_chars: MaxChars = DEFAULT_MAX_CHARS,
     prefix: Prefix = DEFAULT_PREFIX,
+    tune: Tune = False,
     dry_run: DryRun = False,
     show_requests: ShowRequests = 0,
     as_json: AsJson = False,
@@ -166,6 +171,7 @@ def enrich(
             batch=batch,
             max_chars=max_chars,
             prefix=prefix,
+            tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,
             progress=progress,
@@ -195,6 +201,7 @@ def enrich(
         )
         show_first(report.requests)
         _say_speed(report.states, report.read, report.seconds)
+        tell_of_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     if report.conflicts:
         warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
@@ -215,6 +222,15 @@ def _say_speed(states: Mapping[str, int], read: int, seconds: float) -> None:
     counted = ", ".join(f"{number:,} {state}" for state, number in states.items()) or "nothing written"
     rate = f", {read / seconds:,.0f} documents a second" if read and seconds else ""
     say(f"{counted}; {seconds:.1f} s{rate}")
+
+
+def tell_of_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
+    """Say what was lowered for the run, and that it is back."""
+    for index, before in (tuned or {}).items():
+        values = ", ".join(f"{name.removeprefix('index.')} {value or 'default'}" for name, value in before.items())
+        say(f"Index {index} has again: {values or 'what it had; there was nothing to lower'}.")
+        if "index.number_of_replicas" in before:
+            say("Its replicas are being built now; till then the cluster is yellow.")
 
 
 def say_next(command: str, dry_run: bool) -> None:

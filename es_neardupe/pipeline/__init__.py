@@ -14,6 +14,7 @@ from es_neardupe.pipeline.groups import group_history, groups
 from es_neardupe.pipeline.init import init
 from es_neardupe.pipeline.keeping import suggest_keep
 from es_neardupe.pipeline.load import load
+from es_neardupe.pipeline.migrate import migrate
 from es_neardupe.pipeline.moved import moved, moved_all
 from es_neardupe.pipeline.pairs import pairs
 from es_neardupe.pipeline.search import search
@@ -39,6 +40,7 @@ __all__ = [
     "groups",
     "init",
     "load",
+    "migrate",
     "moved",
     "moved_all",
     "pairs",

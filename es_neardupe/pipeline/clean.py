@@ -13,15 +13,17 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client, path, to_json
 from es_neardupe.companions import Companion, companion_name, exists, remove
-from es_neardupe.errors import InputError, RequestError
+from es_neardupe.errors import IndexUnusable, InputError, RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
+from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.tally import Tally
+from es_neardupe.tuning import mend
 
 __all__ = ["CleanReport", "clean"]
 
@@ -71,10 +73,12 @@ def clean(
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     if _is_clean(client, index, prefix):
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
+    _check_migration(client, index, prefix)
     target = open_target(client, index, prefix, adopting=True)
     check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)
+        mend(client, mappings_of(client, index))
     refresh(client, target.path)
     query = {"exists": {"field": prefix}}
     total = left = count(client, target.path, query)
@@ -126,6 +130,16 @@ def _settle(client: Client, lost: Iterable[Reference], prefix: str, tally: Tally
         for hit in fetch(client, chunk, [prefix]):
             tally.counts["deleted"] += hit is None
             tally.counts["written"] += hit is not None and prefix not in hit.source
+
+
+def _check_migration(client: Client, index: str, prefix: str) -> None:
+    """Raises `IndexUnusable` for fields that a migration needs."""
+    mappings = mappings_of(client, index).values()
+    if phase_of(mappings, prefix) is not None or is_switching(mappings, replaced_prefix(prefix)):
+        raise IndexUnusable(
+            f"Index {index} is on its way to other keys: run `es-neardupe migrate {index}` to its end first, or, "
+            f"before the switch, give up with `--abort`."
+        )
 
 
 def _is_clean(client: Client, index: str, prefix: str) -> bool:

@@ -160,11 +160,10 @@ def contained(
 def _open(client: Client, index: str, prefix: str) -> Target:
     target = open_target(client, index, prefix, texts=True)
     if not target.settings.scheme.sample_mod:
-        fields = " ".join(f"--field {name}" for name in target.settings.fields)
         raise NotInitialised(
             f"Index {index} has no sampled keys, which contained needs. They are a part of the scheme: run "
-            f"`es-neardupe clean {index}`, `es-neardupe init {index} {fields} --sample-mod 8` (or --sample-keys) "
-            f"and `es-neardupe enrich {index}`; or leave what is there and give these two another --prefix."
+            f"`es-neardupe migrate {index} --sample-mod 8` (or --sample-keys); or leave what is there and give `init` "
+            f"and `enrich` another --prefix."
         )
     return target
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from es_neardupe import queries
 from es_neardupe.asking import count
@@ -17,6 +18,7 @@ from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.tuning import records
 
 __all__ = ["Check", "Level", "doctor"]
 
@@ -39,7 +41,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
     checks += privilege_checks(client, *_names(client, mappings, index, prefix))
-    checks.append(_blocks(client, index))
+    checks += [_blocks(client, index), *_tuning(mappings)]
     try:
         target = open_target(client, index, prefix)
     except NeardupeError as error:
@@ -111,6 +113,17 @@ def _blocks(client: Client, index: str) -> Check:
     if not blocks:
         return Check("blocks", "ok", "none")
     return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written. {way_to_lift(index, blocks)}")
+
+
+def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
+    """Settings that a run has lowered: one that is at work, or one that came to no end."""
+    for index, record in records(mappings).items():
+        yield Check(
+            "tuning",
+            "warning",
+            f"settings of {index} were lowered at {record.at} by {record.command} --tune: if that run came to no end, "
+            f"the next command that writes, such as `enrich`, gives them back",
+        )
 
 
 def _limits(client: Client, target: Target) -> Iterator[Check]:

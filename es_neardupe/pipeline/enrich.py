@@ -17,11 +17,12 @@ from es_neardupe.clients import Client
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, check_range_field, open_target, prepare_new
 from es_neardupe.pipeline.reading import text_pages
+from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
-from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
+from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
 from es_neardupe.tally import Tally
 
@@ -69,8 +70,11 @@ class EnrichReport:
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
 
 
+@tunable
 def enrich(
     client: Client,
     index: str,
@@ -83,6 +87,7 @@ def enrich(
     workers: int = 2,
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
+    tune: bool = False,
     dry_run: bool = False,
     show_requests: int = 0,
     progress: Progress = silent,
@@ -92,12 +97,12 @@ def enrich(
     ``check`` also reads the others and renews those whose text no longer fits; ``since=(field, date)`` limits that
     reading to documents whose date field is at or after the date. ``all`` writes every document anew. ``query``
     is a scope in the server's query DSL. Indices that a rollover put behind a data stream or an alias with a write
-    index are prepared like those before them. A dry run can ``show_requests``, the first so many. Nothing but our own
-    fields changes; a run that was killed is resumed by starting it again.
+    index are prepared like those before them. ``tune``: see `tunable`. A dry run can ``show_requests``, the first so
+    many. Nothing but our own fields changes; a run that was killed is resumed by starting it again.
     """
     started = time.monotonic()
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    target = open_target(client, index, prefix, adopting=True)
+    target = open_target(client, index, prefix, adopting=True, writes=not dry_run)
     check_sees_all(client, target, "enriching")
     if not dry_run:
         check_writable(client, index)
@@ -115,8 +120,8 @@ def enrich(
         current=queries.all_of(target.within(query), queries.fingerprinted(target.fields, target.scheme_id)),
         selected=selection,
     )
-    renewal = _Renewal(target.settings, rewrite=all)
-    pages = text_pages(client, target, selection, source_of(target.settings))
+    renewal = _Renewal(target, rewrite=all)
+    pages = text_pages(client, target, selection, source_of(target.settings, target.inherits))
     read = plan(pages, target.settings, max_chars)
     updates = renewal.updates(tracked(read, progress, "fingerprinting", before["selected"]))
     rehearsed = partial(write, rehearsal, batch=batch, workers=1) if show_requests else pretend
@@ -146,6 +151,7 @@ def enrich(
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
+        tuned=None,
     )
 
 
@@ -162,7 +168,7 @@ def _selection(
 
 def _present(client: Client, target: Target, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:
     """The documents that changed under our hands, as they are now."""
-    source = [*source_of(target.settings), target.fields.at]
+    source = [*source_of(target.settings, target.inherits), target.fields.at]
     for chunk in chunked(lost, 100):
         found = list(fetch(client, chunk, source))
         tally.counts["deleted"] += found.count(None)
@@ -172,8 +178,9 @@ def _present(client: Client, target: Target, lost: Iterable[Reference], tally: T
 class _Renewal:
     """Decides what is written of the documents that were read, and counts what becomes of all of them."""
 
-    def __init__(self, settings: Settings, *, rewrite: bool) -> None:
-        self.settings = settings
+    def __init__(self, target: Target, *, rewrite: bool) -> None:
+        self.settings = target.settings
+        self.inherits = target.inherits
         self.rewrite = rewrite
         self.at = documents.timestamp()
         self.tally = Tally()
@@ -196,7 +203,7 @@ class _Renewal:
             elif current and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
-                yield update(one, self.settings, self.at, current=current)
+                yield update(one, self.settings, self.at, current=current, inherits=self.inherits)
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents that were changed by somebody before our write."""

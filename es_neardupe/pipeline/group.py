@@ -23,6 +23,7 @@ from es_neardupe.pipeline.pairing import explained
 from es_neardupe.pipeline.regrouping import Found, Run
 from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.pipeline.seeds import Start, start_of
+from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
@@ -114,8 +115,11 @@ class GroupReport:
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
 
 
+@tunable
 def group(
     client: Client,
     index: str,
@@ -140,6 +144,7 @@ def group(
     evidence: bool = False,
     workers: int = 2,
     batch: int = 500,
+    tune: bool = False,
     dry_run: bool = False,
     show_requests: int = 0,
     progress: Progress = silent,
@@ -153,13 +158,13 @@ def group(
     ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
     run without changes writes nothing. ``evidence`` keeps every verified pair in a hidden index, and compares none
     that is there. Shingles that more than a share ``ignore_common`` of a sample of the documents have do not count;
-    the list is stored and used again, until ``renew``. A dry run can ``show_requests``, the first so many to the
-    index. Raises `SettingsError` for options that are unknown,
-    contradict each other or mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
+    the list is stored and used again, until ``renew``. ``tune``: see `tunable`. A dry run can ``show_requests``, the
+    first so many to the index. Raises `SettingsError` for options that are unknown, contradict each other or mean
+    nothing to the measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, writes=not dry_run)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)

@@ -25,6 +25,7 @@ from es_neardupe.joins import check_relations, relations_left_alone
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import Settings
+from es_neardupe.tuning import mend
 
 __all__ = ["InitReport", "init"]
 
@@ -95,6 +96,9 @@ def init(
             raise
         made = _create(writer, index, settings, sample_keys, template=template, dry_run=dry_run)
         return replace(made, requests=rehearsal.shown)
+    if not dry_run:
+        mend(client, mappings)
+        mappings = mappings_of(client, index)
     rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
     left_alone = _checked_relations(mappings, settings)
@@ -176,8 +180,8 @@ def _needs(name: str, mapping: dict[str, Any], settings: Settings) -> bool:
     stored = stored_settings(mapping, settings.prefix)
     if stored is not None and (differences := stored.differences(settings)):
         raise SchemeMismatch(
-            f"Index {name} is prepared already, with other settings ({'; '.join(differences)}). Use those, or choose "
-            f"another --prefix, or remove our fields with `es-neardupe clean {name}` and run init again."
+            f"Index {name} is prepared already, with other settings ({'; '.join(differences)}). Use those, or go "
+            f"over to the others with `es-neardupe migrate {name}`, or choose another --prefix beside the first."
         )
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)

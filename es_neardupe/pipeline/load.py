@@ -21,6 +21,7 @@ from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, open_target
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.joins import relation_in
+from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
@@ -57,8 +58,11 @@ class LoadReport:
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
 
 
+@tunable
 def load(
     client: Client,
     index: str,
@@ -73,6 +77,7 @@ def load(
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
     prefix: str = DEFAULT_PREFIX,
+    tune: bool = False,
     dry_run: bool = False,
     show_requests: int = 0,
     on_problem: Callable[[Problem], None] = lambda problem: None,
@@ -83,11 +88,11 @@ def load(
     ``text_field`` is the field of the files that goes into the index's first text field, ``routing_field`` the one by
     whose value a document is routed (it stays in the document, but for ``_routing``). A document whose
     id is there already is left alone, or overwritten with ``replace``: loading twice changes nothing. A bad line
-    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`. A dry run can
-    ``show_requests``, the first so many.
+    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`. ``tune``: see `tunable`. A dry run
+    can ``show_requests``, the first so many.
     """
     check_paths(paths)
-    target = open_target(client, index, prefix)
+    target = open_target(client, index, prefix, writes=True)
     records = read_records(paths, text_field=text_field or target.settings.fields[0], id_field=id_field)
     return load_records(
         client,
@@ -169,6 +174,7 @@ def load_records(
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
+        tuned=None,
     )
 
 

@@ -77,7 +77,8 @@ def wanted(
     for mapping in mappings_of(client, target.path).values():
         types |= schema.field_types(mapping.get("properties", {}))
         nested.update(schema.nested_objects(mapping.get("properties", {})))
-    types = {name: kind for name, kind in types.items() if not name.startswith(f"{prefix}.")}
+    ours = (f"{prefix}.", f"{target.settings.prefix}.")  # which differ while a migration switches
+    types = {name: kind for name, kind in types.items() if not name.startswith(ours)}
     found, sort = _parsed(text, types, nested)
     whole = {"bool": {"must": [found], "filter": [dict(scope)]}} if scope else found
     whole = dict(target.within(whole) or whole)

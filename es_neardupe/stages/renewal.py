@@ -21,10 +21,11 @@ class Plan:
     fingerprint: Fingerprint
 
 
-def source_of(settings: Settings) -> list[str]:
-    """What `plan` has to read of a document."""
+def source_of(settings: Settings, inherits: str | None = None) -> list[str]:
+    """What `plan` and `update` have to read of a document."""
     ours = ("scheme", "state", "content", "tokens", "features", "numeric", "group")
-    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours)]
+    former = [] if inherits is None else [f"{inherits}.group"]
+    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours), *former]
 
 
 def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> Iterator[Plan]:
@@ -49,19 +50,21 @@ def is_current(plan: Plan, settings: Settings) -> bool:
     return same and documents.group_of(stored) is not None
 
 
-def update(plan: Plan, settings: Settings, at: str, *, current: bool) -> Action:
+def update(plan: Plan, settings: Settings, at: str, *, current: bool, inherits: str | None = None) -> Action:
     """The partial update that stores the fingerprint, refused by the server if the document changed since.
 
     A document that was not ``current`` waits for ``group`` (similarity and principal null) but keeps its
-    group id till then; a new one founds a group of its own, since ``collapse`` would merge those without any.
+    group id till then; a new one takes the id that it has under the prefix that it ``inherits`` from, or founds a group
+    of its own, since ``collapse`` would merge those without any.
     """
     hit = plan.hit
     fields = documents.encode(plan.fingerprint, at)
     if current:
         del fields["similarity"]
     else:
-        group = documents.group_of(documents.stored_fields(hit.source, settings.prefix))
-        fields["group"] = group or documents.own_group(hit.index, hit.id)
+        prefixes = (settings.prefix, *([] if inherits is None else [inherits]))
+        borne = (documents.group_of(documents.stored_fields(hit.source, prefix)) for prefix in prefixes)
+        fields["group"] = next(filter(None, borne), None) or documents.own_group(hit.index, hit.id)
         fields["principal"] = None
     return Action(
         op="update",
