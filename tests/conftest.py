@@ -27,6 +27,10 @@ from es_neardupe.errors import NodeError, NotFound
 from es_neardupe.keys import native
 
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
+OLDER_SERVERS = "elasticsearch-8.19,opensearch-2.19"
+START_SERVERS = ("test_node_server.py", "test_server_clusters.py")
+"""The tests that start servers of their own."""
+
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,7 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--servers",
         default=DEFAULT_SERVERS,
-        help="servers for the tests, as KIND-VERSION,... (besides these elasticsearch-8.19, opensearch-2.19)",
+        help=f"servers for the tests, as KIND-VERSION,... (besides these {OLDER_SERVERS})",
+    )
+    parser.addoption("--smoke", default=OLDER_SERVERS, help="servers for the smoke set")
+    parser.addoption(
+        "--spread", action="store_true", help="the tests of one server in all processes, a node of its own for each"
     )
     parser.addoption("--soak-seconds", type=int, default=25, help="how long the soak goes on, on each server")
     parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")
@@ -46,7 +54,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server_url" in metafunc.fixturenames:
-        names = metafunc.config.getoption("--servers").split(",")
+        option = "--smoke" if metafunc.definition.get_closest_marker("smoke") else "--servers"
+        names = metafunc.config.getoption(option).split(",")
         metafunc.parametrize("server_url", names, indirect=True, scope="session")
 
 
@@ -58,16 +67,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.server)
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
+        if group == "nodes":
+            item.add_marker(pytest.mark.nodes)
     items.sort(key=lambda item: not _group(item))
 
 
 def _group(item: pytest.Item) -> str | None:
     """The server that a test works with; those that start servers of their own go one after the other."""
     if "server_url" in getattr(item, "fixturenames", ()):
-        return str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
+        server = str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
+        return f"{server} {item.path.name}" if item.config.getoption("--spread") else server
     if "secured_server" in getattr(item, "fixturenames", ()):
         return "nodes"
-    return "nodes" if item.path.name in ("test_node_server.py", "test_server_older.py") else None
+    return "nodes" if item.path.name in START_SERVERS else None
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +96,7 @@ def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     kind, _, version = name.partition("-")
     release = node.pick(kind, version)
     running = [one for one in node.running(kind) if one.version == release.version]
-    if running:
+    if running and not request.config.getoption("--spread"):
         yield running[0].url
         return
     data = tmp_path_factory.mktemp(name)

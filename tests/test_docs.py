@@ -154,7 +154,15 @@ def test_shared_options() -> None:
 
 @every_text
 def test_options_in_running_text_exist(file: Path) -> None:
-    others = {"--servers", "--docker", "--env-file"}  # of pytest and docker
+    others = {
+        "--servers",
+        "--docker",
+        "--matrix",
+        "--clients",
+        "--smoke",
+        "--spread",
+        "--env-file",
+    }  # of pytest and docker
     known = set().union(*map(options, COMMANDS.values())) | others | {"--help"}
     prose = FENCE.sub("", file.read_text("utf-8"))
     assert set(re.findall(r"`(--[a-z][a-z-]*)", prose)) <= known

@@ -1,4 +1,4 @@
-"""The adapter for opensearch-py 3.
+"""The adapter for opensearch-py 2.4.2 and later, and 3.
 
 It sends through a connection of the client: its transport retries by its own rules, takes ``timeout`` out of
 the parameters, and gives back no headers.

@@ -1,0 +1,40 @@
+"""The smoke set with the major version of the driver that is not installed, on the server that is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+import pytest
+from drivers import DRIVERS, Driver, environment, version
+
+from es_neardupe.clients import Client
+from es_neardupe.errors import NodeError
+
+
+def other(client: Client) -> Driver:
+    """A driver for the server, of another major version than the installed one."""
+    mine = [one for one in DRIVERS if one.product == client.server.product.value]
+    return next(one for one in mine if int(installed(one.package).split(".")[0]) != one.major)
+
+
+def test_smoke_set_with_another_driver(client: Client, request: pytest.FixtureRequest) -> None:
+    driver = other(client)
+    try:
+        variables = environment(driver)
+    except NodeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(error))
+    assert version(driver).startswith(f"{driver.major}.")
+    name = request.node.callspec.params["server_url"]
+    variables["ES_NEARDUPE_TEST_URL"] = f"{name}={client.url}"
+    command = [sys.executable, "-m", "pytest", "-q", "--smoke", name, "-p", "no:cacheprovider", "test_server_smoke.py"]
+    run = subprocess.run(
+        command, cwd=Path(__file__).parent, env=variables, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert run.returncode == 0, run.stdout[-3000:] + run.stderr[-1000:]
+    assert "4 passed" in run.stdout
