@@ -29,7 +29,7 @@ MAX_BYTES = 8_000_000
 _FIRST_SHARE = 4
 """The first request has this part of a full one, so that the server has work early; the next ones double."""
 
-_FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
+_FILTER = "errors,items.*.status,items.*._seq_no,items.*._primary_term,items.*.error.type,items.*.error.reason"
 _REFUSED = (429, 503)
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
@@ -144,7 +144,8 @@ def _outcome(action: Action, item: dict[str, Any]) -> Outcome:
     """Read one item of the answer. Raises what ends a run."""
     (result,) = item.values()
     error = result.get("error", {})
-    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""))
+    version = result.get("_seq_no"), result.get("_primary_term")
+    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""), *version)
     if outcome.type == "cluster_block_exception":
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "

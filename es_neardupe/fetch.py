@@ -25,9 +25,10 @@ _ATTEMPTS = 8
 
 
 def fetch(
-    client: Client, references: Iterable[Reference], source: Sequence[str], *, batch: int = 500
+    client: Client, references: Iterable[Reference], source: Sequence[str] | bool, *, batch: int = 500
 ) -> Iterator[Hit | None]:
     """The named parts of each document, in the order of the references; None where it does not exist (any more).
+    True stands for all parts, False for none.
 
     Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read; of
     status 503 if its shard does not come back.
@@ -50,9 +51,10 @@ def _read(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | None]:
     return [_hit(found) for found in client.request("POST", "/_mget", body={"docs": docs})["docs"]]
 
 
-def _request(reference: Reference, source: Sequence[str]) -> dict[str, Any]:
+def _request(reference: Reference, source: Sequence[str] | bool) -> dict[str, Any]:
     index, id, routing = reference
-    wanted: dict[str, Any] = {"_index": index, "_id": id, "_source": list(source)}
+    parts = source if isinstance(source, bool) else list(source)
+    wanted: dict[str, Any] = {"_index": index, "_id": id, "_source": parts}
     return wanted if routing is None else wanted | {"routing": routing}
 
 

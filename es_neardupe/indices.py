@@ -21,22 +21,40 @@ from es_neardupe.schema import Fields
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
 __all__ = [
+    "Beside",
     "Target",
+    "check_alias",
+    "check_fields",
     "check_name",
     "check_range_field",
+    "check_seen",
     "check_source",
     "check_text_fields",
     "mappings_of",
     "open_target",
     "put_settings",
     "remove_settings",
+    "result_window",
     "stored_settings",
+    "the_one_of",
 ]
 
 JSON = dict[str, Any]
 
 _LONGEST_PATH = 2000
 """Servers refuse request lines over 4,096 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Indices of ours that hold all that is ours, so that the user's are not written."""
+
+    names: tuple[str, ...]
+    """One for each of the target's indices, in their order."""
+    write_group: bool
+    """Whether group ids, and they alone, are written into the user's documents."""
+    stored: tuple[str, ...]
+    """Those of the user's indices whose texts are in stored fields, not in ``_source``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,8 @@ class Target:
     indices: tuple[str, ...]
     settings: Settings
     max_result_window: int
+    beside: Beside | None = None
+    """None: our fields are in the user's documents."""
 
     @property
     def fields(self) -> Fields:
@@ -73,7 +93,7 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, text
     target may write to it.
     """
     mappings = mappings_of(client, name)
-    _check_alias(client, name)
+    check_alias(client, name)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     without = [index for index, settings in stored.items() if settings is None]
     if without:
@@ -81,13 +101,13 @@ def open_target(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, text
             f"Index {', '.join(without)} has no near-duplicate keys under {prefix!r} yet: "
             f"run `es-neardupe init {name} --field FIELD` first."
         )
-    settings = _the_one_of(stored, name)
+    settings = the_one_of(stored, name)
     for index, mapping in mappings.items():
-        _check_fields(index, mapping, settings)
+        check_fields(index, mapping, settings)
         check_source(index, mapping, settings)
         if texts:
-            _check_seen(index, mapping, settings)
-    return Target(name, tuple(sorted(mappings)), settings, _result_window(client, name))
+            check_seen(index, mapping, settings)
+    return Target(name, tuple(sorted(mappings)), settings, result_window(client, name))
 
 
 def check_name(name: str) -> None:
@@ -113,7 +133,7 @@ def mappings_of(client: Client, name: str) -> dict[str, JSON]:
     return {index: entry["mappings"] for index, entry in sorted(answer.items())}
 
 
-def _check_alias(client: Client, name: str) -> None:
+def check_alias(client: Client, name: str) -> None:
     """Raises `IndexUnusable` for an alias with a filter: requests name the indices behind it, so it would not count."""
     for index, entry in client.request("GET", path(name, "_alias")).items():
         for alias, properties in entry["aliases"].items():
@@ -140,7 +160,7 @@ def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
     return None if meta is None else Settings.from_meta(meta, prefix)
 
 
-def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
+def the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
     (first, settings), *others = [(index, one) for index, one in stored.items() if one is not None]
     for index, other in others:
         if differences := settings.differences(other):
@@ -151,7 +171,7 @@ def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
     return settings
 
 
-def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
     properties, prefix = mapping.get("properties", {}), settings.prefix
     if found := schema.conflicts(properties, prefix):
         raise MappingConflict(
@@ -164,7 +184,7 @@ def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) ->
         )
 
 
-def _check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+def check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
     """Raises `Forbidden` where roles hide a text field: its texts would be taken for empty, and be all alike."""
     if hidden := [name for name in settings.fields if not schema.is_mapped(mapping.get("properties", {}), name)]:
         raise Forbidden(
@@ -227,7 +247,7 @@ def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], pref
     client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
 
 
-def _result_window(client: Client, name: str) -> int:
+def result_window(client: Client, name: str) -> int:
     found = client.request(
         "GET",
         path(name, "_settings", "index.max_result_window"),

@@ -144,6 +144,9 @@ class Outcome:
     status: int
     type: str = ""
     reason: str = ""
+    seq_no: int | None = None
+    """Of the document after the write, with the primary term."""
+    primary_term: int | None = None
 
     @property
     def done(self) -> bool:

@@ -14,11 +14,12 @@ from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, exists, remove
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
+from es_neardupe.indices import mappings_of, remove_settings, stored_settings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.tally import Tally
 
 __all__ = ["CleanReport", "clean"]
@@ -62,7 +63,7 @@ def clean(
     started = time.monotonic()
     if _is_clean(client, index, prefix):
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)

@@ -12,11 +12,12 @@ from es_neardupe.blocks import way_to_lift, write_blocks
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, RequestError
-from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, open_target, stored_settings
+from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, stored_settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.sidecar import opened
 
 __all__ = ["Check", "Level", "doctor"]
 
@@ -54,7 +55,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     checks.append(_privileges(client, "privileges", index, _INDEX_PRIVILEGES))
     checks.append(_blocks(client, index))
     try:
-        target = open_target(client, index, prefix)
+        client, target = opened(client, index, prefix)
     except NeardupeError as error:
         return [*checks, Check("scheme", "error", str(error))]
     scheme = target.settings.scheme

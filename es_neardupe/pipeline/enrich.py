@@ -7,20 +7,23 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from es_neardupe import documents, queries
 from es_neardupe.asking import counts, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_range_field, open_target
+from es_neardupe.indices import Target, check_range_field
+from es_neardupe.pipeline.enrich_beside import Beside, Send
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
+from es_neardupe.sidecar import Mirrored, View, mirror, opened
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
 from es_neardupe.tally import Tally
 
@@ -59,6 +62,10 @@ class EnrichReport:
     """Documents written, by state."""
     numeric: int
     """Of the signed and short ones among them: documents all of whose tokens are numbers."""
+    removed: int
+    """Entries of documents that are gone, removed from the index beside (``init --sidecar``)."""
+    mirrored: Mirrored
+    """Group ids written into the documents (``init --sidecar --write-group``)."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -87,50 +94,97 @@ def enrich(
     starting it again.
     """
     started = time.monotonic()
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     check_sees_all(client, target, "enriching")
     if not dry_run:
         check_writable(client, index)
     if since is not None:
         check_range_field(client, target.path, since[0])
     refresh(client, target.path)
-    selection = _selection(target, query, check, since, all)
+    send = pretend if dry_run else partial(write, client, batch=batch, workers=workers)
+    asked = _Asked(query, check, since, all, max_chars, progress)
+    done = _beside(client, target, asked, send) if isinstance(client, View) else _inline(client, target, asked, send)
+    if not dry_run:
+        refresh(client, target.path)
+    mirrored = mirror(client, target, batch=batch, workers=workers, dry_run=dry_run)
+    counted = done.tally.counts
+    return EnrichReport(
+        index=index,
+        scheme=target.scheme_id,
+        documents=done.documents,
+        excluded=done.everything - done.documents,
+        current=done.current,
+        **{name: counted[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
+        states=dict(done.states),
+        numeric=counted["numeric"],
+        removed=counted["removed"],
+        mirrored=mirrored,
+        refusals=done.tally.refusals,
+        dry_run=dry_run,
+        seconds=time.monotonic() - started,
+    )
+
+
+class _Asked(NamedTuple):
+    """The options of a run that decide what is read."""
+
+    query: Mapping[str, Any] | None
+    check: bool
+    since: tuple[str, str] | None
+    all: bool
+    max_chars: int
+    progress: Progress
+
+
+class _Done(NamedTuple):
+    """What a run found and did."""
+
+    documents: int
+    everything: int
+    current: int
+    tally: Tally
+    states: Mapping[str, int]
+
+
+def _inline(client: Client, target: Target, asked: _Asked, send: Send) -> _Done:
+    """Write the fingerprints into the documents."""
+    selection = _selection(target, asked.query, asked.check, asked.since, asked.all)
     before = counts(
         client,
         target.path,
-        scope=queries.matching(query),
+        scope=queries.matching(asked.query),
         everything={"match_all": {}},
-        current=queries.all_of(query, queries.fingerprinted(target.fields, target.scheme_id)),
+        current=queries.all_of(asked.query, queries.fingerprinted(target.fields, target.scheme_id)),
         selected=selection,
     )
-    renewal = _Renewal(target.settings, rewrite=all)
+    renewal = _Renewal(target.settings, rewrite=asked.all)
     pages = text_pages(client, target, selection, source_of(target.settings))
-    read = plan(pages, target.settings, max_chars)
-    updates = renewal.updates(tracked(read, progress, "fingerprinting", before["selected"]))
-    send = pretend if dry_run else partial(write, client, batch=batch, workers=workers)
+    read = plan(pages, target.settings, asked.max_chars)
+    updates = renewal.updates(tracked(read, asked.progress, "fingerprinting", before["selected"]))
     lost = renewal.settle(send(updates))
     for _ in range(_ROUNDS):
         if not lost:
             break
-        present = plan(_present(client, target, lost, renewal.tally), target.settings, max_chars)
+        present = plan(_present(client, target, lost, renewal.tally), target.settings, asked.max_chars)
         lost = renewal.settle(send(renewal.updates(present, again=True)))
     renewal.tally.counts["conflicts"] = len(lost)
-    if not dry_run:
-        refresh(client, target.path)
-    done = renewal.tally.counts
-    return EnrichReport(
-        index=index,
-        scheme=target.scheme_id,
-        documents=before["scope"],
-        excluded=before["everything"] - before["scope"],
-        current=before["current"],
-        **{name: done[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
-        states=dict(renewal.states),
-        numeric=done["numeric"],
-        refusals=renewal.tally.refusals,
-        dry_run=dry_run,
-        seconds=time.monotonic() - started,
+    return _Done(before["scope"], before["everything"], before["current"], renewal.tally, renewal.states)
+
+
+def _beside(client: View, target: Target, asked: _Asked, send: Send) -> _Done:
+    """Write the fingerprints into the index beside. Raises `SettingsError` for ``since``: versions tell what is new."""
+    if asked.since is not None:
+        raise SettingsError(
+            f"The keys of {target.name} are beside it, where sequence numbers tell which documents changed: leave out "
+            f"--since, and the field that goes with it."
+        )
+    scope = queries.matching(asked.query)
+    before = counts(client, target.path, scope=scope, everything={"match_all": {}})
+    run = Beside(
+        client, target, rewrite=asked.all, check=asked.check, max_chars=asked.max_chars, progress=asked.progress
     )
+    run.run(scope, before["scope"], send)
+    return _Done(before["scope"], before["everything"], run.current, run.tally, run.states)
 
 
 def _selection(

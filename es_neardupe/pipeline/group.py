@@ -14,7 +14,6 @@ from es_neardupe.alignment import Matching
 from es_neardupe.asking import count, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
-from es_neardupe.indices import open_target
 from es_neardupe.lease import held
 from es_neardupe.pipeline.common import CommonUsed, effect, keep, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
@@ -28,6 +27,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import Mirrored, mirror, opened
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
 from es_neardupe.tally import Tally
 
@@ -107,6 +107,8 @@ class GroupReport:
     """Changed by somebody between reading and writing: left for the next run."""
     deleted: int
     refused: int
+    mirrored: Mirrored
+    """Group ids written into the documents (``init --sidecar --write-group``)."""
     refusals: tuple[str, ...]
     evidence: EvidenceReport | None
     """What was kept as evidence; None where that was not asked for, or in a dry run."""
@@ -154,7 +156,7 @@ def group(
     contradict each other or mean nothing to the measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
@@ -184,6 +186,7 @@ def group(
             kept = run.keep(found, start, batch=batch, workers=workers)
         if lease is not None and (found.writes or found.told or not start.settled):
             tally = run.write(found, lease, batch=batch, workers=workers)
+        mirrored = mirror(client, target, batch=batch, workers=workers, dry_run=dry_run)
     return GroupReport(
         index=index,
         scheme=target.scheme_id,
@@ -206,6 +209,7 @@ def group(
         changed=tally.counts["changed"],
         deleted=tally.counts["deleted"],
         refused=tally.counts["refused"],
+        mirrored=mirrored,
         refusals=tally.refusals,
         evidence=kept,
         dry_run=dry_run,

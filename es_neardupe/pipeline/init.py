@@ -11,6 +11,7 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import MappingConflict, NotFound, SchemeMismatch, SettingsError
 from es_neardupe.indices import check_name, check_source, check_text_fields, mappings_of, put_settings, stored_settings
+from es_neardupe.pipeline.init_sidecar import Sidecars, check_inline
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.settings import Settings
 
@@ -39,6 +40,10 @@ class InitReport:
     """One in so many shingles becomes a sampled key; 0: none does."""
     sampling: Sampling | None
     """How that was chosen, where it was chosen now."""
+    sidecars: tuple[str, ...]
+    """Our indices beside these, where nothing is written into them (``sidecar``)."""
+    write_group: bool
+    """Whether group ids are written into the documents nevertheless."""
     dry_run: bool
 
 
@@ -49,23 +54,45 @@ def init(
     *,
     sample_keys: int | None = None,
     create: bool = False,
+    sidecar: bool = False,
+    write_group: bool = False,
     dry_run: bool = False,
 ) -> InitReport:
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 
     ``create`` makes a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by the
-    lengths of the texts that are there, unless the index has one already. Doing it twice changes nothing. Raises
+    lengths of the texts that are there, unless the index has one already. ``sidecar`` keeps all that is ours in an index
+    beside, and leaves this one as it is; but for the group id with ``write_group``. Doing it twice changes nothing. Raises
     `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`;
     nothing is written then.
     """
     if sample_keys is not None and settings.sample_mod:
         raise SettingsError("Give either --sample-mod or --sample-keys, which chooses it.")
+    if (create and sidecar) or (write_group and not sidecar):
+        raise SettingsError(
+            "--create is not for --sidecar, whose index is there already; --write-group is only for it."
+        )
     try:
         mappings = mappings_of(client, index)
     except NotFound:
         if not create:
             raise
         return _create(client, index, settings, sample_keys, dry_run)
+    if sidecar:
+        sidecars = Sidecars(client, index, mappings, settings, write_group=write_group)
+        settings, sampling = _sampled(client, index, sidecars.known or mappings, settings, sample_keys)
+        prepared = sidecars.prepare(settings, dry_run=dry_run)
+        return _report(
+            index,
+            tuple(sorted(mappings)),
+            settings,
+            prepared=prepared,
+            sampling=sampling,
+            sidecars=sidecars.names,
+            write_group=sidecars.write_group,
+            dry_run=dry_run,
+        )
+    check_inline(client, mappings, settings.prefix)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:
@@ -86,6 +113,7 @@ def _sampled(
         stored = stored_settings(mapping, settings.prefix)
         if stored is not None and stored.sample_mod:
             return replace(settings, sample_mod=stored.sample_mod), None
+    for name, mapping in mappings_of(client, index).items():
         check_text_fields(name, mapping, settings)
     sampling = choose_sampling(client, index, settings, wanted)
     return replace(settings, sample_mod=sampling.sample_mod), sampling
@@ -128,6 +156,8 @@ def _report(
     prepared: tuple[str, ...],
     created: bool = False,
     sampling: Sampling | None = None,
+    sidecars: tuple[str, ...] = (),
+    write_group: bool = False,
     dry_run: bool,
 ) -> InitReport:
     scheme = settings.scheme
@@ -145,5 +175,7 @@ def _report(
         detection=scheme.detection(settings.threshold),
         sample_mod=scheme.sample_mod,
         sampling=sampling,
+        sidecars=sidecars,
+        write_group=write_group,
         dry_run=dry_run,
     )

@@ -17,11 +17,12 @@ from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import InputError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.sidecar import open_inline
 from es_neardupe.stages.ingest import first_fields
 from es_neardupe.tally import Tally
 
@@ -78,7 +79,7 @@ def load(
     is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`.
     """
     check_paths(paths)
-    target = open_target(client, index, prefix)
+    target = open_inline(client, index, prefix, "load")
     records = read_records(paths, text_field=text_field or target.settings.fields[0], id_field=id_field)
     return load_records(
         client,

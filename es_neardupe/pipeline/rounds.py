@@ -19,9 +19,9 @@ from es_neardupe.errors import (
     RequestError,
     Unreachable,
 )
-from es_neardupe.indices import open_target
 from es_neardupe.pipeline.enrich import EnrichReport, enrich
 from es_neardupe.pipeline.group import GroupReport, group
+from es_neardupe.sidecar import opened
 
 __all__ = ["Lag", "Round", "Work", "may_pass", "one_round"]
 
@@ -162,7 +162,7 @@ def may_pass(error: NeardupeError) -> bool:
 
 def _waiting(client: Client, index: str, prefix: str) -> int:
     """Documents without keys of the index's scheme, or with keys and waiting for ``group``."""
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     refresh(client, target.path)
     asked = [queries.stale(target.fields, target.scheme_id), queries.ungrouped(target.fields, target.scheme_id)]
     return count(client, target.path, {"bool": {"should": asked, "minimum_should_match": 1}})

@@ -9,9 +9,10 @@ from typing import Any
 from es_neardupe import queries, schema
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, mappings_of, open_target
+from es_neardupe.indices import Target, mappings_of
 from es_neardupe.queries import JSON
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 
 __all__ = ["MEMBERS", "Wanted", "search_request", "wanted"]
 
@@ -66,7 +67,7 @@ def wanted(
     """Check the options and put them together. Raises as `es_neardupe.pipeline.search` does."""
     if size < 1 or start < 0:
         raise SettingsError("--size must be 1 or more, --from 0 or more.")
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     if start + size > target.max_result_window:
         raise SettingsError(
             f"--from {start} and --size {size} reach beyond the result window of {target.max_result_window:,} "

@@ -11,13 +11,14 @@ from es_neardupe import queries
 from es_neardupe.asking import refresh_if_allowed, search
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.groups import read_groups
 from es_neardupe.pipeline.pairing import read_fingerprints
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Product, State
 from es_neardupe.schema import fields_mapping
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.candidates import bucket_sizes
 
 __all__ = ["BucketSize", "Stats", "stats"]
@@ -83,7 +84,7 @@ def stats(
     progress: Progress = silent,
 ) -> Stats:
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     refresh_if_allowed(client, target.path)
     answer = search(client, target.path, queries.states(target.fields, target.scheme_id))
     documents = int(answer["hits"]["total"]["value"])
