@@ -76,6 +76,10 @@ def init(
     sample_keys: SampleKeys = None,
     prefix: Prefix = DEFAULT_PREFIX,
     create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
+    sidecar: Annotated[bool, typer.Option("--sidecar", help="Keep all that is ours in an index beside yours.")] = False,
+    write_group: Annotated[
+        bool, typer.Option("--write-group", help="With --sidecar: write the group ids, and only them, into yours.")
+    ] = False,
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
@@ -90,6 +94,8 @@ def init(
       es-neardupe init archive --field body --preset supershingles
 
       es-neardupe init mails --field body --sample-keys 20
+
+      es-neardupe init records --field text --sidecar
     """
     settings = Settings.chosen(
         tuple(field),
@@ -104,7 +110,16 @@ def init(
         sample_mod=sample_mod,
         prefix=prefix,
     )
-    report = init_(client, index, settings, sample_keys=sample_keys, create=create, dry_run=dry_run)
+    report = init_(
+        client,
+        index,
+        settings,
+        sample_keys=sample_keys,
+        create=create,
+        sidecar=sidecar,
+        write_group=write_group,
+        dry_run=dry_run,
+    )
     if as_json:
         print_json(report)
         return
@@ -123,6 +138,10 @@ def _show(report: InitReport) -> None:
     done = "would be " if report.dry_run else ""
     if report.created:
         show(f"Index {report.index} {done}created, with text fields {', '.join(report.fields)}.")
+    elif report.prepared and report.sidecars:
+        show(f"Keys of {', '.join(report.prepared)} {done}kept beside it, in {', '.join(report.sidecars)}.")
+        if report.write_group:
+            show(f"Group ids, and nothing else, {done}written into its documents.")
     elif report.prepared:
         show(f"Our fields {done}added to the mapping of {', '.join(report.prepared)}.")
     else:

@@ -61,16 +61,16 @@ def init(
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 
     ``create`` makes a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by the
-    lengths of the texts that are there, unless the index has one already. ``sidecar`` keeps all that is ours in an index
-    beside, and leaves this one as it is; but for the group id with ``write_group``. Doing it twice changes nothing. Raises
-    `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`;
-    nothing is written then.
+    lengths of the texts that are there, unless the index has one already. ``sidecar`` keeps all that is ours in an
+    index beside and leaves this one as it is, but for the group id with ``write_group``. Doing it twice changes
+    nothing. Raises `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or
+    `Blocked`; nothing is written then.
     """
     if sample_keys is not None and settings.sample_mod:
         raise SettingsError("Give either --sample-mod or --sample-keys, which chooses it.")
     if (create and sidecar) or (write_group and not sidecar):
         raise SettingsError(
-            "--create is not for --sidecar, whose index is there already; --write-group is only for it."
+            "--create makes an index of yours, which --sidecar leaves alone; --write-group goes with that."
         )
     try:
         mappings = mappings_of(client, index)
@@ -109,7 +109,7 @@ def _sampled(
     """The settings with the modulus that gives the wanted keys, and its choice; a modulus that is stored stays."""
     if wanted is None:
         return settings, None
-    for name, mapping in mappings.items():
+    for mapping in mappings.values():
         stored = stored_settings(mapping, settings.prefix)
         if stored is not None and stored.sample_mod:
             return replace(settings, sample_mod=stored.sample_mod), None

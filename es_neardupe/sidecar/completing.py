@@ -26,7 +26,7 @@ def read_params(target: Target, theirs: Source) -> JSON:
     assert target.beside is not None
     if not target.beside.stored or theirs is False:
         return {"_source": theirs}
-    names = list(target.settings.fields) if theirs is True else list(theirs)  # type: ignore[arg-type]
+    names = list(target.settings.fields) if theirs is True else list(theirs)
     if lacking := sorted(set(names) - set(target.settings.fields)):
         raise IndexUnusable(
             f"Index {target.name} keeps {', '.join(lacking)} not in _source: of its documents, only the stored fields "

@@ -37,7 +37,7 @@ class Known:
 
     def __init__(self, client: Client, target: Target, uuids: Mapping[str, str]) -> None:
         """``client``: the one below the view. Reads all entries."""
-        names, scheme = Names(target), target.fields.scheme
+        names, scheme, group = Names(target), target.fields.scheme, target.fields.group
         columns = [f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "uuid")]
         body = {
             "query": {"match_all": {}},
@@ -51,7 +51,7 @@ class Known:
                 index = names.theirs[hit.index]
                 seq_no, term, uuid = (hit.source.get(name, [None])[0] for name in columns)
                 fits = uuid == uuids[index] and hit.source.get(scheme) == [target.scheme_id]
-                fits = fits and target.fields.group in hit.source and None not in (seq_no, term)
+                fits = fits and group in hit.source and None not in (seq_no, term)
                 self._versions[index][hit.id] = term * _TERM + seq_no if fits else _UNFIT
         self.fitting = sum(version != _UNFIT for one in self._versions.values() for version in one.values())
         """Entries of the present scheme."""

@@ -98,7 +98,7 @@ def _children(query: Mapping[str, Any]) -> list[tuple[str, JSON]]:
 
 
 def _listed(clauses: Any) -> list[JSON]:
-    return [clauses] if isinstance(clauses, Mapping) else list(clauses)
+    return [dict(clauses)] if isinstance(clauses, Mapping) else list(clauses)
 
 
 def with_clauses(

@@ -2,8 +2,8 @@
 
 A `Client` like any other. What it is asked of the target's indices it splits: what is about our fields goes to our
 index, whose hits get the names of the user's; the rest goes to his. A document that is gone there is in no hit,
-whatever our index still says of it; counts over our fields are those of the last ``enrich``. The version of a document with
-fields of ours is that of its entry, and what is written to it is written there.
+whatever our index still says of it; counts over our fields are those of the last ``enrich``. The version of a document
+with fields of ours is that of its entry, and what is written to it is written there.
 """
 
 from __future__ import annotations
@@ -171,8 +171,8 @@ class View:
         for part in parts:
             if "aggs" in body:
                 raise SettingsError(
-                    f"The query matches more than {MOST_IDS:,} documents, which is too many to be counted in parts from "
-                    f"the side: narrow it."
+                    f"The query matches more than {MOST_IDS:,} documents, which is too many to be counted in parts "
+                    f"from the side: narrow it."
                 )
             more = self.plain.request("POST", where, params=params, body={**body, "query": part})
             answer["hits"]["total"]["value"] += more["hits"]["total"]["value"]
