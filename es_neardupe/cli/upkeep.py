@@ -64,6 +64,8 @@ def stats(
     grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
     name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
     print_table([name, "documents"], [("documents", report.documents), *rows, *others])
+    if report.sidecars:
+        say(f"Keys are kept beside, in {', '.join(report.sidecars)}.")
     print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
     if report.sizes:
         print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])
@@ -96,7 +98,10 @@ def clean(
     options: dict[str, Any] = {"prefix": prefix, "workers": workers, "batch": batch}
     if not yes and not dry_run:
         found = clean_(client, index, dry_run=True, **options)
-        typer.confirm(f"Remove {prefix!r} from {found.documents:,} documents of {index}?", abort=True, err=True)
+        what = f"Remove {prefix!r} from {found.documents:,} documents of {index}?"
+        if found.removed and not found.documents:
+            what = f"Delete {', '.join(found.removed)}?"
+        typer.confirm(what, abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = clean_(client, index, dry_run=dry_run, progress=progress, **options)
     if as_json:

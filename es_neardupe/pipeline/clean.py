@@ -14,12 +14,12 @@ from es_neardupe.bulk import write
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, exists, remove
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import mappings_of, remove_settings, stored_settings
+from es_neardupe.indices import Target, mappings_of, remove_settings, stored_settings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.sidecar import opened
+from es_neardupe.sidecar import View, opened
 from es_neardupe.tally import Tally
 
 __all__ = ["CleanReport", "clean"]
@@ -39,7 +39,7 @@ class CleanReport:
     left: int
     """Changed again and again while the run went on, or refused: run it again."""
     removed: tuple[str, ...]
-    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs."""
+    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the keys beside."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -58,7 +58,8 @@ def clean(
     """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
 
     A server with scripts removes the field itself. One without gets each document back without the field, refused if
-    it changed meanwhile, and past any ingest pipeline. Afterwards ``init`` may choose other settings.
+    it changed meanwhile, and past any ingest pipeline. Keys beside an index go with the index that they are in; of the
+    documents, only group ids are removed then, where such were written. Afterwards ``init`` may choose other settings.
     """
     started = time.monotonic()
     if _is_clean(client, index, prefix):
@@ -67,38 +68,58 @@ def clean(
     check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)
-    refresh(client, target.path)
-    query = {"exists": {"field": prefix}}
-    total = left = count(client, target.path, query)
-    tally = Tally()
-    cleaned = _by_script if _has_scripts(client) else _by_index
-    for _ in range(0 if dry_run else _ROUNDS):
-        if not left:
-            break
-        body = {"query": query, "_source": cleaned is _by_index}
-        hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
-        actions = cleaned(tracked(hits, progress, "cleaning", left), prefix)
-        for outcome in write(client, actions, batch=batch, workers=workers):
-            if not outcome.conflict:
-                tally.add(outcome)
-        refresh(client, target.path)
-        left = count(client, target.path, query)
-    removed = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
-    if not dry_run and not left:
+    work = _Cleaning(client.plain if isinstance(client, View) else client, target, batch, workers, progress)
+    work.run(dry_run)
+    beside = () if target.beside is None else target.beside.names
+    companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
+    if not dry_run and not work.left:
         remove(client, target)
-        for name, mapping in mappings_of(client, index).items():
+        for name in beside:  # last: while they stand, a run that was killed can be gone on with
+            client.request("DELETE", path(name))
+        for name, mapping in mappings_of(client, index).items() if not beside else ():
             remove_settings(client, name, mapping, prefix)
     return CleanReport(
         index=index,
-        documents=total,
-        cleaned=total if dry_run else tally.counts["written"],
-        deleted=tally.counts["deleted"],
-        left=0 if dry_run else left,
-        removed=() if left and not dry_run else tuple(removed),
-        refusals=tally.refusals,
+        documents=work.total,
+        cleaned=work.total if dry_run else work.tally.counts["written"],
+        deleted=work.tally.counts["deleted"],
+        left=0 if dry_run else work.left,
+        removed=() if work.left and not dry_run else (*companions, *beside),
+        refusals=work.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )
+
+
+class _Cleaning:
+    """Takes our object field out of the documents that have it."""
+
+    def __init__(self, client: Client, target: Target, batch: int, workers: int, progress: Progress) -> None:
+        self._client, self._target = client, target
+        self._batch, self._workers, self._progress = batch, workers, progress
+        self.tally = Tally()
+        self.total = self.left = 0
+
+    def run(self, dry_run: bool) -> None:
+        """Several times, as documents may change under our hands. Nothing where we never wrote into them."""
+        if self._target.beside is not None and not self._target.beside.write_group:
+            return
+        refresh(self._client, self._target.path)
+        query = {"exists": {"field": self._target.settings.prefix}}
+        self.total = self.left = count(self._client, self._target.path, query)
+        cleaned = _by_script if _has_scripts(self._client) else _by_index
+        for _ in range(0 if dry_run else _ROUNDS):
+            if not self.left:
+                break
+            body = {"query": query, "_source": cleaned is _by_index}
+            pages = self._client.pages(self._target.path, body, page_size=self._batch)
+            hits = tracked((hit for page in pages for hit in page), self._progress, "cleaning", self.left)
+            actions = cleaned(hits, self._target.settings.prefix)
+            for outcome in write(self._client, actions, batch=self._batch, workers=self._workers):
+                if not outcome.conflict:
+                    self.tally.add(outcome)
+            refresh(self._client, self._target.path)
+            self.left = count(self._client, self._target.path, query)
 
 
 def _is_clean(client: Client, index: str, prefix: str) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from es_neardupe import queries
 from es_neardupe.asking import count
@@ -17,7 +18,7 @@ from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.sidecar import opened
+from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of
 
 __all__ = ["Check", "Level", "doctor"]
 
@@ -25,6 +26,7 @@ Level = str
 """``ok``, ``warning`` or ``error``."""
 
 _UNKNOWN = ("?",)
+_LOOKING_PRIVILEGES = ["read", "view_index_metadata"]
 _INDEX_PRIVILEGES = ["read", "view_index_metadata", "index", "maintenance"]
 _REGISTRY_PRIVILEGES = ["create_index", *_INDEX_PRIVILEGES]
 
@@ -46,14 +48,14 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
+    beside = sidecars_of(client, mappings, prefix)
     for name, mapping in mappings.items():
-        settings = _settings(mapping, prefix)
-        checks.append(_tried("_source", partial(check_source, name, mapping, settings), "holds the texts"))
+        settings = _settings(beside.get(name, mapping), prefix)
+        checks.append(_texts(name, mapping, settings, beside=name in beside))
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks.append(_privileges(client, "privileges", index, _INDEX_PRIVILEGES))
-    checks.append(_blocks(client, index))
+    checks += _beside(client, index, beside, prefix)
     try:
         client, target = opened(client, index, prefix)
     except NeardupeError as error:
@@ -68,6 +70,30 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         registry = companion_name(target, Companion.GROUPS)
         checks.append(_privileges(client, "registry", registry, _REGISTRY_PRIVILEGES))
     return [*checks, *_limits(client, target), *_documents(client, target)]
+
+
+def _texts(name: str, mapping: dict[str, object], settings: Settings, *, beside: bool) -> Check:
+    """Whether the texts can be read back, and inline whether an update would lose nothing."""
+    if not beside or settings.fields == _UNKNOWN:
+        return _tried("_source", partial(check_source, name, mapping, settings), "holds the texts")
+    return _tried("_source", partial(_read_back, name, mapping, settings), "the texts can be read")
+
+
+def _read_back(name: str, mapping: dict[str, object], settings: Settings) -> None:
+    must_be_stored(name, mapping, settings)
+
+
+def _beside(client: Client, index: str, beside: Mapping[str, Any], prefix: str) -> Iterator[Check]:
+    """Rights and blocks: of the index that is written, which may be one of ours beside it."""
+    if not beside:
+        yield _privileges(client, "privileges", index, _INDEX_PRIVILEGES)
+        yield _blocks(client, index)
+        return
+    names = ",".join(sidecar_name(one, prefix) for one in sorted(beside))
+    yield Check("sidecar", "ok", f"keys are kept in {names}")
+    yield _privileges(client, "privileges", index, _LOOKING_PRIVILEGES)
+    yield _privileges(client, "privileges", names, _INDEX_PRIVILEGES)
+    yield _blocks(client, names)
 
 
 def _settings(mapping: dict[str, object], prefix: str) -> Settings:
@@ -95,7 +121,7 @@ def _privileges(client: Client, check: str, index: str, wanted: list[str]) -> Ch
             "ok",
             "not checked: OpenSearch does not tell; a refused request will name what lacks",
         )
-    body = {"cluster": ["monitor"], "index": [{"names": [index], "privileges": wanted}]}
+    body = {"cluster": ["monitor"], "index": [{"names": index.split(","), "privileges": wanted}]}
     try:
         answer = client.request("POST", path("_security", "user", "_has_privileges"), body=body)
     except RequestError:

@@ -27,6 +27,8 @@ _TITLES = ("title", "headline", "subject", "name")
 class Wanted:
     """A search, checked and put together."""
 
+    client: Client
+    """To ask: joins both where keys are kept beside the index."""
     target: Target
     query: JSON
     body: JSON
@@ -47,9 +49,13 @@ def search_request(
     prefix: str = DEFAULT_PREFIX,
 ) -> JSON:
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
-    return wanted(
-        client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix
-    ).body
+    made = wanted(client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix)
+    if made.target.beside is not None and not made.target.beside.write_group:
+        raise SettingsError(
+            f"The groups of {index} are not in its documents, so that no request to it can collapse them: `init "
+            f"--sidecar --write-group` has group ids written there."
+        )
+    return made.body
 
 
 def wanted(
@@ -89,7 +95,10 @@ def wanted(
         source=[*shown, target.fields.similarity, target.fields.principal] if expand else shown,
         sort=sort,
     )
-    return Wanted(target, whole, body, shown)
+    if target.beside is not None:  # the user's index knows no more of ours than the group
+        del body["aggs"]["waiting"]
+        body["collapse"]["inner_hits"]["_source"] = body["_source"] = list(shown)
+    return Wanted(client, target, whole, body, shown)
 
 
 def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str]) -> tuple[JSON, Any]:

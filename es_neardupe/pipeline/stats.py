@@ -43,6 +43,8 @@ class Stats:
 
     index: str
     indices: tuple[str, ...]
+    sidecars: tuple[str, ...]
+    """Our indices that hold the keys, where these are not in the documents (``init --sidecar``)."""
     scheme: str
     agree: int
     """Bands that a candidate pair shares."""
@@ -95,6 +97,7 @@ def stats(
     return Stats(
         index=index,
         indices=target.indices,
+        sidecars=() if target.beside is None else target.beside.names,
         scheme=target.scheme_id,
         agree=target.settings.scheme.agree,
         fields=target.settings.fields,

@@ -19,7 +19,7 @@ from es_neardupe.records import Address
 from es_neardupe.sidecar.names import sidecar_name
 from es_neardupe.sidecar.splitting import MATCH_ALL, MATCH_NONE, Part, part_of, relaxed, with_clauses
 
-__all__ = ["MOST_IDS", "Names", "addresses_of", "ids_clause", "joined", "joined_parts", "renamed"]
+__all__ = ["MOST_IDS", "Names", "TooMany", "addresses_of", "ids_clause", "joined", "joined_parts", "renamed"]
 
 JSON = dict[str, Any]
 
@@ -90,7 +90,7 @@ def joined_parts(client: Client, target: Target, query: Mapping[str, Any]) -> It
     try:
         yield joined(client, target, query)
         return
-    except _TooMany:
+    except TooMany:
         names, prefix = Names(target), target.settings.prefix
         scopes = _conjuncts(query, prefix)
         if scopes is None:
@@ -100,7 +100,7 @@ def joined_parts(client: Client, target: Target, query: Mapping[str, Any]) -> It
         yield queries.all_of(*(renamed(one, names.ours) for one in ours), ids_clause(some, names.ours))
 
 
-class _TooMany(SettingsError):
+class TooMany(SettingsError):
     """Both sides of a query match too many documents to be put into one request."""
 
 
@@ -117,7 +117,7 @@ def _fewest(
         return list(addresses_of(client, target.path, queries.all_of(part, among)))
     many = list(_first(client, target.path, part)) if few else []
     if len(many) > MOST_IDS:
-        raise _TooMany(
+        raise TooMany(
             f"The query matches more than {MOST_IDS:,} documents, and so do the keys it is combined with, which are in "
             f"an index of their own: narrow the query."
         )

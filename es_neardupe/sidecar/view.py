@@ -18,7 +18,7 @@ from es_neardupe.indices import Target
 from es_neardupe.records import Hit, Reference, Server
 from es_neardupe.sidecar.completing import entries, parts_of, read_params, their_parts, their_values
 from es_neardupe.sidecar.counting import count_without_entry, with_those_without_entry
-from es_neardupe.sidecar.joining import MOST_IDS, Names, joined, joined_parts
+from es_neardupe.sidecar.joining import MOST_IDS, Names, TooMany, joined, joined_parts
 from es_neardupe.sidecar.splitting import MATCH_ALL, Source, asks_ours, split_source, without_entry
 from es_neardupe.sidecar.writing import redirected
 
@@ -101,6 +101,14 @@ class View:
             return self._their_pages(index, body, ours, theirs, how)
         return self._our_pages(body, ours, theirs, how)
 
+    def entries(self, references: Sequence[Reference], names: Sequence[str]) -> list[Mapping[str, Any] | None]:
+        """Our entries of documents with the named parts, as the server gives them; None where there is none."""
+        return entries(self.plain, self._target, references, names)
+
+    def their_parts(self, references: Sequence[Reference], names: Sequence[str]) -> list[JSON | None]:
+        """The named parts of the user's documents as they are now; None for one that is gone."""
+        return their_parts(self.plain, self._target, references, names)
+
     def _their_pages(
         self, index: str, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON
     ) -> Iterator[list[Hit]]:
@@ -170,7 +178,7 @@ class View:
         answer = self.plain.request("POST", where, params=params, body={**body, "query": next(parts)})
         for part in parts:
             if "aggs" in body:
-                raise SettingsError(
+                raise TooMany(
                     f"The query matches more than {MOST_IDS:,} documents, which is too many to be counted in parts "
                     f"from the side: narrow it."
                 )
