@@ -12,6 +12,9 @@ NEWS = "secured-news"
 CLEANED = "secured-clean"
 """Another, which is made and cleaned."""
 
+BESIDE = "secured-beside"
+"""One that nobody but the administrator may write."""
+
 _PUBLIC = '{"term": {"public": true}}'
 _NOT_SECRET = '{"bool": {"must_not": [{"term": {"public": false}}]}}'
 _LOOK = ["read", "view_index_metadata"]
@@ -52,6 +55,12 @@ ROLES: dict[str, Any] = {
     "auditor": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["read"]}),
     "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
     "looker": _role({"names": [NEWS], "privileges": _LOOK}),
+    # May look at an index and nothing more; all that is ours is beside it.
+    "beside": _role(
+        {"names": [BESIDE], "privileges": _LOOK},
+        {"names": [f"{BESIDE}-neardupe-*"], "privileges": [*_LOOK, "create_index", "index", "delete", "maintenance"]},
+        {"names": [f"{BESIDE}-neardupe-*"], "privileges": ["delete_index"]},
+    ),
     "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
 }
 
@@ -69,5 +78,6 @@ USERS = (
     User("unread", "unread-password", ("looker", "unread")),
     User("auditor", "auditor-password", ("looker", "auditor")),
     User("looker", "looker-password", ("looker",)),
+    User("beside", "beside-password", ("beside",)),
     User("stranger", "stranger-password", ("nobody",)),
 )
