@@ -29,7 +29,8 @@ MAX_BYTES = 8_000_000
 _FIRST_SHARE = 4
 """The first request has this part of a full one, so that the server has work early; the next ones double."""
 
-_FILTER = "errors,items.*.status,items.*._seq_no,items.*._primary_term,items.*.error.type,items.*.error.reason"
+_FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
+_VERSIONS = ",items.*._seq_no,items.*._primary_term"
 _REFUSED = (429, 503)
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
@@ -42,8 +43,11 @@ def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield chunk
 
 
-def write(client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2) -> Iterator[Outcome]:
-    """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each.
+def write(
+    client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2, versions: bool = False
+) -> Iterator[Outcome]:
+    """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each, with the new
+    version of the document if ``versions`` are asked for.
 
     ``actions`` is consumed in the calling thread while the workers wait for the server, so its work costs no time
     of its own. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, or what `Client.bulk` raises.
@@ -52,7 +56,7 @@ def write(client: Client, actions: Iterable[Action], *, batch: int = 500, worker
         under_way: deque[Future[list[Outcome]]] = deque()
         try:
             for lines, chunk in _requests(actions, batch):
-                under_way.append(pool.submit(_send, client, lines, chunk))
+                under_way.append(pool.submit(_send, client, lines, chunk, _FILTER + _VERSIONS * versions))
                 if len(under_way) > 2 * workers:  # some wait, so that no worker does
                     yield from under_way.popleft().result()
             while under_way:
@@ -103,13 +107,13 @@ def _encode(action: Action) -> bytes:
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
 
 
-def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:
+def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
     """One bulk request, and again for the items that the server had no room for."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
     for attempt in _attempts():
         with attempt:
-            answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
+            answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": wanted})
             for k, item in zip(waiting, answer["items"], strict=True):
                 outcomes[k] = _outcome(actions[k], item)
             waiting = [k for k in waiting if _refused(outcomes[k])]

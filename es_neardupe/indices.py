@@ -161,6 +161,7 @@ def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
 
 
 def the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
+    """The settings that all indices behind a name have. Raises `SchemeMismatch` where they differ."""
     (first, settings), *others = [(index, one) for index, one in stored.items() if one is not None]
     for index, other in others:
         if differences := settings.differences(other):
@@ -172,6 +173,7 @@ def the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
 
 
 def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Raises `MappingConflict` or `NotInitialised` where our fields are not as they have to be."""
     properties, prefix = mapping.get("properties", {}), settings.prefix
     if found := schema.conflicts(properties, prefix):
         raise MappingConflict(
@@ -248,6 +250,7 @@ def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], pref
 
 
 def result_window(client: Client, name: str) -> int:
+    """The least ``index.max_result_window`` of the indices behind a name."""
     found = client.request(
         "GET",
         path(name, "_settings", "index.max_result_window"),

@@ -145,7 +145,7 @@ class Outcome:
     type: str = ""
     reason: str = ""
     seq_no: int | None = None
-    """Of the document after the write, with the primary term."""
+    """Of the document after the write, with the primary term; None where that was not asked for."""
     primary_term: int | None = None
 
     @property

@@ -7,7 +7,7 @@ write gives it would hide that change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,29 +42,16 @@ def mirror(client: Client, target: Target, *, batch: int, workers: int, dry_run:
     if dry_run:
         return Mirrored(written=count(plain, names.path, lacking))
     refresh(client, target.path)
-    body = {"query": lacking, "_source": [target.fields.group, REFERENCE]}
-    left = 0
-    found: dict[tuple[str, str], Hit] = {}
-
-    def told(outcomes: Iterable[Outcome]) -> Iterator[Action]:
-        nonlocal left
-        for outcome in outcomes:
-            entry = found.pop(outcome.action.address)
-            if outcome.done:
-                yield _marking(entry, outcome)
-            else:
-                left += 1
-
-    written = 0
-    for page in plain.pages(names.path, body):
+    tally = Counter[str]()
+    for page in plain.pages(names.path, {"query": lacking, "_source": [target.fields.group, REFERENCE]}):
         found = {(names.theirs[hit.index], hit.id): hit for hit in page}
         updates = [_update(hit, index, target) for (index, _), hit in found.items()]
-        marks = list(told(write(plain, updates, batch=batch, workers=workers)))
-        written += len(marks)
-        for outcome in write(plain, marks, batch=batch, workers=workers):
-            left += not outcome.done
+        outcomes = list(write(plain, updates, batch=batch, workers=workers, versions=True))
+        marks = [_marking(found[one.action.address], one) for one in outcomes if one.done]
+        marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
+        tally.update(written=len(marks), left=len(outcomes) - marked)
     refresh(client, target.path)
-    return Mirrored(written, left)
+    return Mirrored(tally["written"], tally["left"])
 
 
 def _update(hit: Hit, index: str, target: Target) -> Action:
