@@ -6,12 +6,14 @@ import random
 
 import pytest
 from conftest import Cli
+from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
+from secured import Secured
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, put, send, theirs
 from sidecar_tools import PROPERTIES, Both, document, random_changes, state, texts, untouched
 
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import Blocked, IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
+from es_neardupe.errors import Blocked, Forbidden, IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.settings import Settings
 
 
@@ -282,6 +284,49 @@ def test_several_indices_at_once(client: Client, index_name: str, server_cli: Cl
     assert {hit.index for hit in found.hits} == {f"{index_name}-b"}
     mixed = {"bool": {"filter": [_SIGNED, {"term": {"source": "a"}}]}}
     scoped = pipeline.similar(client, name, text=some["d001"]["text"], min=0.1, query=mixed)
-    assert {(index, id) for index in parts for id in parts[index] if some[id]["source"] == "a"} >= {
-        (hit.index, hit.id) for hit in scoped.hits
-    }
+    assert {id for id, one in some.items() if one["source"] == "a"} >= {hit.id for hit in scoped.hits}
+
+
+WORK: list[Command] = [("enrich", {}), ("group", {})]
+
+
+def _end(client: Client, index: str) -> object:
+    """What a run leaves behind, without what names a version of a document."""
+    found = State.of(client, index)
+    entries = found.companions[f"{index}-neardupe-sidecar"]
+    kept = {id: {**one, "@source": one["@source"]["mirrored"]} for id, one in entries.items()}
+    others = {name: one for name, one in found.companions.items() if "sidecar" not in name}
+    return found.users, found.ours, kept, others
+
+
+def test_killed_at_any_write_and_run_again(client: Client, index_name: str) -> None:
+    documents = _ready(client, index_name, write_group=True)
+    before = copies_of(client, index_name)
+    writes = writes_of(client, index_name, WORK)
+    wanted = _end(client, index_name)
+    for write in sorted(random.Random(3).sample(range(1, writes + 1), 3)):
+        put_back(client, before)
+        run_to_death(client, index_name, WORK, Moment(write, "after"))
+        run_commands(client, index_name, WORK)
+        assert _end(client, index_name) == wanted, write
+    assert len(hits(client, index_name)) == len(documents)
+
+
+def test_rights_on_the_index_beside_suffice(secured_server: Secured) -> None:
+    index, settings = "secured-beside", Settings(("text",))
+    documents = texts(8, 12)
+    with secured_server.client("admin") as admin, secured_server.client("beside") as user:
+        make_index(admin, index, PROPERTIES, dynamic="strict")
+        put(admin, index, documents)
+        before = state(admin, index)
+        with pytest.raises(Forbidden):
+            pipeline.init(user, index, settings)
+        pipeline.init(user, index, settings, sidecar=True)
+        assert pipeline.enrich(user, index).written == len(documents)
+        assert pipeline.group(user, index, evidence=True).groups
+        assert {one.level for one in pipeline.doctor(user, index)} == {"ok"}
+        assert pipeline.search(user, index, "text").hits
+        assert pipeline.similar(user, index, text=documents["d000"]["text"]).hits
+        assert len(pipeline.clean(user, index).removed) == 3
+        untouched(admin, index, before)
+        admin.request("DELETE", path(index))

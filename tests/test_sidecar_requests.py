@@ -154,7 +154,7 @@ def _queries() -> st.SearchStrategy[Query]:
             {"match_none": {}},
         ]
     )
-    return st.recursive(leaves, lambda inner: _compound(inner), max_leaves=8)
+    return st.recursive(leaves, _compound, max_leaves=8)
 
 
 def _compound(inner: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
