@@ -135,7 +135,11 @@ def mappings_of(client: Client, name: str) -> dict[str, JSON]:
 
 def check_alias(client: Client, name: str) -> None:
     """Raises `IndexUnusable` for an alias with a filter: requests name the indices behind it, so it would not count."""
-    for index, entry in client.request("GET", path(name, "_alias")).items():
+    try:
+        aliases = client.request("GET", path(name, "_alias"))
+    except NotFound:  # OpenSearch says so of a data stream
+        return
+    for index, entry in aliases.items():
         for alias, properties in entry["aliases"].items():
             if alias in name.split(",") and "filter" in properties:
                 raise IndexUnusable(

@@ -130,7 +130,7 @@ def _stored(view: View, asked: Wanted, hits: list[JSON]) -> Iterator[Mapping[str
     fields, prefix = asked.target.fields, asked.target.settings.prefix
     names = [fields.group, fields.similarity, fields.principal]
     for found in view.entries([(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits], names):
-        yield stored_fields((found or {}).get("_source", {}), prefix)
+        yield stored_fields(found.source if found else {}, prefix)
 
 
 def _members(view: View, asked: Wanted, groups: list[str], *, expand: bool) -> dict[str, list[JSON]]:
@@ -163,7 +163,7 @@ def _shown(view: View, asked: Wanted, hits: list[JSON]) -> dict[Address, JSON]:
     for some in chunked(hits, _STEP):
         references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in some]
         for hit, parts in zip(some, view.their_parts(references, list(asked.shown)), strict=True):
-            found[_address(hit)] = {**hit, "_source": parts or {}}
+            found[_address(hit)] = {**hit, "_source": parts.source if parts else {}}
     return found
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import IndexUnusable
+from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target
-from es_neardupe.records import Address, Reference
+from es_neardupe.records import Address, Hit, Reference
 from es_neardupe.sidecar.joining import Names, ids_clause
 from es_neardupe.sidecar.splitting import Source
 
-__all__ = ["entries", "read_params", "their_parts", "their_values"]
+__all__ = ["entries", "parts_of", "read_params", "their_parts", "their_values"]
 
 JSON = dict[str, Any]
 
@@ -35,45 +37,25 @@ def read_params(target: Target, theirs: Source) -> JSON:
     return {"_source": False, "stored_fields": names}
 
 
-def their_parts(client: Client, target: Target, references: Sequence[Reference], theirs: Source) -> list[JSON | None]:
-    """The named parts of the user's documents as they are now, in the order of the references; None for one that is
-    gone."""
+def their_parts(client: Client, target: Target, references: Sequence[Reference], theirs: Source) -> list[Hit | None]:
+    """The user's documents as they are now, in the order of the references, with the named parts; None for one that is
+    gone. Raises what `fetch` does."""
     params = read_params(target, theirs)
-    found: list[JSON | None] = []
-    for chunk in chunked(references, _BATCH):
-        docs = [_asked(index, id, routing, params) for index, id, routing in chunk]
-        answer = client.request("POST", "/_mget", body={"docs": docs})["docs"]
-        found += [None if _is_gone(one) else parts_of(one) for one in answer]
-    return found
+    return list(fetch(client, references, params["_source"], stored=params.get("stored_fields", ())))
+
+
+def entries(client: Client, target: Target, references: Sequence[Reference], ours: Source) -> list[Hit | None]:
+    """Our entries of documents, of their own version but under the names of the user's indices; None where there is
+    none. Raises what `fetch` does."""
+    names = Names(target)
+    asked = [(names.ours[index], id, routing) for index, id, routing in references]
+    found = fetch(client, asked, ours)
+    return [None if one is None else replace(one, index=names.theirs[one.index]) for one in found]
 
 
 def parts_of(found: Mapping[str, Any]) -> JSON:
     """What was read of a document, from ``_source`` or stored fields."""
     return {**found.get("_source", {}), **found.get("fields", {})}
-
-
-def _is_gone(found: Mapping[str, Any]) -> bool:
-    """An error of another kind than that of a deleted index is not a document that is gone."""
-    error = found.get("error", {}).get("type", "")
-    return not found.get("found", False) if not error else error == "index_not_found_exception"
-
-
-def entries(
-    client: Client, target: Target, references: Sequence[Reference], ours: Source
-) -> list[Mapping[str, Any] | None]:
-    """Our entries of documents as the server gives them, with their own version; None where there is none."""
-    names = Names(target)
-    found: list[Mapping[str, Any] | None] = []
-    for chunk in chunked(references, _BATCH):
-        docs = [_asked(names.ours[index], id, routing, {"_source": ours}) for index, id, routing in chunk]
-        answer = client.request("POST", "/_mget", body={"docs": docs})["docs"]
-        found += [one if one.get("found") or "error" in one else None for one in answer]
-    return found
-
-
-def _asked(index: str, id: str, routing: str | None, params: Mapping[str, Any]) -> JSON:
-    wanted: JSON = {"_index": index, "_id": id, **params}
-    return wanted if routing is None else wanted | {"routing": routing}
 
 
 def their_values(

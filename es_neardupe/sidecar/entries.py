@@ -46,11 +46,12 @@ class Known:
         }
         self._versions: dict[str, dict[str, int]] = {index: {} for index in target.indices}
         self._seen: dict[str, set[str]] = {index: set() for index in target.indices}
+        wanted = [target.scheme_id]
         for page in client.pages(names.path, body, page_size=_PAGE):
             for hit in page:
                 index = names.theirs[hit.index]
                 seq_no, term, uuid = (hit.source.get(name, [None])[0] for name in columns)
-                fits = uuid == uuids[index] and hit.source.get(scheme) == [target.scheme_id]
+                fits = uuid == uuids[index] and hit.source.get(scheme) == wanted
                 fits = fits and group in hit.source and None not in (seq_no, term)
                 self._versions[index][hit.id] = term * _TERM + seq_no if fits else _UNFIT
         self.fitting = sum(version != _UNFIT for one in self._versions.values() for version in one.values())
@@ -78,18 +79,18 @@ class Known:
             yield from ((index, id) for id in versions if id not in self._seen[index])
 
 
-def with_stored(client: Client, target: Target, hits: list[Hit]) -> Iterator[tuple[Hit, Mapping[str, Any] | None]]:
-    """Documents, each with our stored fields in it and with its entry as the server gave it (None: there is none)."""
+def with_stored(client: Client, target: Target, hits: list[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
+    """Documents, each with our stored fields in it and with its entry (None: there is none)."""
     names = ["scheme", "state", "content", "tokens", "features", "numeric", "group"]
     asked = [f"{target.settings.prefix}.{name}" for name in names]
     references = [(hit.index, hit.id, hit.routing) for hit in hits]
     for hit, found in zip(hits, entries(client, target, references, asked), strict=True):
-        stored = stored_fields((found or {}).get("_source", {}), target.settings.prefix)
+        stored = stored_fields(found.source if found else {}, target.settings.prefix)
         source = {**hit.source, target.settings.prefix: stored}
         yield Hit(hit.index, hit.id, hit.routing, hit.seq_no, hit.primary_term, source), found
 
 
-def entry(update: Action, found: Mapping[str, Any] | None, prefix: str, uuid: str, *, current: bool) -> Action:
+def entry(update: Action, found: Hit | None, prefix: str, uuid: str, *, current: bool) -> Action:
     """The write of an entry, from the update that the document itself would get inline, refused by the server if the
     entry changed since it was ``found``. A fingerprint that was not ``current`` takes the place of the whole entry."""
     fields = update.body["doc"][prefix]
@@ -99,7 +100,7 @@ def entry(update: Action, found: Mapping[str, Any] | None, prefix: str, uuid: st
     return _write("create" if found is None else "index", update, body, prefix, found)
 
 
-def confirmation(update: Action, found: Mapping[str, Any], prefix: str, uuid: str) -> Action:
+def confirmation(update: Action, found: Hit, prefix: str, uuid: str) -> Action:
     """The write that says of an entry that it fits this version of the document too. Its group id may be missing in it
     by now."""
     return _write("update", update, {"doc": {REFERENCE: _reference(update, uuid)}}, prefix, found)
@@ -117,15 +118,15 @@ def _reference(update: Action, uuid: str) -> JSON:
     }
 
 
-def _write(op: str, update: Action, body: JSON, prefix: str, found: Mapping[str, Any] | None) -> Action:
+def _write(op: str, update: Action, body: JSON, prefix: str, found: Hit | None) -> Action:
     return Action(
         op=op,
         index=sidecar_name(update.index, prefix),
         id=update.id,
         body=body,
         routing=update.routing,
-        seq_no=None if found is None else found["_seq_no"],
-        primary_term=None if found is None else found["_primary_term"],
+        seq_no=None if found is None else found.seq_no,
+        primary_term=None if found is None else found.primary_term,
     )
 
 

@@ -28,6 +28,9 @@ __all__ = ["must_be_stored", "open_inline", "opened", "sidecars_of"]
 
 JSON = dict[str, Any]
 
+_LONGEST_PATH = 3500
+"""Servers refuse request lines over 4,096 bytes."""
+
 
 def opened(client: Client, name: str, prefix: str = DEFAULT_PREFIX, *, texts: bool = False) -> tuple[Client, Target]:
     """As `open_target`, for indices whose keys are beside them too; with the client to ask and to write through.
@@ -105,6 +108,11 @@ def _open_beside(client: Client, name: str, prefix: str, texts: bool) -> Target 
         raise IndexUnusable(f"Of {name}, only {', '.join(stored)} lacks texts in _source: name the indices one by one.")
     indices = tuple(sorted(mappings))
     names = tuple(sidecar_name(index, prefix) for index in indices)
+    if len(",".join(names)) > _LONGEST_PATH:
+        raise IndexUnusable(
+            f"{name} stands for {len(names)} indices: the names of those beside them are too long for one request. "
+            f"Name some of them, by a narrower pattern."
+        )
     write_group = any(one["_meta"].get(REFERENCE, {}).get("write_group", False) for one in beside.values())
     window = min(result_window(client, name), result_window(client, ",".join(names)))
     return Target(name, indices, settings, window, Beside(names, write_group, stored))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from es_neardupe.clients import Client, path
@@ -101,11 +102,11 @@ class View:
             return self._their_pages(index, body, ours, theirs, how)
         return self._our_pages(body, ours, theirs, how)
 
-    def entries(self, references: Sequence[Reference], names: Sequence[str]) -> list[Mapping[str, Any] | None]:
-        """Our entries of documents with the named parts, as the server gives them; None where there is none."""
+    def entries(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
+        """Our entries of documents with the named parts; None where there is none."""
         return entries(self.plain, self._target, references, names)
 
-    def their_parts(self, references: Sequence[Reference], names: Sequence[str]) -> list[JSON | None]:
+    def their_parts(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
         """The named parts of the user's documents as they are now; None for one that is gone."""
         return their_parts(self.plain, self._target, references, names)
 
@@ -119,7 +120,10 @@ class View:
     def _with_entries(self, page: Sequence[Hit], ours: Source) -> list[Hit]:
         """The user's documents with our fields in them."""
         found = entries(self.plain, self._target, [_reference(hit) for hit in page], ours)
-        return [hit if one is None else _merged(hit, one) for hit, one in zip(page, found, strict=True)]
+        return [
+            hit if one is None else replace(one, source={**hit.source, **one.source}, score=hit.score)
+            for hit, one in zip(page, found, strict=True)
+        ]
 
     def _our_pages(self, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON) -> Iterator[list[Hit]]:
         """Our entries with what else is asked of the user's documents, without those of documents that are gone."""
@@ -127,18 +131,18 @@ class View:
         rest = {name: part for name, part in body.items() if name not in ("query", "_source", "docvalue_fields")}
         for query in joined_parts(self.plain, self._target, body.get("query", MATCH_ALL)):
             for page in self.plain.pages(self._names.path, {**rest, "query": query, "_source": ours}, **how):
-                hits = [_renamed(hit, self._names.theirs[hit.index]) for hit in page]
+                hits = [replace(hit, index=self._names.theirs[hit.index]) for hit in page]
                 if completed := self._completed(hits, theirs, values):
                     yield completed
 
     def _completed(self, hits: Sequence[Hit], theirs: Source, values: Sequence[Any]) -> list[Hit]:
         references = [_reference(hit) for hit in hits]
-        sources = their_parts(self.plain, self._target, references, theirs)
+        found = their_parts(self.plain, self._target, references, theirs)
         described = their_values(self.plain, self._target, references, values)
         return [
-            _with_source(hit, {**hit.source, **source, **described.get(hit.address, {})})
-            for hit, source in zip(hits, sources, strict=True)
-            if source is not None
+            replace(hit, source={**hit.source, **theirs_now.source, **described.get(hit.address, {})})
+            for hit, theirs_now in zip(hits, found, strict=True)
+            if theirs_now is not None
         ]
 
     def _search(self, body: Mapping[str, Any], params: _Params | None) -> Any:
@@ -169,7 +173,7 @@ class View:
         references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
         for hit, one in zip(hits, entries(self.plain, self._target, references, ours), strict=True):
             if one is not None:
-                hit["_source"] = {**hit.get("_source", {}), **one.get("_source", {})}
+                hit["_source"] = {**hit.get("_source", {}), **one.source}
 
     def _count(self, query: Mapping[str, Any], body: Mapping[str, Any], params: _Params | None) -> Any:
         """What of our entries is counted, and the documents that have none where they count too."""
@@ -198,7 +202,7 @@ class View:
         there = []
         for hit, source in zip(hits, sources, strict=True):
             if source is not None:
-                hit["_source"] = {**hit.get("_source", {}), **source}
+                hit["_source"] = {**hit.get("_source", {}), **source.source}
                 hit["fields"] = described.get((hit["_index"], hit["_id"]), {})
                 there.append(hit)
         if "total" in found:
@@ -221,9 +225,6 @@ class View:
             references = [(docs[k]["_index"], docs[k]["_id"], docs[k].get("routing")) for k in some]
             for k, entry in zip(some, entries(self.plain, self._target, references, list(ours)), strict=True):
                 answer["docs"][k] = _with_entry(answer["docs"][k], entry)
-        for one in answer["docs"]:
-            if one.get("found"):
-                one["_source"] = parts_of(one)
         return answer
 
     def _refresh(self) -> None:
@@ -246,28 +247,13 @@ def _there(found: Mapping[str, Any]) -> bool:
     return bool(found.get("found"))
 
 
-def _with_entry(found: JSON, entry: Mapping[str, Any] | None) -> JSON:
+def _with_entry(found: JSON, entry: Hit | None) -> JSON:
     """A document with our fields, and with the version of the entry that they are in."""
     if entry is None:
         return found
-    if "error" in entry:
-        return {**entry, "_index": found["_index"]}
-    version = {name: entry[name] for name in ("_seq_no", "_primary_term")}
-    return {**found, **version, "_source": {**parts_of(found), **entry.get("_source", {})}}
+    version = {"_seq_no": entry.seq_no, "_primary_term": entry.primary_term}
+    return {**found, **version, "_source": {**parts_of(found), **entry.source}}
 
 
 def _reference(hit: Hit) -> Reference:
     return hit.index, hit.id, hit.routing
-
-
-def _renamed(hit: Hit, index: str) -> Hit:
-    return Hit(index, hit.id, hit.routing, hit.seq_no, hit.primary_term, hit.source, hit.score)
-
-
-def _with_source(hit: Hit, source: Mapping[str, Any]) -> Hit:
-    return Hit(hit.index, hit.id, hit.routing, hit.seq_no, hit.primary_term, source, hit.score)
-
-
-def _merged(hit: Hit, entry: Mapping[str, Any]) -> Hit:
-    source = {**hit.source, **entry.get("_source", {})}
-    return Hit(hit.index, hit.id, hit.routing, entry["_seq_no"], entry["_primary_term"], source, hit.score)
