@@ -11,7 +11,6 @@ from es_neardupe.audits import AuditReport
 from es_neardupe.clients import Client, connect, resolve_settings, wrap
 from es_neardupe.comparison import Comparison
 from es_neardupe.distributions import DistributionReport
-from es_neardupe.indices import open_target
 from es_neardupe.pipeline.clean import CleanReport
 from es_neardupe.pipeline.contained import Contained
 from es_neardupe.pipeline.doctor import Check
@@ -34,6 +33,7 @@ from es_neardupe.pipeline.what_if import WhatIf
 from es_neardupe.registry import Entry
 from es_neardupe.requests import RequestPlan
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, Settings
+from es_neardupe.sidecar import open_inline
 from es_neardupe.stages.ingest import fingerprinted_actions
 
 __all__ = ["NearDupe"]
@@ -194,7 +194,7 @@ class NearDupe:
         See `es_neardupe.stages.ingest.fingerprinted_actions` for what becomes of which action. Actions that name
         no index are taken to go to this one.
         """
-        target = open_target(self.client, self.index, self.prefix)
+        target = open_inline(self.client, self.index, self.prefix, "fingerprinted")
         yield from fingerprinted_actions(
             actions, target.settings, index=self.index, max_chars=max_chars, left_alone=target.left_alone
         )

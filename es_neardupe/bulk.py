@@ -34,6 +34,7 @@ _FIRST_SHARE = 4
 """The first request has this part of a full one, so that the server has work early; the next ones double."""
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
+_VERSIONS = ",items.*._seq_no,items.*._primary_term"
 _REFUSED = (429, 503)
 _TOO_LARGE = 413
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
@@ -47,8 +48,11 @@ def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
         yield chunk
 
 
-def write(client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2) -> Iterator[Outcome]:
-    """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each.
+def write(
+    client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2, versions: bool = False
+) -> Iterator[Outcome]:
+    """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each, with the new
+    version of the document if ``versions`` are asked for.
 
     ``actions`` is consumed in the calling thread while the workers wait for the server, so its work costs no time
     of its own. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, or what `Client.bulk` raises.
@@ -58,7 +62,7 @@ def write(client: Client, actions: Iterable[Action], *, batch: int = 500, worker
         try:
             for lines, chunk in _requests(actions, partial(client.pace.most, batch)):
                 client.pace.wait(len(chunk))
-                under_way.append(pool.submit(_fitting, client, lines, chunk))
+                under_way.append(pool.submit(_fitting, client, lines, chunk, _FILTER + _VERSIONS * versions))
                 if len(under_way) > 2 * workers:  # some wait, so that no worker does
                     yield from under_way.popleft().result()
             while under_way:
@@ -110,10 +114,10 @@ def _encode(action: Action) -> bytes:
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
 
 
-def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:
+def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
     """One bulk request, or several where the server, or a gateway before it, takes only smaller ones."""
     try:
-        return _send(client, lines, actions)
+        return _send(client, lines, actions, wanted)
     except RequestError as error:
         if error.status != _TOO_LARGE:
             raise
@@ -122,10 +126,10 @@ def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) 
             return [Outcome(actions[0], _TOO_LARGE, error.type or "request_too_large", reason)]
     half = len(actions) // 2
     parts = (slice(None, half), slice(half, None))
-    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part])]
+    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part], wanted)]
 
 
-def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> list[Outcome]:
+def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
     """One bulk request, and again for the items that the server had no room for."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
@@ -133,7 +137,7 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action]) -> 
     for attempt in _attempts():
         with attempt:
             with client.pace.turn(len(waiting)):
-                answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": _FILTER})
+                answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": wanted})
             items = _items(client, answer, len(waiting))
             sent += answer.get("sent", 1)
             for k, item in zip(waiting, items, strict=True):
@@ -184,7 +188,9 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
     """Read one item of the answer. Raises what ends a run."""
     (result,) = item.values()
     error = result.get("error", {})
-    outcome = Outcome(action, result["status"], error.get("type", ""), error.get("reason", ""), repeated)
+    version = result.get("_seq_no"), result.get("_primary_term")
+    said = result["status"], error.get("type", ""), error.get("reason", "")
+    outcome = Outcome(action, *said, repeated, *version)
     if outcome.type == "cluster_block_exception":
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "

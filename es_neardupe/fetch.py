@@ -28,15 +28,21 @@ _ATTEMPTS = 8
 
 
 def fetch(
-    client: Client, references: Iterable[Reference], source: Sequence[str], *, batch: int = 500
+    client: Client,
+    references: Iterable[Reference],
+    source: Sequence[str] | bool,
+    *,
+    stored: Sequence[str] = (),
+    batch: int = 500,
 ) -> Iterator[Hit | None]:
     """The named parts of each document, in the order of the references; None where it does not exist (any more).
+    True stands for all parts, False for none. ``stored`` fields are read besides.
 
     Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read; of
     status 503 if its shard does not come back.
     """
     for chunk in chunked(references, batch):
-        docs = [_request(reference, source) for reference in chunk]
+        docs = [_request(reference, source, stored) for reference in chunk]
         yield from _attempts()(_read, client, docs)
 
 
@@ -53,9 +59,12 @@ def _read(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | None]:
     return [_hit(found) for found in client.request("POST", "/_mget", body={"docs": docs})["docs"]]
 
 
-def _request(reference: Reference, source: Sequence[str]) -> dict[str, Any]:
+def _request(reference: Reference, source: Sequence[str] | bool, stored: Sequence[str]) -> dict[str, Any]:
     index, id, routing = reference
-    wanted: dict[str, Any] = {"_index": index, "_id": id, "_source": list(source)}
+    parts = source if isinstance(source, bool) else list(source)
+    wanted: dict[str, Any] = {"_index": index, "_id": id, "_source": parts}
+    if stored:
+        wanted["stored_fields"] = list(stored)
     return wanted if routing is None else wanted | {"routing": routing}
 
 
@@ -79,5 +88,5 @@ def _hit(found: dict[str, Any]) -> Hit | None:
         routing=found.get("_routing"),
         seq_no=found["_seq_no"],
         primary_term=found["_primary_term"],
-        source=found.get("_source", {}),
+        source={**found.get("_source", {}), **found.get("fields", {})},
     )

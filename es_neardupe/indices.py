@@ -26,9 +26,13 @@ from es_neardupe.schema import Fields
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 
 __all__ = [
+    "Beside",
     "Target",
+    "check_fields",
     "check_name",
+    "check_new",
     "check_range_field",
+    "check_seen",
     "check_source",
     "check_text_fields",
     "mappings_of",
@@ -37,13 +41,27 @@ __all__ = [
     "prepare_new",
     "put_settings",
     "remove_settings",
+    "result_window",
     "stored_settings",
+    "the_one_of",
 ]
 
 JSON = dict[str, Any]
 
 _LONGEST_PATH = 2000
 """Servers refuse request lines over 4,096 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Indices of ours that hold all that is ours, so that the user's are not written."""
+
+    names: tuple[str, ...]
+    """One for each of the target's indices, in their order."""
+    write_group: bool
+    """Whether group ids, and they alone, are written into the user's documents."""
+    stored: tuple[str, ...]
+    """Those of the user's indices whose texts are in stored fields, not in ``_source``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,8 @@ class Target:
     """Of the indices, those that a rollover made and nobody has prepared yet."""
     inherits: str | None = None
     """The prefix whose group ids documents take over with their first keys: where a migration is being prepared."""
+    beside: Beside | None = None
+    """None: our fields are in the user's documents."""
 
     @property
     def fields(self) -> Fields:
@@ -117,19 +137,18 @@ def open_target(
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
     if new:
-        unknown = _unknown(new, stored.keys() - set(new), families)
-        _check_new(name, prefix, new=new, unknown=unknown, adopting=adopting)
-    settings = _the_one_of(stored, name)
+        check_new(name, prefix, families, new=new, prepared=stored.keys() - set(new), adopting=adopting)
+    settings = the_one_of(stored, name)
     for index, mapping in mappings.items():
-        _check_fields(index, mapping, settings, prepared=index not in new)
+        check_fields(index, mapping, settings, prepared=index not in new)
         check_source(index, mapping, settings)
         if texts:
-            _check_seen(index, mapping, settings)
+            check_seen(index, mapping, settings)
     return Target(
         name,
         tuple(sorted(mappings)),
         settings,
-        _result_window(client, name),
+        result_window(client, name),
         next((one for one in families if one.name == name), None),
         relations_left_alone(mappings.values(), settings.relations),
         new,
@@ -137,15 +156,19 @@ def open_target(
     )
 
 
-def _unknown(new: Collection[str], prepared: Collection[str], families: Collection[Family]) -> list[str]:
-    """Those of the new indices that no rollover can have put beside a prepared one."""
+def check_new(
+    name: str,
+    prefix: str,
+    families: Collection[Family],
+    *,
+    new: Collection[str],
+    prepared: Collection[str],
+    adopting: bool,
+) -> None:
+    """Raises `NotInitialised` for indices without settings, unless a rollover put them beside a prepared one and the
+    caller will prepare them."""
     known = {index for family in families if not family.indices.isdisjoint(prepared) for index in family.indices}
-    return [index for index in new if index not in known]
-
-
-def _check_new(name: str, prefix: str, *, new: Collection[str], unknown: Collection[str], adopting: bool) -> None:
-    """Raises `NotInitialised` for indices without settings, unless they came by a rollover and will be prepared."""
-    if unknown:
+    if unknown := [index for index in new if index not in known]:
         raise NotInitialised(
             f"Index {', '.join(unknown)} has no near-duplicate keys under {prefix!r} yet: "
             f"run `es-neardupe init {name} --field FIELD` first."
@@ -205,7 +228,8 @@ def prepare_new(client: Client, target: Target) -> None:
         put_settings(client, index, mapping, target.settings)
 
 
-def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
+def the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
+    """The settings that all indices behind a name have. Raises `SchemeMismatch` where they differ."""
     (first, settings), *others = [(index, one) for index, one in stored.items() if one is not None]
     for index, other in others:
         if differences := settings.differences(other):
@@ -216,7 +240,9 @@ def _the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
     return settings
 
 
-def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, prepared: bool) -> None:
+def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, prepared: bool = True) -> None:
+    """Raises `MappingConflict` or, of a ``prepared`` index, `NotInitialised` where our fields are not as they have to
+    be."""
     properties, prefix = mapping.get("properties", {}), settings.prefix
     if found := schema.conflicts(properties, prefix):
         raise MappingConflict(
@@ -230,7 +256,7 @@ def _check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *,
         )
 
 
-def _check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+def check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
     """Raises `Forbidden` where roles hide a text field: its texts would be taken for empty, and be all alike."""
     if hidden := [name for name in settings.fields if not schema.is_mapped(mapping.get("properties", {}), name)]:
         raise Forbidden(
@@ -318,7 +344,8 @@ def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], pref
     client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
 
 
-def _result_window(client: Client, name: str) -> int:
+def result_window(client: Client, name: str) -> int:
+    """The least ``index.max_result_window`` of the indices behind a name."""
     found = client.request(
         "GET",
         path(name, "_settings", "index.max_result_window"),

@@ -151,6 +151,9 @@ class Outcome:
     reason: str = ""
     repeated: bool = False
     """Whether the write was sent more than once: a conflict may be with ourselves, if the first answer was lost."""
+    seq_no: int | None = None
+    """Of the document after the write, with the primary term; None where that was not asked for."""
+    primary_term: int | None = None
 
     @property
     def done(self) -> bool:

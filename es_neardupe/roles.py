@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +27,15 @@ class Role:
     """On the registry, `companions.Companion.GROUPS`."""
     pairs: tuple[str, ...] = ()
     """On the evidence, `companions.Companion.PAIRS`."""
+    beside: tuple[str, ...] = _LOOK
+    """On our index with the keys, where these are not in the user's (``init --sidecar``), which is only read then."""
     everyday: bool = False
     """Whether who works on an index is likely to need it; the others are for single occasions."""
 
-    def privileges(self, index: str, groups: str, pairs: str) -> dict[str, tuple[str, ...]]:
-        """Index -> the privileges on it."""
-        wanted = {index: self.index, groups: self.groups, pairs: self.pairs}
+    def privileges(self, index: str, groups: str, pairs: str, beside: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
+        """Index -> the privileges on it; ``beside``: the indices that the keys are in instead of the user's."""
+        wanted = {index: _LOOK if beside else self.index, groups: self.groups, pairs: self.pairs}
+        wanted |= dict.fromkeys(beside, self.beside)
         return {name: some for name, some in wanted.items() if some}
 
     def body(self, privileges: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -67,16 +70,24 @@ ROLES = (
         _LOOK,
         _LOOK,
     ),
-    Role("neardupe-enrich", ("load", "enrich"), _RUN, everyday=True),
-    Role("neardupe-group", ("group", "watch"), _RUN, ("create_index", *_RUN), everyday=True),
-    Role("neardupe-evidence", ("group --evidence",), _RUN, ("create_index", *_RUN), ("create_index", *_RUN, "delete")),
+    Role("neardupe-enrich", ("load", "enrich"), _RUN, beside=(*_RUN, "delete"), everyday=True),
+    Role("neardupe-group", ("group", "watch"), _RUN, ("create_index", *_RUN), beside=(*_RUN, "delete"), everyday=True),
+    Role(
+        "neardupe-evidence",
+        ("group --evidence",),
+        _RUN,
+        ("create_index", *_RUN),
+        ("create_index", *_RUN, "delete"),
+        beside=_RUN,
+    ),
     Role(
         "neardupe-clean",
         ("clean",),
         _RUN,
         ("view_index_metadata", "delete_index"),
         ("view_index_metadata", "delete_index"),
+        beside=("view_index_metadata", "delete_index"),
     ),
-    Role("neardupe-init", ("init",), ("manage",)),
+    Role("neardupe-init", ("init",), ("manage",), beside=("create_index", "view_index_metadata")),
 )
 """Each role stands for itself: whoever has it needs no other one for its commands."""

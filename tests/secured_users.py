@@ -36,6 +36,9 @@ def _on(index: str, role: dict[str, Any]) -> dict[str, Any]:
     return renamed
 
 
+BESIDE = "secured-beside"
+"""One that nobody but the administrator may write."""
+
 _PUBLIC = '{"term": {"public": true}}'
 _NOT_SECRET = '{"bool": {"must_not": [{"term": {"public": false}}]}}'
 _LOOK = ["read", "view_index_metadata"]
@@ -76,6 +79,12 @@ ROLES: dict[str, Any] = {
     "auditor": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["read"]}),
     "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
     "looker": _role({"names": [NEWS], "privileges": _LOOK}),
+    # May look at an index and nothing more; all that is ours is beside it.
+    "beside": _role(
+        {"names": [BESIDE], "privileges": _LOOK},
+        {"names": [f"{BESIDE}-neardupe-*"], "privileges": [*_LOOK, "create_index", "index", "delete", "maintenance"]},
+        {"names": [f"{BESIDE}-neardupe-*"], "privileges": ["delete_index"]},
+    ),
     "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
     # Rights on an alias, and on none of the indices behind it.
     "alias": _role({"names": [ALIAS], "privileges": ["all"]}),
@@ -96,6 +105,7 @@ USERS = (
     User("unread", "unread-password", ("looker", "unread")),
     User("auditor", "auditor-password", ("looker", "auditor")),
     User("looker", "looker-password", ("looker",)),
+    User("beside", "beside-password", ("beside",)),
     User("stranger", "stranger-password", ("nobody",)),
     User("alias-user", "alias-password", ("alias",)),
     *(User(name, f"{name}-password", (name,)) for name in documented()),

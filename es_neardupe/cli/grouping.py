@@ -141,6 +141,7 @@ def _show_groups(report: GroupReport) -> None:
             (f"documents {done}", report.written),
             ("  unchanged", report.unchanged),
             ("  changed or deleted meanwhile", report.changed + report.deleted),
+            *([("group ids written into documents", report.mirrored.written)] if report.mirrored.written else []),
         ],
     )
     looked = "Looked at all documents" if report.whole else "Looked at what changed"
@@ -162,6 +163,8 @@ def _warn_of_groups(report: GroupReport) -> None:
     name = report.index
     if report.unprocessed:
         warn(f"{report.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
+    if report.mirrored.left:
+        warn(f"{report.mirrored.left:,} documents changed before their group id was written: run enrich and group.")
     if report.stale:
         warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
     if report.corrupt:

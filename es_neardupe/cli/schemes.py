@@ -92,6 +92,10 @@ def init(
     template: Annotated[
         bool, typer.Option("--template", help="Print a component template for later indices; write nothing.")
     ] = False,
+    sidecar: Annotated[bool, typer.Option("--sidecar", help="Keep all that is ours in an index beside yours.")] = False,
+    write_group: Annotated[
+        bool, typer.Option("--write-group", help="With --sidecar: write the group ids, and only them, into yours.")
+    ] = False,
     dry_run: DryRun = False,
     show_requests: ShowRequests = 0,
     as_json: AsJson = False,
@@ -109,6 +113,8 @@ def init(
       es-neardupe init mails --field body --sample-keys 20
 
       es-neardupe init logs --field message --template
+
+      es-neardupe init records --field text --sidecar
     """
     settings = Settings.chosen(
         tuple(field),
@@ -131,6 +137,8 @@ def init(
         sample_keys=sample_keys,
         create=create,
         template=template,
+        sidecar=sidecar,
+        write_group=write_group,
         dry_run=dry_run,
         show_requests=show_requests,
     )
@@ -160,6 +168,10 @@ def _show(report: InitReport) -> None:
     done = "would be " if report.dry_run else ""
     if report.created:
         show(f"Index {report.index} {done}created, with text fields {', '.join(report.fields)}.")
+    elif report.prepared and report.sidecars:
+        show(f"Keys of {', '.join(report.prepared)} {done}kept beside it, in {', '.join(report.sidecars)}.")
+        if report.write_group:
+            show(f"Group ids, and nothing else, {done}written into its documents.")
     elif report.prepared:
         show(f"Our fields {done}added to the mapping of {', '.join(report.prepared)}.")
     else:

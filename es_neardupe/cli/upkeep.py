@@ -80,6 +80,8 @@ def stats(
     grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
     name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
     print_table([name, "documents"], [("documents", report.documents), *rows, *others, *left_alone])
+    if report.sidecars:
+        say(f"Keys are kept beside, in {', '.join(report.sidecars)}.")
     print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
     if report.sizes:
         print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])
@@ -113,8 +115,10 @@ def clean(
     options: dict[str, Any] = {"prefix": prefix, "workers": workers, "batch": batch}
     if not yes and not dry_run:
         found = clean_(client, index, dry_run=True, **options)
-        asked = printable(f"Remove {prefix!r} from {found.documents:,} documents of {index}?")
-        typer.confirm(asked, abort=True, err=True)
+        what = f"Remove {prefix!r} from {found.documents:,} documents of {index}?"
+        if found.removed and not found.documents:
+            what = f"Delete {', '.join(found.removed)}?"
+        typer.confirm(printable(what), abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = clean_(client, index, dry_run=dry_run, show_requests=show_requests, progress=progress, **options)
     result(report)
@@ -126,7 +130,8 @@ def clean(
         for name in report.removed:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
         show_first(report.requests)
-        say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
+        if report.documents or not any(name.endswith("-sidecar") for name in report.removed):
+            say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
     for reason in report.refusals:
         warn(f"The server refused: {reason}")
     if report.left:

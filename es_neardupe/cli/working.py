@@ -197,12 +197,16 @@ def enrich(
                 ("  deleted meanwhile", report.deleted),
                 ("  changed again and again", report.conflicts),
                 ("  refused by the server", report.refused),
+                *([("of documents that are gone, removed", report.removed)] if report.removed else []),
+                *([("group ids written into documents", report.mirrored.written)] if report.mirrored.written else []),
             ],
         )
         show_first(report.requests)
         _say_speed(report.states, report.read, report.seconds)
         tell_of_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
+    if report.mirrored.left:
+        warn(f"{report.mirrored.left:,} documents changed before their group id was written: run the command again.")
     if report.conflicts:
         warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
     fail_on(report.refused, report.refusals)

@@ -17,7 +17,7 @@ from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.keys import choose_bands, features
 from es_neardupe.pipeline.claims import Claims, Ground
 from es_neardupe.pipeline.criteria import check_min
@@ -28,6 +28,7 @@ from es_neardupe.pipeline.tallies import Tally
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Hit, Reference
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 from es_neardupe.stages.corpus import classes_of
 from es_neardupe.stages.exact import Inverted, Similarities
@@ -62,7 +63,7 @@ def audit(
     `SettingsError` for values out of range, `IndexUnusable` with fewer than two documents.
     """
     started = time.monotonic()
-    target = open_target(client, index, prefix, texts=True)
+    client, target = opened(client, index, prefix, texts=True)
     least = check_min(target.settings.threshold if min is None else min)
     _check(sample, seed)
     refresh_if_allowed(client, target.path)

@@ -15,13 +15,14 @@ from es_neardupe.clients import Client, path, to_json
 from es_neardupe.companions import Companion, companion_name, exists, remove
 from es_neardupe.errors import IndexUnusable, InputError, RequestError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import mappings_of, open_target, remove_settings, stored_settings
+from es_neardupe.indices import Target, mappings_of, remove_settings, stored_settings
 from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import View, opened
 from es_neardupe.tally import Tally
 from es_neardupe.tuning import mend
 
@@ -44,7 +45,7 @@ class CleanReport:
     left: int
     """Changed again and again while the run went on, or refused: run it again."""
     removed: tuple[str, ...]
-    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs."""
+    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the keys beside."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -66,61 +67,95 @@ def clean(
     """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
 
     A server with scripts removes the field itself. One without gets each document back without the field, refused if
-    it changed meanwhile, and past any ingest pipeline. Afterwards ``init`` may choose other settings. A dry run can
-    ``show_requests``, the first so many.
+    it changed meanwhile, and past any ingest pipeline. Keys beside an index go with the index that they are in; of the
+    documents, only group ids are removed then, where such were written. Afterwards ``init`` may choose other settings.
+    A dry run can ``show_requests``, the first so many.
     """
     started = time.monotonic()
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     if _is_clean(client, index, prefix):
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
     _check_migration(client, index, prefix)
-    target = open_target(client, index, prefix, adopting=True)
+    client, target = opened(client, index, prefix, adopting=True)
     check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)
         mend(client, mappings_of(client, index))
-    refresh(client, target.path)
-    query = {"exists": {"field": prefix}}
-    total = left = count(client, target.path, query)
-    tally, lost = Tally(), dict[Address, Reference]()
-    cleaned = _by_script if _has_scripts(client) else _by_index
-    body = {"query": query, "_source": cleaned is _by_index}
-    if show_requests:
-        hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
-        for _ in write(rehearsal, cleaned(hits, prefix, Tally()), batch=batch, workers=1):
-            if rehearsal.full:
-                break
-    for _ in range(0 if dry_run else _ROUNDS):
-        if not left:
-            break
-        hits = (hit for page in client.pages(target.path, body, page_size=batch) for hit in page)
-        actions = cleaned(tracked(hits, progress, "cleaning", left), prefix, tally)
-        for outcome in write(client, actions, batch=batch, workers=workers):
-            if outcome.conflict:
-                lost[outcome.action.address] = outcome.action.reference
-            else:
-                tally.add(outcome)
-                lost.pop(outcome.action.address, None)
-        refresh(client, target.path)
-        left = count(client, target.path, query)
-    _settle(client, lost.values(), prefix, tally)
-    removed = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
-    if not dry_run and not left:
+    work = _Cleaning(client.plain if isinstance(client, View) else client, target, batch, workers, progress)
+    work.run(rehearsal if dry_run else None)
+    beside = () if target.beside is None else target.beside.names
+    companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
+    if not dry_run and not work.left:
         remove(client, target)
-        for name, mapping in mappings_of(client, index).items():
+        for name in beside:  # last: while they stand, a run that was killed can be gone on with
+            client.request("DELETE", path(name))
+        for name, mapping in mappings_of(client, index).items() if not beside else ():
             remove_settings(client, name, mapping, prefix)
     return CleanReport(
         index=index,
-        documents=total,
-        cleaned=total if dry_run else tally.counts["written"],
-        deleted=tally.counts["deleted"],
-        left=0 if dry_run else left,
-        removed=() if left and not dry_run else tuple(removed),
-        refusals=tally.refusals,
+        documents=work.total,
+        cleaned=work.total if dry_run else work.tally.counts["written"],
+        deleted=work.tally.counts["deleted"],
+        left=0 if dry_run else work.left,
+        removed=() if work.left and not dry_run else (*companions, *beside),
+        refusals=work.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
     )
+
+
+class _Cleaning:
+    """Takes our object field out of the documents that have it."""
+
+    def __init__(self, client: Client, target: Target, batch: int, workers: int, progress: Progress) -> None:
+        self._client, self._target = client, target
+        self._prefix = target.settings.prefix
+        self._batch, self._workers, self._progress = batch, workers, progress
+        self._query = {"exists": {"field": self._prefix}}
+        self._cleaned = _by_script if _has_scripts(client) else _by_index
+        self._lost = dict[Address, Reference]()
+        self.tally = Tally()
+        self.total = self.left = 0
+
+    def run(self, rehearsal: Rehearsal | None) -> None:
+        """Several times, as documents may change under our hands. Nothing where we never wrote into them; with a
+        ``rehearsal`` it is shown the first requests, and nothing is written."""
+        if self._target.beside is not None and not self._target.beside.write_group:
+            return
+        refresh(self._client, self._target.path)
+        self.total = self.left = count(self._client, self._target.path, self._query)
+        if rehearsal is not None:
+            self._rehearse(rehearsal)
+            return
+        for _ in range(_ROUNDS):
+            if not self.left:
+                break
+            self._round()
+            refresh(self._client, self._target.path)
+            self.left = count(self._client, self._target.path, self._query)
+        _settle(self._client, self._lost.values(), self._prefix, self.tally)
+
+    def _rehearse(self, rehearsal: Rehearsal) -> None:
+        if rehearsal.full:
+            return
+        for _ in write(rehearsal, self._cleaned(self._hits(), self._prefix, Tally()), batch=self._batch, workers=1):
+            if rehearsal.full:
+                break
+
+    def _round(self) -> None:
+        hits = tracked(self._hits(), self._progress, "cleaning", self.left)
+        actions = self._cleaned(hits, self._prefix, self.tally)
+        for outcome in write(self._client, actions, batch=self._batch, workers=self._workers):
+            if outcome.conflict:
+                self._lost[outcome.action.address] = outcome.action.reference
+            else:
+                self.tally.add(outcome)
+                self._lost.pop(outcome.action.address, None)
+
+    def _hits(self) -> Iterator[Hit]:
+        body = {"query": self._query, "_source": self._cleaned is _by_index}
+        return (hit for page in self._client.pages(self._target.path, body, page_size=self._batch) for hit in page)
 
 
 def _settle(client: Client, lost: Iterable[Reference], prefix: str, tally: Tally) -> None:

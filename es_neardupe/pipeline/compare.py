@@ -6,11 +6,12 @@ from es_neardupe import documents
 from es_neardupe.clients import Client
 from es_neardupe.comparison import Comparison, compare_texts
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.measures import Weights
 from es_neardupe.pipeline.frequencies import frequencies
 from es_neardupe.scoring import Measure
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.lookup import present_source
 
 __all__ = ["compare"]
@@ -36,7 +37,7 @@ def compare(
     """
     if (b is None) == (text is None):
         raise SettingsError("Give either the id of a second document or a text.")
-    target = open_target(client, index, prefix, texts=True)
+    client, target = opened(client, index, prefix, texts=True)
     w = target.settings.shingle if shingle is None else shingle
     if weighted and w != target.settings.shingle:
         raise SettingsError(

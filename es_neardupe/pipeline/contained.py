@@ -16,12 +16,13 @@ from es_neardupe.comparison import Block, Side
 from es_neardupe.containments import Containments, Direction
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.keys import Estimate, exact_share, fingerprints
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.containment import Candidates, sampled_candidates
 from es_neardupe.stages.lookup import present_source
 
@@ -131,7 +132,7 @@ def contained(
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     check_min(min)
-    target = _open(client, index, prefix)
+    client, target = _open(client, index, prefix)
     how = _matching(matching)
     probe = _document(client, target, id) if id is not None else _text(text or "")
     (fingerprint,) = fingerprints([probe.side.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
@@ -157,15 +158,15 @@ def contained(
     )
 
 
-def _open(client: Client, index: str, prefix: str) -> Target:
-    target = open_target(client, index, prefix, texts=True)
+def _open(client: Client, index: str, prefix: str) -> tuple[Client, Target]:
+    client, target = opened(client, index, prefix, texts=True)
     if not target.settings.scheme.sample_mod:
         raise NotInitialised(
             f"Index {index} has no sampled keys, which contained needs. They are a part of the scheme: run "
             f"`es-neardupe migrate {index} --sample-mod 8` (or --sample-keys); or leave what is there and give `init` "
             f"and `enrich` another --prefix."
         )
-    return target
+    return client, target
 
 
 def _matching(name: Matching | str) -> Matching:

@@ -22,7 +22,6 @@ from es_neardupe.distributions import (
     extrapolated,
 )
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.indices import open_target
 from es_neardupe.keys import Scheme
 from es_neardupe.measures import Weights
 from es_neardupe.pipeline.examples import examples
@@ -32,6 +31,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Corpus
 from es_neardupe.scoring import Measure, MeasureName
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET
 from es_neardupe.stages.compared import Compared, Texts, compare
 from es_neardupe.stages.corpus import classes_of
@@ -76,7 +76,7 @@ def distribution(
         check_plot(plot)
     names = _names(measure)
     _check(sample, seed)
-    target = open_target(client, index, prefix, texts=True)
+    client, target = opened(client, index, prefix, texts=True)
     settings = target.settings
     chosen = settings.threshold if threshold is None else threshold
     levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)

@@ -13,11 +13,12 @@ from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
 from es_neardupe.families import families_of, next_index_has
-from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, open_target, stored_settings
+from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, stored_settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of
 from es_neardupe.tuning import records
 
 __all__ = ["Check", "Level", "doctor"]
@@ -34,16 +35,17 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
+    beside = sidecars_of(client, mappings, prefix)
     for name, mapping in mappings.items():
-        settings = _settings(mapping, prefix)
-        checks.append(_tried("_source", partial(check_source, name, mapping, settings), "holds the texts"))
+        settings = _settings(beside.get(name, mapping), prefix)
+        checks.append(_texts(name, mapping, settings, beside=name in beside))
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks += privilege_checks(client, *_names(client, mappings, index, prefix))
-    checks += [_blocks(client, index), *_tuning(mappings)]
+    checks += _rights(client, index, mappings, beside, prefix)
+    checks += _tuning(mappings)
     try:
-        target = open_target(client, index, prefix)
+        client, target = opened(client, index, prefix)
     except NeardupeError as error:
         return [*checks, Check("scheme", "error", str(error))]
     scheme = target.settings.scheme
@@ -53,6 +55,28 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
         parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
     checks += [Check("scheme", "ok", parts), *_rollover(client, target), *_visibility(client, target)]
     return [*checks, *_limits(client, target), *_documents(client, target)]
+
+
+def _texts(name: str, mapping: dict[str, object], settings: Settings, *, beside: bool) -> Check:
+    """Whether the texts can be read back, and inline whether an update would lose nothing."""
+    if not beside or settings.fields == _UNKNOWN:
+        return _tried("_source", partial(check_source, name, mapping, settings), "holds the texts")
+    return _tried("_source", partial(_read_back, name, mapping, settings), "the texts can be read")
+
+
+def _read_back(name: str, mapping: dict[str, object], settings: Settings) -> None:
+    must_be_stored(name, mapping, settings)
+
+
+def _rights(
+    client: Client, index: str, mappings: Mapping[str, Any], beside: Mapping[str, Any], prefix: str
+) -> Iterator[Check]:
+    """Rights and blocks: of the index that is written, which may be one of ours beside it."""
+    names = [sidecar_name(one, prefix) for one in sorted(beside)]
+    if names:
+        yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}")
+    yield from privilege_checks(client, *_names(client, mappings, index, prefix), beside=names)
+    yield _blocks(client, ",".join(names) or index)
 
 
 def _settings(mapping: dict[str, object], prefix: str) -> Settings:
@@ -72,7 +96,7 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
     return Check(name, "ok", fine)
 
 
-def _names(client: Client, mappings: dict[str, dict[str, object]], index: str, prefix: str) -> tuple[str, str, str]:
+def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> tuple[str, str, str]:
     """The names that privileges are about: as the user gave it, and those of our indices beside it."""
     family = next((one for one in families_of(client, index, mappings) if one.name == index), None)
     target = Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=prefix), 0, family=family)

@@ -9,11 +9,11 @@ from es_neardupe.clients import Client
 from es_neardupe.feature_examples import example
 from es_neardupe.feature_trees import FeatureTree, fields_of
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import open_target
 from es_neardupe.passages import beginning, common_passage
 from es_neardupe.pipeline.duplicate_results import SkippedGroup
 from es_neardupe.records import Scope
 from es_neardupe.requests import SchemeKeys
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.hash_groups import LargeGroup
 
 __all__ = ["skipped_groups"]
@@ -37,7 +37,7 @@ def skipped_groups(
     if not groups:
         return ()
     if isinstance(grouping, SchemeKeys):
-        fields = open_target(client, index, prefix).settings.fields
+        fields = opened(client, index, prefix)[1].settings.fields
         found = [_passage(client, scope, one, fields) for one in groups]
     else:
         found = _features(client, scope, groups, grouping)

@@ -13,7 +13,6 @@ from es_neardupe.asking import count
 from es_neardupe.clients import Client
 from es_neardupe.comparers import Comparer
 from es_neardupe.feature_trees import describe, fields_of
-from es_neardupe.indices import open_target
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.pipeline.duplicate_comparers import comparer_of
 from es_neardupe.pipeline.duplicate_examples import skipped_groups
@@ -23,6 +22,7 @@ from es_neardupe.pipeline.reading import field_pages
 from es_neardupe.progress import Progress
 from es_neardupe.records import Scope
 from es_neardupe.requests import DuplicatesPlan, SchemeKeys
+from es_neardupe.sidecar import opened
 from es_neardupe.spill import Entries, scratch
 from es_neardupe.stages.hash_groups import HashGroups, group_hashes
 from es_neardupe.stages.scope import enriched_scope, read_scope
@@ -97,7 +97,7 @@ def _enriched(
     client: Client, index: str, query: dict[str, Any], entries: Entries, *, prefix: str, progress: Progress
 ) -> tuple[Scope, Diagnostics]:
     """The stored keys of those documents in scope that have a fingerprint; the others are counted."""
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     total = count(client, index, query)
     corpus = read_fingerprints(client, target, progress, scope=query)
     scheme = target.settings.scheme

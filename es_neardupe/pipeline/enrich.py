@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from es_neardupe import documents, queries
 from es_neardupe.asking import counts, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
+from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_range_field, open_target, prepare_new
+from es_neardupe.indices import Target, check_range_field, prepare_new
+from es_neardupe.pipeline.enrich_beside import Beside, Send
+from es_neardupe.pipeline.init_sidecar import prepare_sidecars
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent, tracked
@@ -23,6 +26,7 @@ from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.sidecar import Mirrored, View, mirror, opened
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
 from es_neardupe.tally import Tally
 
@@ -65,6 +69,10 @@ class EnrichReport:
     """Documents written, by state."""
     numeric: int
     """Of the signed and short ones among them: documents all of whose tokens are numbers."""
+    removed: int
+    """Entries of documents that are gone, removed from the index beside (``init --sidecar``)."""
+    mirrored: Mirrored
+    """Group ids written into the documents (``init --sidecar --write-group``)."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -102,57 +110,118 @@ def enrich(
     """
     started = time.monotonic()
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    target = open_target(client, index, prefix, adopting=True, writes=not dry_run)
+    client, target = opened(rehearsal if dry_run else client, index, prefix, adopting=True, writes=not dry_run)
     check_sees_all(client, target, "enriching")
     if not dry_run:
         check_writable(client, index)
-        prepare_new(client, target)
+        _prepare_new(client, target)
     if since is not None:
         check_range_field(client, target.path, since[0])
     refresh(client, target.path)
-    selection = _selection(target, query, check, since, all)
-    before = counts(
-        client,
-        target.path,
-        scope=queries.matching(target.within(query)),
-        everything={"match_all": {}},
-        left_alone=queries.of_relations(target.left_alone),
-        current=queries.all_of(target.within(query), queries.fingerprinted(target.fields, target.scheme_id)),
-        selected=selection,
-    )
-    renewal = _Renewal(target, rewrite=all)
-    pages = text_pages(client, target, selection, source_of(target.settings, target.inherits))
-    read = plan(pages, target.settings, max_chars)
-    updates = renewal.updates(tracked(read, progress, "fingerprinting", before["selected"]))
-    rehearsed = partial(write, rehearsal, batch=batch, workers=1) if show_requests else pretend
+    rehearsed = partial(write, client, batch=batch, workers=1) if show_requests else pretend
     send = rehearsed if dry_run else partial(write, client, batch=batch, workers=workers)
-    lost = renewal.settle(send(updates))
-    for _ in range(_ROUNDS):
-        if not lost:
-            break
-        present = plan(_present(client, target, lost, renewal.tally), target.settings, max_chars)
-        lost = renewal.settle(send(renewal.updates(present, again=True)))
-    renewal.tally.counts["conflicts"] = len(lost)
+    asked = _Asked(query, check, since, all, max_chars, progress)
+    done = _beside(client, target, asked, send) if isinstance(client, View) else _inline(client, target, asked, send)
     if not dry_run:
         refresh(client, target.path)
-    done = renewal.tally.counts
+    mirrored = mirror(client, target, batch=batch, workers=workers, dry_run=dry_run)
+    counted = done.tally.counts
     return EnrichReport(
         index=index,
         scheme=target.scheme_id,
-        documents=before["scope"],
-        excluded=before["everything"] - before["scope"],
-        left_alone=before["left_alone"],
+        documents=done.before["scope"],
+        excluded=done.before["everything"] - done.before["scope"],
+        left_alone=done.before["left_alone"],
         prepared=target.new,
-        current=before["current"],
-        **{name: done[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
-        states=dict(renewal.states),
-        numeric=done["numeric"],
-        refusals=renewal.tally.refusals,
+        current=done.current,
+        **{name: counted[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
+        states=dict(done.states),
+        numeric=counted["numeric"],
+        removed=counted["removed"],
+        mirrored=mirrored,
+        refusals=done.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
         tuned=None,
     )
+
+
+def _prepare_new(client: Client, target: Target) -> None:
+    """Give what a rollover made the fields and settings of its siblings, or an index of ours beside it."""
+    if isinstance(client, View):
+        prepare_sidecars(client.plain, target)
+    else:
+        prepare_new(client, target)
+
+
+class _Asked(NamedTuple):
+    """The options of a run that decide what is read."""
+
+    query: Mapping[str, Any] | None
+    check: bool
+    since: tuple[str, str] | None
+    all: bool
+    max_chars: int
+    progress: Progress
+
+
+class _Done(NamedTuple):
+    """What a run found and did."""
+
+    before: Mapping[str, int]
+    """Documents of ``scope``, of ``everything``, and those ``left_alone``."""
+    current: int
+    tally: Tally
+    states: Mapping[str, int]
+
+
+def _inline(client: Client, target: Target, asked: _Asked, send: Send) -> _Done:
+    """Write the fingerprints into the documents."""
+    selection = _selection(target, asked.query, asked.check, asked.since, asked.all)
+    before = counts(
+        client,
+        target.path,
+        scope=queries.matching(target.within(asked.query)),
+        everything={"match_all": {}},
+        left_alone=queries.of_relations(target.left_alone),
+        current=queries.all_of(target.within(asked.query), queries.fingerprinted(target.fields, target.scheme_id)),
+        selected=selection,
+    )
+    renewal = _Renewal(target, rewrite=asked.all)
+    pages = text_pages(client, target, selection, source_of(target.settings, target.inherits))
+    read = plan(pages, target.settings, asked.max_chars)
+    updates = renewal.updates(tracked(read, asked.progress, "fingerprinting", before["selected"]))
+    lost = renewal.settle(send(updates))
+    for _ in range(_ROUNDS):
+        if not lost:
+            break
+        present = plan(_present(client, target, lost, renewal.tally), target.settings, asked.max_chars)
+        lost = renewal.settle(send(renewal.updates(present, again=True)))
+    renewal.tally.counts["conflicts"] = len(lost)
+    return _Done(before, before["current"], renewal.tally, renewal.states)
+
+
+def _beside(client: View, target: Target, asked: _Asked, send: Send) -> _Done:
+    """Write the fingerprints into the index beside. Raises `SettingsError` for ``since``: versions tell what is new."""
+    if asked.since is not None:
+        raise SettingsError(
+            f"The keys of {target.name} are beside it, where sequence numbers tell which documents changed: leave out "
+            f"--since, and the field that goes with it."
+        )
+    scope = queries.matching(target.within(asked.query))
+    before = counts(
+        client,
+        target.path,
+        scope=scope,
+        everything={"match_all": {}},
+        left_alone=queries.of_relations(target.left_alone),
+    )
+    run = Beside(
+        client, target, rewrite=asked.all, check=asked.check, max_chars=asked.max_chars, progress=asked.progress
+    )
+    run.run(scope, before["scope"], send)
+    return _Done(before, run.current, run.tally, run.states)
 
 
 def _selection(

@@ -13,7 +13,6 @@ from es_neardupe.alignment import Matching
 from es_neardupe.asking import count, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
-from es_neardupe.indices import open_target
 from es_neardupe.lease import held
 from es_neardupe.pipeline.common import CommonUsed, effect, keep, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
@@ -29,6 +28,7 @@ from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import Mirrored, mirror, opened
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
 from es_neardupe.tally import Tally
 
@@ -108,6 +108,8 @@ class GroupReport:
     """Changed by somebody between reading and writing: left for the next run."""
     deleted: int
     refused: int
+    mirrored: Mirrored
+    """Group ids written into the documents (``init --sidecar --write-group``)."""
     refusals: tuple[str, ...]
     evidence: EvidenceReport | None
     """What was kept as evidence; None where that was not asked for, or in a dry run."""
@@ -164,7 +166,7 @@ def group(
     """
     started = time.monotonic()
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    target = open_target(client, index, prefix, writes=not dry_run)
+    client, target = opened(rehearsal if dry_run else client, index, prefix, writes=not dry_run)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
@@ -189,7 +191,7 @@ def group(
         if lease is None:
             tally.counts["written"] = len(found.writes)
             if show_requests:
-                run.write_groups(rehearsal, found, batch=batch, workers=1)
+                run.write_groups(client, found, batch=batch, workers=1)
         else:
             if wanted.common is not None:
                 keep(client, target, wanted.common)
@@ -197,6 +199,7 @@ def group(
         gaps = kept is not None and kept.refused > 0
         if lease is not None and (found.writes or found.told or gaps or not start.settled):
             tally = run.write(found, lease, gaps=gaps, batch=batch, workers=workers)
+        mirrored = mirror(client, target, batch=batch, workers=workers, dry_run=dry_run)
     return GroupReport(
         index=index,
         scheme=target.scheme_id,
@@ -219,6 +222,7 @@ def group(
         changed=tally.counts["changed"],
         deleted=tally.counts["deleted"],
         refused=tally.counts["refused"],
+        mirrored=mirrored,
         refusals=tally.refusals,
         evidence=kept,
         dry_run=dry_run,

@@ -11,11 +11,12 @@ from es_neardupe.asking import refresh_if_allowed
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import Forbidden, NotFound, SettingsError
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.records import Address, Hit
 from es_neardupe.registry import Entry, Registry
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 
 __all__ = ["Group", "Member", "group_history", "groups", "read_groups"]
 
@@ -62,7 +63,7 @@ def groups(
     prefix: str = DEFAULT_PREFIX,
 ) -> list[Group]:
     """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     refresh_if_allowed(client, target.path)
     found = read_groups(client, target, min_size=min_size, top=top, group=group)
     entries = _told(client, target, [one.group for one in found])
@@ -113,7 +114,7 @@ def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
 
 def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:
     """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     check_sees_all(client, target, "the history of groups")
     found = Registry(client, target).entries({group}).get(group)
     if found is None:

@@ -22,6 +22,7 @@ from es_neardupe.indices import (
     stored_settings,
 )
 from es_neardupe.joins import check_relations, relations_left_alone
+from es_neardupe.pipeline.init_sidecar import Sidecars, check_inline
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import Settings
@@ -60,6 +61,10 @@ class InitReport:
     """Whether the next of them will have our fields and settings from an index template; None where nobody tells."""
     template: Mapping[str, Any] | None
     """Our part as the body of a component template, where that was asked for: nothing puts it anywhere."""
+    sidecars: tuple[str, ...]
+    """Our indices beside these, where nothing is written into them (``sidecar``)."""
+    write_group: bool
+    """Whether group ids are written into the documents nevertheless."""
     dry_run: bool
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
@@ -73,19 +78,28 @@ def init(
     sample_keys: int | None = None,
     create: bool = False,
     template: bool = False,
+    sidecar: bool = False,
+    write_group: bool = False,
     dry_run: bool = False,
     show_requests: int = 0,
 ) -> InitReport:
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 
     ``create`` makes a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by the
-    lengths of the texts that are there, unless the index has one already. ``template`` makes the component template
-    with which later indices have our fields from their beginning, also where there is no index yet; like ``dry_run``,
-    it writes nothing. A dry run can ``show_requests``. Doing it twice changes nothing. Raises `SchemeMismatch` if the
-    index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`; nothing is written then.
+    lengths of the texts that are there, unless the index has one already. ``sidecar`` keeps all that is ours in an
+    index beside and leaves this one as it is, but for the group id with ``write_group``. ``template`` makes the
+    component template with which later indices have our fields from their beginning, also where there is no index yet;
+    like ``dry_run``, it writes nothing. A dry run can ``show_requests``. Doing it twice changes nothing. Raises
+    `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`;
+    nothing is written then.
     """
     if sample_keys is not None and settings.sample_mod:
         raise SettingsError("Give either --sample-mod or --sample-keys, which chooses it.")
+    if (sidecar and (create or template)) or (write_group and not sidecar):
+        raise SettingsError(
+            "--create and --template are about indices of yours, which --sidecar leaves alone; --write-group goes with "
+            "that."
+        )
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     dry_run = dry_run or template
     writer = rehearsal if dry_run else client
@@ -100,6 +114,25 @@ def init(
         mend(client, mappings)
         mappings = mappings_of(client, index)
     rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
+    if sidecar:
+        sidecars = Sidecars(writer, index, mappings, settings, write_group=write_group)
+        settings, sampling = _sampled(client, index, sidecars.known or mappings, settings, sample_keys)
+        prepared = sidecars.prepare(settings)
+        report = _report(
+            index,
+            tuple(sorted(mappings)),
+            settings,
+            prepared=prepared,
+            sampling=sampling,
+            left_alone=_checked_relations(mappings, settings),
+            rolls_over=rolling is not None,
+            sidecars=sidecars.names,
+            write_group=sidecars.write_group,
+            template=False,
+            dry_run=dry_run,
+        )
+        return replace(report, requests=rehearsal.shown)
+    check_inline(client, mappings, settings.prefix)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
     left_alone = _checked_relations(mappings, settings)
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
@@ -136,10 +169,11 @@ def _sampled(
     """The settings with the modulus that gives the wanted keys, and its choice; a modulus that is stored stays."""
     if wanted is None:
         return settings, None
-    for name, mapping in mappings.items():
+    for mapping in mappings.values():
         stored = stored_settings(mapping, settings.prefix)
         if stored is not None and stored.sample_mod:
             return replace(settings, sample_mod=stored.sample_mod), None
+    for name, mapping in mappings_of(client, index).items():
         check_text_fields(name, mapping, settings)
     scope = queries.without_relations(_checked_relations(mappings, settings))
     sampling = choose_sampling(client, index, settings, wanted, scope)
@@ -204,6 +238,8 @@ def _report(
     left_alone: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     rolls_over: bool = False,
     next_prepared: bool | None = None,
+    sidecars: tuple[str, ...] = (),
+    write_group: bool = False,
     template: bool,
     dry_run: bool,
 ) -> InitReport:
@@ -226,5 +262,7 @@ def _report(
         rolls_over=rolls_over,
         next_prepared=next_prepared,
         template={"template": {"mappings": our_mapping(settings)}} if template else None,
+        sidecars=sidecars,
+        write_group=write_group,
         dry_run=dry_run,
     )

@@ -9,13 +9,14 @@ from es_neardupe import documents, queries
 from es_neardupe.asking import refresh_if_allowed
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.groups import Group, read_groups
 from es_neardupe.pipeline.ruling import policy_of
 from es_neardupe.records import Address, Hit
 from es_neardupe.registry import Registry
 from es_neardupe.rules import Policy
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 
 __all__ = ["Advice", "suggest_keep"]
 
@@ -51,7 +52,7 @@ def suggest_keep(
     Policies are those of ``group --principal``; by default the one that the index was grouped by. Raises
     `SettingsError` for one that cannot be read or a field that is not there.
     """
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     if policy is None:
         last = Registry(client, target).last_run()
         policy = str(last.settings["principal"]) if last else "longest"

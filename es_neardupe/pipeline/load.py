@@ -18,7 +18,7 @@ from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client, to_json
 from es_neardupe.errors import InputError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.inputs import Problem, Record, check_paths, read_records
 from es_neardupe.joins import relation_in
 from es_neardupe.pipeline.tunable import tunable
@@ -26,6 +26,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.sidecar import open_inline
 from es_neardupe.stages.ingest import first_fields
 from es_neardupe.tally import Tally
 
@@ -92,7 +93,7 @@ def load(
     can ``show_requests``, the first so many.
     """
     check_paths(paths)
-    target = open_target(client, index, prefix, writes=True)
+    target = open_inline(client, index, prefix, "load", writes=True)
     records = read_records(paths, text_field=text_field or target.settings.fields[0], id_field=id_field)
     return load_records(
         client,

@@ -11,7 +11,7 @@ from es_neardupe.asking import count
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.keys import fingerprints
 from es_neardupe.keys.content import contents
 from es_neardupe.pipeline.address_fields import AddressFields, address_fields
@@ -23,6 +23,7 @@ from es_neardupe.pipeline.traces import Trace, Traces
 from es_neardupe.records import Address, Reference
 from es_neardupe.scoring import Measure
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.lookup import compared_with
 
 __all__ = ["moved", "moved_all"]
@@ -88,7 +89,7 @@ def moved_all(
     """
     if max_candidates < 1:
         raise SettingsError("--max-candidates must be 1 or more.")
-    target = open_target(client, index, prefix, texts=True)
+    client, target = opened(client, index, prefix, texts=True)
     fields = address_fields(client, target, url_field, date_field)
     least = check_min(target.settings.threshold if min is None else min)
     finder = _Finder(client, target, fields, least=least, earlier=earlier, most=max_candidates)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from es_neardupe.alignment import Matching
 from es_neardupe.clients import Client
-from es_neardupe.indices import open_target
 from es_neardupe.pipeline.common import CommonUsed, used
 from es_neardupe.pipeline.criteria import Choice, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
@@ -19,6 +18,7 @@ from es_neardupe.pipeline.pairing import explained, verified_pairs
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.candidates import DEFAULT_MAX_BUCKET, Bucket
 
 __all__ = ["Pair", "Pairs", "pairs"]
@@ -123,7 +123,7 @@ def pairs(
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
     index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
     list of common shingles either. Raises `SettingsError` as `group` does."""
-    target = open_target(client, index, prefix, texts=True)
+    client, target = opened(client, index, prefix, texts=True)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(client, target, choice)
     found = verified_pairs(

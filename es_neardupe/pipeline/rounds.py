@@ -20,9 +20,9 @@ from es_neardupe.errors import (
     RolledOver,
     Unreachable,
 )
-from es_neardupe.indices import open_target
 from es_neardupe.pipeline.enrich import EnrichReport, enrich
 from es_neardupe.pipeline.group import GroupReport, group
+from es_neardupe.sidecar import opened
 
 __all__ = ["Lag", "Round", "Work", "may_pass", "one_round"]
 
@@ -163,7 +163,7 @@ def may_pass(error: NeardupeError) -> bool:
 
 def _waiting(client: Client, index: str, prefix: str) -> int:
     """Documents without keys of the index's scheme, or with keys and waiting for ``group``."""
-    target = open_target(client, index, prefix, adopting=True)
+    client, target = opened(client, index, prefix, adopting=True)
     refresh(client, target.path)
     asked = [target.stale(), queries.ungrouped(target.fields, target.scheme_id)]
     return count(client, target.path, {"bool": {"should": asked, "minimum_should_match": 1}})

@@ -10,9 +10,11 @@ from es_neardupe import documents, queries
 from es_neardupe.asking import count
 from es_neardupe.asking import search as ask
 from es_neardupe.clients import Client
+from es_neardupe.pipeline.search_beside import Folded, fold, server_collapsed
 from es_neardupe.pipeline.search_body import MEMBERS, Wanted, wanted
 from es_neardupe.queries import JSON
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import View
 
 __all__ = ["Copy", "Found", "SearchHit", "search"]
 
@@ -88,7 +90,12 @@ def search(
     asked = wanted(
         client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix
     )
-    answer = ask(client, asked.target.path, asked.body)
+    if isinstance(asked.client, View):
+        if not (asked.target.beside and asked.target.beside.write_group):
+            return _folded(asked, fold(asked.client, asked, start=start, size=size, expand=expand), start, size)
+        answer = server_collapsed(asked.client, asked)
+    else:
+        answer = ask(client, asked.target.path, asked.body)
     counted = answer["aggregations"]
     missing = counted["without_group"]["doc_count"]
     return Found(
@@ -101,6 +108,24 @@ def search(
         size=size,
         hits=tuple(_collapsed_hit(client, asked, hit) for hit in answer["hits"]["hits"]),
         apart=_apart(client, asked) if missing else (),
+    )
+
+
+def _folded(asked: Wanted, found: Folded, start: int, size: int) -> Found:
+    """What was folded on our side, as the answer."""
+    hits = []
+    for hit, group, near_copies, members in found.hits:
+        hits.append(_hit(asked, hit, group, near_copies, tuple(_copy(asked, one, group) for one in members[:MEMBERS])))
+    return Found(
+        index=asked.target.name,
+        documents=found.documents,
+        groups=found.groups,
+        without_group=found.without_group,
+        waiting=found.waiting,
+        start=start,
+        size=size,
+        hits=tuple(hits),
+        apart=tuple(_hit(asked, hit, None) for hit in found.apart),
     )
 
 

@@ -9,9 +9,10 @@ from typing import Any
 from es_neardupe import queries, schema
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, mappings_of, open_target
+from es_neardupe.indices import Target, mappings_of
 from es_neardupe.queries import JSON
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 
 __all__ = ["MEMBERS", "Wanted", "search_request", "wanted"]
 
@@ -26,6 +27,8 @@ _TITLES = ("title", "headline", "subject", "name")
 class Wanted:
     """A search, checked and put together."""
 
+    client: Client
+    """To ask: joins both where keys are kept beside the index."""
     target: Target
     query: JSON
     body: JSON
@@ -46,9 +49,13 @@ def search_request(
     prefix: str = DEFAULT_PREFIX,
 ) -> JSON:
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
-    return wanted(
-        client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix
-    ).body
+    made = wanted(client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix)
+    if made.target.beside is not None and not made.target.beside.write_group:
+        raise SettingsError(
+            f"The groups of {index} are not in its documents, so that no request to it can collapse them: `init "
+            f"--sidecar --write-group` has group ids written there."
+        )
+    return made.body
 
 
 def wanted(
@@ -66,7 +73,7 @@ def wanted(
     """Check the options and put them together. Raises as `es_neardupe.pipeline.search` does."""
     if size < 1 or start < 0:
         raise SettingsError("--size must be 1 or more, --from 0 or more.")
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     if start + size > target.max_result_window:
         raise SettingsError(
             f"--from {start} and --size {size} reach beyond the result window of {target.max_result_window:,} "
@@ -92,7 +99,10 @@ def wanted(
         source=[*shown, target.fields.similarity, target.fields.principal] if expand else shown,
         sort=sort,
     )
-    return Wanted(target, whole, body, shown)
+    if target.beside is not None:  # the user's index knows no more of ours than the group
+        del body["aggs"]["waiting"]
+        body["collapse"]["inner_hits"]["_source"] = body["_source"] = list(shown)
+    return Wanted(client, target, whole, body, shown)
 
 
 def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str], nested: Collection[str]) -> tuple[JSON, Any]:

@@ -11,12 +11,13 @@ from es_neardupe.alignment import Matching
 from es_neardupe.asking import search
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.keys import fingerprints
 from es_neardupe.pipeline.criteria import Choice, Criterion, WeightsUsed, criterion
 from es_neardupe.pipeline.detection import DetectionCase
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.lookup import compared_with, present_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
@@ -106,7 +107,7 @@ def similar(
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
-    target = open_target(client, index, prefix, texts=True)
+    client, target = opened(client, index, prefix, texts=True)
     wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
     probe = _document(client, target, id, wanted) if id is not None else _text(text or "", target, wanted)
     (fingerprint,) = fingerprints([probe.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)

@@ -11,13 +11,14 @@ from es_neardupe import queries
 from es_neardupe.asking import count, refresh_if_allowed, search
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.groups import read_groups
 from es_neardupe.pipeline.pairing import read_fingerprints
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Product, State
 from es_neardupe.schema import fields_mapping
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.candidates import bucket_sizes
 
 __all__ = ["BucketSize", "Stats", "stats"]
@@ -42,6 +43,8 @@ class Stats:
 
     index: str
     indices: tuple[str, ...]
+    sidecars: tuple[str, ...]
+    """Our indices that hold the keys, where these are not in the documents (``init --sidecar``)."""
     scheme: str
     agree: int
     """Bands that a candidate pair shares."""
@@ -86,7 +89,7 @@ def stats(
     progress: Progress = silent,
 ) -> Stats:
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     refresh_if_allowed(client, target.path)
     answer = search(client, target.path, queries.states(target.fields, target.scheme_id, target.within()))
     documents = int(answer["hits"]["total"]["value"])
@@ -97,6 +100,7 @@ def stats(
     return Stats(
         index=index,
         indices=target.indices,
+        sidecars=() if target.beside is None else target.beside.names,
         scheme=target.scheme_id,
         agree=target.settings.scheme.agree,
         fields=target.settings.fields,

@@ -16,7 +16,7 @@ from es_neardupe.asking import count, refresh_if_allowed, search
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, exists
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.criteria import check_min
 from es_neardupe.pipeline.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.pipeline.evidence import read_evidence
@@ -30,6 +30,7 @@ from es_neardupe.rights import check_sees_all
 from es_neardupe.rules import Linkage, Rules
 from es_neardupe.scoring import ALIGNED, Measure, MeasureName
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened
 from es_neardupe.stages.corpus import classes_of
 from es_neardupe.stages.evidence import Kept, standing
 from es_neardupe.stages.verify import Verifier
@@ -105,7 +106,7 @@ def what_if(
     started = time.monotonic()
     if not min:
         raise SettingsError("Name one threshold or more to try, as --min 0.7,0.8,0.9.")
-    target = open_target(client, index, prefix)
+    client, target = opened(client, index, prefix)
     check_sees_all(client, target, "the evidence")
     past = _past(client, target, linkage)
     kept = read_evidence(client, target, _measure_kept(client, target, past.settings["measure"]), progress=progress)

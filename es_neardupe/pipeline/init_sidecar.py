@@ -1,0 +1,122 @@
+"""Prepare our index beside each of the user's; the user's get nothing, or with ``--write-group`` the group field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from es_neardupe import schema
+from es_neardupe.blocks import check_writable
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import Conflict, MappingConflict, RequestError, SchemeMismatch
+from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, stored_settings
+from es_neardupe.settings import Settings
+from es_neardupe.sidecar import REFERENCE, must_be_stored, sidecar_mapping, sidecar_name, sidecars_of
+
+__all__ = ["Sidecars", "check_inline", "prepare_sidecars"]
+
+JSON = dict[str, Any]
+
+
+def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> None:
+    """Raises `SchemeMismatch` where our fields are beside an index already."""
+    if found := sidecars_of(client, mappings, prefix):
+        raise SchemeMismatch(
+            f"The keys of {', '.join(found)} are kept beside it: run init with --sidecar, choose another --prefix, or "
+            f"remove them with `es-neardupe clean {next(iter(found))}` first."
+        )
+
+
+def prepare_sidecars(client: Client, target: Target) -> None:
+    """Make ours beside the indices that a rollover made, with the settings of the others."""
+    if target.new and target.beside is not None:
+        mappings = {index: mappings_of(client, index)[index] for index in target.new}
+        write_group = target.beside.write_group
+        Sidecars(client, target.name, mappings, target.settings, write_group=write_group).prepare(target.settings)
+
+
+class Sidecars:
+    """Our indices beside some of the user's, as they are and as they have to be."""
+
+    def __init__(
+        self, client: Client, name: str, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._mappings = mappings
+        self.known = sidecars_of(client, mappings, settings.prefix)
+        """The mappings of those that are there, by the user's index."""
+        self.names = tuple(sidecar_name(index, settings.prefix) for index in sorted(mappings))
+        self.write_group = write_group or any(_writes_group(one) for one in self.known.values())
+        """Once chosen, it stays till `clean`."""
+
+    def prepare(self, settings: Settings) -> tuple[str, ...]:
+        """Make what is missing; returns the user's indices for which anything was. Raises what forbids it, before
+        anything is written."""
+        lacking = [index for index, mapping in self._mappings.items() if self._lacks(index, mapping, settings)]
+        if self.write_group and lacking:
+            check_writable(self._client, self._name)
+        for index in lacking:
+            if self.write_group:
+                self._map_group(index, settings.prefix)
+            self._make(index, settings)
+        return tuple(lacking)
+
+    def _lacks(self, index: str, mapping: JSON, settings: Settings) -> bool:
+        prefix = settings.prefix
+        if stored_settings(mapping, prefix) is not None:
+            raise SchemeMismatch(
+                f"Index {index} has keys in its documents already: remove them with `es-neardupe clean {index}` first, "
+                f"or choose another --prefix."
+            )
+        check_text_fields(index, mapping, settings)
+        must_be_stored(index, mapping, settings)
+        if self.write_group:
+            check_source(index, mapping, settings)
+            if found := schema.conflicts(mapping.get("properties", {}), prefix):
+                raise MappingConflict(f"Index {index} cannot take {prefix}.group: {'; '.join(found)}.")
+        known = self.known.get(index)
+        stored = None if known is None else stored_settings(known, prefix)
+        if known is None or stored is None:
+            return True
+        if differences := stored.differences(settings):
+            raise SchemeMismatch(
+                f"Index {index} has keys beside it already, with other settings ({'; '.join(differences)}). Use those, "
+                f"or remove them with `es-neardupe clean {index}` and run init again."
+            )
+        return self.write_group is not _writes_group(known)
+
+    def _map_group(self, index: str, prefix: str) -> None:
+        group = schema.fields_mapping()["properties"]["group"]
+        body = {"properties": {prefix: {"dynamic": "strict", "properties": {"group": group}}}}
+        self._client.request("PUT", path(index, "_mapping"), body=body)
+
+    def _make(self, index: str, settings: Settings) -> None:
+        """As many shards as the user's index has, so that reading both takes as long."""
+        mapping = sidecar_mapping(index, settings, write_group=self.write_group)
+        name = path(sidecar_name(index, settings.prefix))
+        if index in self.known:
+            self._client.request("PUT", f"{name}/_mapping", body={"_meta": mapping["_meta"]})
+            return
+        shards = {"number_of_shards": _shards(self._client, index)}
+        body = {"settings": {"index": {"hidden": True, "auto_expand_replicas": "0-1", **shards}}, "mappings": mapping}
+        try:
+            self._client.request("PUT", name, body=body)
+        except RequestError as error:
+            if error.type == "resource_already_exists_exception":
+                raise Conflict(
+                    f"Somebody else made {name[1:]} at the same time: run init again.",
+                    status=409,
+                    type=error.type,
+                    reason=error.reason,
+                ) from error
+            raise
+
+
+def _writes_group(mapping: Mapping[str, Any]) -> bool:
+    return bool(mapping.get("_meta", {}).get(REFERENCE, {}).get("write_group", False))
+
+
+def _shards(client: Client, index: str) -> int:
+    found = client.request("GET", path(index, "_settings", "index.number_of_shards"), params={"flat_settings": "true"})
+    return int(found[index]["settings"]["index.number_of_shards"])

@@ -1,0 +1,23 @@
+"""Our fields in an index of our own beside the user's, for indices that may not be written."""
+
+from es_neardupe.sidecar.joining import Names, TooMany, ids_clause
+from es_neardupe.sidecar.mirror import Mirrored, mirror
+from es_neardupe.sidecar.names import REFERENCE, sidecar_mapping, sidecar_name
+from es_neardupe.sidecar.opening import must_be_stored, open_inline, opened, sidecars_of
+from es_neardupe.sidecar.view import View
+
+__all__ = [
+    "REFERENCE",
+    "Mirrored",
+    "Names",
+    "TooMany",
+    "View",
+    "ids_clause",
+    "mirror",
+    "must_be_stored",
+    "open_inline",
+    "opened",
+    "sidecar_mapping",
+    "sidecar_name",
+    "sidecars_of",
+]

@@ -1,0 +1,34 @@
+"""What our index beside one of the user's is called, and its mapping."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any
+
+from es_neardupe.schema import companion_mapping, fields_mapping
+from es_neardupe.settings import Settings
+
+__all__ = ["REFERENCE", "sidecar_mapping", "sidecar_name"]
+
+REFERENCE = "@source"
+"""The object that says of which document an entry is: no prefix can be called so."""
+
+_NOT_IN_NAMES = re.compile(r"^\.+|[^a-z0-9._-]")
+
+
+def sidecar_name(index: str, prefix: str) -> str:
+    """``<index>-<prefix>-sidecar`` for a concrete index. Leading dots are reserved for indices of the server: what is
+    replaced is kept apart by a hash."""
+    plain = _NOT_IN_NAMES.sub("", index)
+    if plain != index:
+        plain += f"-{hashlib.sha256(index.encode()).hexdigest()[:8]}"
+    return f"{plain}-{prefix.lower()}-sidecar"
+
+
+def sidecar_mapping(index: str, settings: Settings, *, write_group: bool) -> dict[str, Any]:
+    """The mapping of our index: our object as it is in documents, and the reference; the settings in ``_meta``."""
+    mapping = companion_mapping("sidecar")
+    meta = {settings.prefix: settings.to_meta(), REFERENCE: {"index": index, "write_group": write_group}}
+    properties = mapping["properties"] | {settings.prefix: fields_mapping()}
+    return mapping | {"_meta": meta, "properties": properties}

@@ -1,0 +1,156 @@
+"""What a name stands for where our fields are in an index of our own, and the client that joins both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from es_neardupe.bulk import chunked
+from es_neardupe.clients import Client, path
+from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch
+from es_neardupe.families import families_of
+from es_neardupe.indices import (
+    Beside,
+    Target,
+    check_fields,
+    check_new,
+    check_seen,
+    mappings_of,
+    open_target,
+    result_window,
+    stored_settings,
+    the_one_of,
+)
+from es_neardupe.joins import relations_left_alone
+from es_neardupe.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.sidecar.names import REFERENCE, sidecar_name
+from es_neardupe.sidecar.view import View
+
+__all__ = ["must_be_stored", "open_inline", "opened", "sidecars_of"]
+
+JSON = dict[str, Any]
+
+_LONGEST_PATH = 3500
+"""Servers refuse request lines over 4,096 bytes."""
+
+
+def opened(
+    client: Client,
+    name: str,
+    prefix: str = DEFAULT_PREFIX,
+    *,
+    texts: bool = False,
+    adopting: bool = False,
+    writes: bool = False,
+) -> tuple[Client, Target]:
+    """As `open_target`, for indices whose keys are beside them too; with the client to ask and to write through.
+
+    Raises what `open_target` does; `RolledOver` too where a run that does not write would have to make an index beside.
+    """
+    try:
+        return client, open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
+    except NotInitialised:
+        target = _open_beside(client, name, prefix, texts, adopting and writes)
+        if target is None:
+            raise
+    return View(client, target), target
+
+
+def open_inline(client: Client, name: str, prefix: str, what: str, *, writes: bool = False) -> Target:
+    """The target of something that works in the user's documents only. Raises `IndexUnusable` for any other."""
+    _, target = opened(client, name, prefix, writes=writes)
+    if target.beside is not None:
+        raise IndexUnusable(
+            f"{what} writes keys into documents, and those of {name} are kept beside it: index documents as you always "
+            f"do, then run `es-neardupe enrich {name}`."
+        )
+    return target
+
+
+def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
+    """Concrete index -> the mapping of our index beside it, for those that have one."""
+    found: dict[str, JSON] = {}
+    names = {sidecar_name(index, prefix): index for index in mappings}
+    for some in chunked(names, 20):
+        answer = client.request("GET", path(",".join(some), "_mapping"), params={"ignore_unavailable": True})
+        found |= {names[name]: entry["mappings"] for name, entry in (answer or {}).items() if name in names}
+    return found
+
+
+def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -> bool:
+    """Whether texts are read from stored fields because ``_source`` lacks them. Raises `IndexUnusable` where they
+    are in neither."""
+    source = mapping.get("_source", {})
+    off = source.get("enabled") is False or source.get("mode") == "disabled"
+    if not off and not source.get("excludes") and not source.get("includes"):
+        return False
+    lacking = [name for name in settings.fields if not _is_stored(mapping.get("properties", {}), name)]
+    if lacking:
+        raise IndexUnusable(
+            f"Index {index} keeps {', '.join(lacking)} neither in _source nor as a stored field: its texts cannot be "
+            f"read back, and no keys made. Re-index it from where the texts are, with _source or `store: true`."
+        )
+    return True
+
+
+def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
+    mapping: Mapping[str, Any] = {"properties": properties}
+    for part in name.split("."):
+        mapping = mapping.get("properties", {}).get(part, {})
+    return mapping.get("store") in (True, "true")
+
+
+def _open_beside(client: Client, name: str, prefix: str, texts: bool, adopting: bool) -> Target | None:
+    """The target where our indices are beside the user's; None if there is none of them."""
+    mappings = mappings_of(client, name)
+    beside = sidecars_of(client, mappings, prefix)
+    if not beside:
+        return None
+    families = families_of(client, name, mappings)
+    _check_each(name, mappings, beside, prefix)
+    new = tuple(index for index in mappings if index not in beside)
+    if new:
+        check_new(name, prefix, families, new=new, prepared=beside.keys(), adopting=adopting)
+    settings = the_one_of({index: stored_settings(one, prefix) for index, one in beside.items()}, name)
+    for index, mapping in beside.items():
+        check_fields(sidecar_name(index, prefix), mapping, settings)
+        if texts:
+            check_seen(index, mappings[index], settings)
+    stored = tuple(index for index in beside if must_be_stored(index, mappings[index], settings))
+    if stored and len(stored) < len(mappings):
+        raise IndexUnusable(f"Of {name}, only {', '.join(stored)} lacks texts in _source: name the indices one by one.")
+    indices = tuple(sorted(mappings))
+    names = tuple(sidecar_name(index, prefix) for index in indices)
+    if len(",".join(names)) > _LONGEST_PATH:
+        raise IndexUnusable(
+            f"{name} stands for {len(names)} indices: the names of those beside them are too long for one request. "
+            f"Name some of them, by a narrower pattern."
+        )
+    write_group = any(one["_meta"].get(REFERENCE, {}).get("write_group", False) for one in beside.values())
+    window = min(result_window(client, one) for one in (name, *(sidecar_name(index, prefix) for index in beside)))
+    return Target(
+        name,
+        indices,
+        settings,
+        window,
+        next((one for one in families if one.name == name), None),
+        relations_left_alone(mappings.values(), settings.relations),
+        new,
+        beside=Beside(names, write_group, stored),
+    )
+
+
+def _check_each(name: str, mappings: Mapping[str, JSON], beside: Mapping[str, JSON], prefix: str) -> None:
+    """All indices must have ours beside them."""
+    without = [index for index in mappings if index not in beside]
+    inside = [index for index in without if stored_settings(mappings[index], prefix) is not None]
+    if inside:
+        raise SchemeMismatch(
+            f"Of {name}, {', '.join(inside)} has keys in its documents, and others have them beside: name them apart."
+        )
+    unreadable = [index for index, one in beside.items() if stored_settings(one, prefix) is None]
+    if unreadable:
+        raise NotInitialised(
+            f"Index {', '.join(unreadable)} has no keys beside it yet: run `es-neardupe init {name} "
+            f"--sidecar` with the same settings again."
+        )
