@@ -1,9 +1,8 @@
 """The one writer: actions in, outcomes out, several bulk requests under way at a time.
 
 Refused items (429, 503) are sent again, each for itself, with backoff and jitter. A request that is too large (413)
-is sent in parts. Conflicts and missing documents
-are outcomes, for the caller to settle. A block on the index or a missing privilege ends the run: trying on would
-not help, and what was written stays valid.
+is sent in parts. Conflicts and missing documents are outcomes, for the caller to settle. A block on the index or a
+missing privilege ends the run: trying on would not help, and what was written stays valid.
 """
 
 from __future__ import annotations
@@ -133,15 +132,15 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wan
     """One bulk request, and again for the items that the server had no room for."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
-    sent = 0
+    lost = 0
     for attempt in _attempts():
         with attempt:
             with client.pace.turn(len(waiting)):
                 answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": wanted})
             items = _items(client, answer, len(waiting))
-            sent += answer.get("sent", 1)
+            lost += answer.get("sent", 1) - 1
             for k, item in zip(waiting, items, strict=True):
-                outcomes[k] = _outcome(actions[k], item, repeated=sent > 1)
+                outcomes[k] = _outcome(actions[k], item, repeated=lost > 0)
             waiting = [k for k in waiting if _refused(outcomes[k])]
             if waiting:
                 client.pace.refused()

@@ -150,7 +150,7 @@ class Outcome:
     type: str = ""
     reason: str = ""
     repeated: bool = False
-    """Whether the write was sent more than once: a conflict may be with ourselves, if the first answer was lost."""
+    """Whether an answer was lost and the write sent again: a conflict may be with ourselves."""
     seq_no: int | None = None
     """Of the document after the write, with the primary term; None where that was not asked for."""
     primary_term: int | None = None

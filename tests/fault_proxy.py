@@ -12,7 +12,6 @@ import socket
 import ssl
 import struct
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -303,7 +302,7 @@ def delayed(seconds: float) -> Trouble:
 
     def trouble(request: Request, forward: Forward) -> Reply:
         reply = forward(request)
-        time.sleep(seconds)
+        threading.Event().wait(seconds)
         return reply
 
     return trouble

@@ -305,7 +305,7 @@ def test_tries_again(client: Client, fake: Fake, status: int) -> None:
     fake.on("POST /i/_search", busy, busy, reply({"hits": {}}))
     assert client.request("POST", "/i/_search", body={}) == {"hits": {}}
     fake.on("POST /_bulk", busy, reply({"errors": False}))
-    assert client.bulk(b"{}\n") == {"errors": False}
+    assert client.bulk(b"{}\n") == {"errors": False, "sent": 2}
 
 
 def test_a_cluster_without_a_master_is_waited_for(client: Client, fake: Fake) -> None:
