@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +11,10 @@ import pytest
 from conftest import Cli, Run
 from every_command import LOOKING, NOT_RUN, WRITING, command_lines, names
 from hostile import IDS, NAME, Page, check_json, check_shown, texts
-from server_tools import JSON, hits, make_index, mapping, one_line, put, theirs, words
+from server_tools import JSON, hits, make_index, put, theirs, words
 
 from es_neardupe import Settings, pipeline
-from es_neardupe.clients import Client, path
-from es_neardupe.errors import NeardupeError
+from es_neardupe.clients import Client
 
 DOCUMENTS = dict(zip(IDS, texts(words("hostile", 60)), strict=True))
 
@@ -53,7 +50,7 @@ def request() -> JSON:
 
 
 @pytest.fixture
-def values(client: Client, index_name: str, tmp_path: Path) -> Iterator[dict[str, str]]:
+def values(client: Client, index_name: str, tmp_path: Path) -> dict[str, str]:
     """The index, grouped; and what the words of `every_command` stand for."""
     properties = {NAME: {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "date"}}
     make_index(client, index_name, properties)
@@ -80,7 +77,7 @@ def values(client: Client, index_name: str, tmp_path: Path) -> Iterator[dict[str
         file = tmp_path / f"{name}{'.jsonl' if name == 'LINES' else ''}"
         file.write_text(content, "utf-8", "replace")
         found[name] = str(file)
-    yield found | {"NAME": NAME, "ADDRESS": f"https://a.example/{IDS[5]}", "OUT": str(tmp_path / "page.html")}
+    return found | {"NAME": NAME, "ADDRESS": f"https://a.example/{IDS[5]}", "OUT": str(tmp_path / "page.html")}
 
 
 def test_no_command_is_forgotten() -> None:

@@ -19,6 +19,8 @@ MAX_BANDS = 128
 MAX_ROWS = 32
 """The most rows that :func:`choose_bands` takes: 256 bits a band, when a key holds 42 of them. More rows
 would only make near-certain pairs (similarity above 0.99) easier to miss."""
+_MAX_SHINGLE = 1_000_000
+"""Words; of shorter texts, which are nearly all, one shingle is made anyway."""
 _MAX_CHOICES = 128
 """The most choices of ``agree`` out of ``bands`` bands: each is joined on like a band key."""
 MAX_SAMPLE_MOD = 2**16
@@ -51,7 +53,7 @@ class Scheme:
             if type(value := getattr(self, field.name)) is not int:
                 raise SettingsError(f"{field.name} must be a whole number, not {value!r}")
         _check("version", self.version, 1, 1)
-        _check("shingle", self.shingle, 1, None)
+        _check("shingle", self.shingle, 1, _MAX_SHINGLE)
         _check("permutations", self.permutations, 8, 256)
         _check("bands", self.bands, 1, MAX_BANDS)
         _check("rows", self.rows, 1, None)
