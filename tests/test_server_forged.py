@@ -165,6 +165,7 @@ def test_what_runs_note_of_themselves(grouped: str, client: Client) -> None:
     """A lease and a note of the last run that our code cannot have written hold nobody up."""
     registry = companion_name(open_target(client, grouped), Companion.GROUPS)
     entries = {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
+    entries["lease"]["value"]["expires"] = "2001-01-01T00:00:00.000+00:00"  # sound ones of that end do not count either
     for name in ("lease", "run"):
         forged = [*replaced(entries[name])]
         for one in forged[:: len(forged) // 4]:
