@@ -14,7 +14,7 @@ from conftest import Cli
 from hostile import Page, check_json, check_shown
 from hypothesis import given
 from hypothesis import strategies as st
-from server_tools import family, one_line, ours, put, send
+from server_tools import family, one_line, ours, put
 
 from es_neardupe import Settings, inputs, pipeline
 from es_neardupe.cli.output import as_json_text
@@ -107,7 +107,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
 
 
 def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small file that unpacks to a huge line is read in bounded memory: the line is a problem, the next one is not."""
+    """A small file that unpacks to a huge line is read in bounded memory: it is a problem, the next one is not."""
     monkeypatch.setattr(inputs, "_LONGEST_LINE", 1000)
     good = json.dumps({"id": "a", "text": "x"}).encode()
     for name, packed in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)):
@@ -134,10 +134,9 @@ def test_values_that_python_cannot_hold(client: Client, index_name: str, server_
     pipeline.init(client, index_name, settings, create=True)
     texts = family("odd values", 3)
     put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(texts)})
-    lines = []
     for id, value in (("deep", "[" * 990 + '"a b c"' + "]" * 990), ("huge", "1e400"), ("long", "9" * 900)):
-        lines.append(json.dumps({"index": {"_index": index_name, "_id": id}}) + f'\n{{"text": {value}}}\n')
-        client.bulk(lines[-1].encode(), params={"refresh": "true"})
+        lines = json.dumps({"index": {"_index": index_name, "_id": id}}) + f'\n{{"text": {value}}}\n'
+        client.bulk(lines.encode(), params={"refresh": "true"})
     report = pipeline.enrich(client, index_name)
     assert report.states["signed"] == 3
     assert pipeline.group(client, index_name).grouped == 3
@@ -153,5 +152,6 @@ def test_values_that_python_cannot_hold(client: Client, index_name: str, server_
     assert done.code in (0, 1)
     left = {id for id, fields in ours(client, index_name).items() if fields}
     assert left <= {"deep", "huge"}
-    send(client, [({"delete": {"_index": index_name, "_id": id}}, None) for id in left])
+    for id in left:
+        client.request("DELETE", path(index_name, "_doc", id), params={"refresh": "true"})
     assert server_cli("clean", index_name, "--yes").code == 0
