@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys import window_hashes
+from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.tiling import tiles
 
 __all__ = ["DEFAULT_LEAST", "Alignment", "Matching", "align", "information", "literal"]
@@ -109,8 +110,8 @@ def information(a: U64, b: U64, least: int = DEFAULT_LEAST) -> Alignment:
 
 
 def _check(least: int) -> None:
-    if least < 1:
-        raise SettingsError(f"A common passage has at least 1 word, not {least}.")
+    if not 1 <= least <= MAX_SHINGLE:
+        raise SettingsError(f"A common passage has at least 1 word, not {least}, and at most {MAX_SHINGLE:,}.")
 
 
 def _identical(a: U64) -> Alignment:

@@ -14,6 +14,7 @@ from es_neardupe.changes import Change, changes
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.facts import Fact, facts
 from es_neardupe.keys import Scheme, spans, token_hashes
+from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.measures import Weights
 from es_neardupe.scores import Score, left_out, scores
 from es_neardupe.scoring import MeasureName
@@ -162,8 +163,8 @@ def compare_texts(
 
     Raises `SettingsError` for ``shingle`` below 1, `InputError` for a text longer than `MAX_CHARS`.
     """
-    if shingle < 1:
-        raise SettingsError(f"A shingle has 1 word or more, not {shingle}.")
+    if not 1 <= shingle <= MAX_SHINGLE:
+        raise SettingsError(f"A shingle has 1 word or more, not {shingle}, and at most {MAX_SHINGLE:,}.")
     one, other = side_of(names[0], a), side_of(names[1], b)
     hashes_a, hashes_b = token_hashes([a, b])
     alignments = {matching: align(hashes_a, hashes_b, matching, shingle) for matching in Matching}

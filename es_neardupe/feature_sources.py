@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys import token_hashes, window_hashes
 from es_neardupe.keys.mixing import GOLDEN, mix64
+from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.text import chunks, normalize
 
 __all__ = [
@@ -81,8 +82,10 @@ class FeatureSource:
     """None: the fields of the index."""
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise SettingsError(f"{self.kind.value}({self.size}): the number must be 1 or more.")
+        if not 1 <= self.size <= MAX_SHINGLE:
+            raise SettingsError(
+                f"{self.kind.value}({self.size}): the number must be 1 or more, and at most {MAX_SHINGLE:,}."
+            )
 
     def __str__(self) -> str:
         name = f"{self.kind.value}({self.size})" if self.kind in _SIZED else self.kind.value

@@ -16,6 +16,7 @@ from es_neardupe.alignment import Alignment, Matching, align
 from es_neardupe.errors import SettingsError
 from es_neardupe.feature_sources import FeatureSource, Values, combined, hashed
 from es_neardupe.keys import Scheme, estimate, features, signatures, token_hashes, window_hashes
+from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.measures import Weights
 from es_neardupe.progress import Progress, silent, tracked
 
@@ -112,8 +113,10 @@ class Measure:
     with what others have besides, and so is like another one only if that consists of such shingles too."""
 
     def __post_init__(self) -> None:
-        if self.shingle < 1 or not 1 <= self.ngram <= 7:
-            raise SettingsError("A shingle has 1 word or more, an n-gram of the bag measure 1 to 7.")
+        if not 1 <= self.shingle <= MAX_SHINGLE or not 1 <= self.ngram <= 7:
+            raise SettingsError(
+                "A shingle has 1 word or more and at most 1,000,000, an n-gram of the bag measure 1 to 7."
+            )
         if self.name is MeasureName.WEIGHTED and self.weights is None:
             raise SettingsError("The measure weighted needs the frequencies of features in an index.")
         if self.sources and self.name not in (*SETS, MeasureName.BAG):

@@ -79,7 +79,7 @@ def test_detection_is_the_curve() -> None:
         ({"bands": 0}, "bands must be 1 to 128, not 0"),
         ({"bands": 129, "rows": 1, "permutations": 256}, "bands must be 1 to 128"),
         ({"rows": 0}, "rows must be at least 1"),
-        ({"shingle": 0}, "shingle must be at least 1"),
+        ({"shingle": 0}, "shingle must be 1 to 1000000"),
         ({"permutations": 7}, "permutations must be 8 to 256"),
         ({"permutations": 257}, "permutations must be 8 to 256"),
         ({"version": 2}, "version must be 1"),

@@ -50,7 +50,7 @@ def request() -> JSON:
 
 
 @pytest.fixture
-def values(client: Client, index_name: str, tmp_path: Path) -> Iterator[dict[str, str]]:
+def values(client: Client, index_name: str, tmp_path: Path) -> dict[str, str]:
     """The index, grouped; and what the words of `every_command` stand for."""
     properties = {NAME: {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "date"}}
     make_index(client, index_name, properties)
@@ -77,7 +77,7 @@ def values(client: Client, index_name: str, tmp_path: Path) -> Iterator[dict[str
         file = tmp_path / f"{name}{'.jsonl' if name == 'LINES' else ''}"
         file.write_text(content, "utf-8", "replace")
         found[name] = str(file)
-    yield found | {"NAME": NAME, "ADDRESS": f"https://a.example/{IDS[5]}", "OUT": str(tmp_path / "page.html")}
+    return found | {"NAME": NAME, "ADDRESS": f"https://a.example/{IDS[5]}", "OUT": str(tmp_path / "page.html")}
 
 
 def test_no_command_is_forgotten() -> None:

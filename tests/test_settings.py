@@ -42,7 +42,7 @@ NAN = float("nan")
         ({"bands": 17, "rows": 8}, "136 is over the 128 slots"),
         ({"bands": 0, "rows": 4}, "bands must be 1 to 128, not 0"),
         ({"bands": 4, "rows": 0}, "rows must be at least 1, not 0"),
-        ({"shingle": 0}, "shingle must be at least 1, not 0"),
+        ({"shingle": 0}, "shingle must be 1 to 1000000, not 0"),
         ({"permutations": 7, "bands": 1, "rows": 1}, "permutations must be 8 to 256, not 7"),
         ({"permutations": 257}, "permutations must be 8 to 256, not 257"),
         ({"prefix": ""}, "cannot be a field name"),

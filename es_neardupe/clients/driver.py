@@ -6,20 +6,24 @@ import base64
 import hashlib
 import json
 import ssl
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from threading import Lock
 from typing import Any, Protocol
-
-import orjson
 
 from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.settings import ConnectionSettings
 from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
 
-__all__ = ["POOL_SIZE", "Driver", "authorization", "identity", "lost_connection", "parsed", "unreadable"]
+__all__ = ["POOL_SIZE", "Driver", "authorization", "deep", "identity", "lost_connection", "parsed", "unreadable"]
 
 POOL_SIZE = 16
 """Connections kept open to a server: worker threads beyond that wait or reconnect."""
+
+_MORE_LEVELS = 2000
+_DEEPER = Lock()
+"""Python's limit is that of the whole process."""
 
 
 class Driver(Protocol):
@@ -74,17 +78,24 @@ def parsed(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        return _deep(text)
+        with suppress(ValueError):
+            return deep(text)
+        return text
     except ValueError:
         return text
 
 
-def _deep(text: str) -> Any:
-    """The same for values nested so deeply that Python's own parser gives up: servers take 1,000 levels."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return text
+def deep(text: str | bytes) -> Any:
+    """JSON nested so deeply that Python gives up: servers take 1,000 levels. Raises ``ValueError``."""
+    with _DEEPER:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(before + _MORE_LEVELS)
+        try:
+            return json.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        finally:
+            sys.setrecursionlimit(before)
 
 
 def unreadable(url: str) -> Unreachable:

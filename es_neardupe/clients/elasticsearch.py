@@ -10,16 +10,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from elastic_transport import ConnectionError as NoConnection
-from elastic_transport import ConnectionTimeout, SerializationError, TransportError
+from elastic_transport import ConnectionTimeout, JsonSerializer, SerializationError, TransportError
 from elasticsearch import Elasticsearch
 
 from es_neardupe.clients import tls
 from es_neardupe.clients.answers import Answer
-from es_neardupe.clients.driver import POOL_SIZE, authorization, identity, lost_connection, unreadable
+from es_neardupe.clients.driver import POOL_SIZE, authorization, deep, identity, lost_connection, unreadable
 from es_neardupe.clients.settings import ConnectionSettings
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import InputError, SettingsError
 
 __all__ = ["ElasticsearchDriver", "open_driver", "wrap_driver"]
+
+
+class _Json(JsonSerializer):
+    """Reads answers that are nested more deeply than Python follows, as documents of a hostile user may be."""
+
+    def json_loads(self, data: bytes) -> Any:
+        try:
+            return super().json_loads(data)
+        except RecursionError:
+            return deep(data)
+
+
+class _VendorJson(_Json):
+    mimetype = "application/vnd.elasticsearch+json"
 
 
 class ElasticsearchDriver:
@@ -52,6 +66,10 @@ class ElasticsearchDriver:
             )
         except (NoConnection, ConnectionTimeout) as error:
             raise lost_connection(error, self.url) from error
+        except RecursionError:
+            raise InputError(
+                f"{self.url}: an answer is nested too deeply to be read by the given client: have one opened by URL."
+            ) from None
         except SerializationError as error:
             raise unreadable(self.url) from error
         except TransportError as error:
@@ -69,6 +87,7 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
         "headers": authorization(settings),
         "request_timeout": settings.timeout,
         "connections_per_node": POOL_SIZE,
+        "serializers": {one.mimetype: one() for one in (_Json, _VendorJson)},
     }
     if settings.cloud_id:
         options["cloud_id"] = settings.cloud_id

@@ -55,6 +55,8 @@ def _profiles(file: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise SettingsError(f"The profiles in {file} cannot be read: {os_words(error)}.") from error
+    except RecursionError as error:
+        raise SettingsError(f"The profiles in {file} are nested too deeply.") from error
     except ValueError as error:  # of tomllib and Unicode: they say where, not what stands there
         raise SettingsError(f"The profiles in {file} cannot be read: {error}.") from error
     return profiles

@@ -69,8 +69,10 @@ class ConnectionSettings:
         _check_place(self)
         _check_login(self)
         _check_certificates(self)
-        if not self.timeout > 0:
-            raise SettingsError(f"The time-out must be more than 0 seconds, not {self.timeout}.")
+        if not 0 < self.timeout <= _LONGEST_TIMEOUT:
+            raise SettingsError(
+                f"The time-out must be more than 0 seconds and at most {_LONGEST_TIMEOUT:,}, not {self.timeout:g}."
+            )
 
     def _take_credentials_out(self, url: str) -> None:
         place, username, password = split_url(url)
@@ -81,6 +83,9 @@ class ConnectionSettings:
             raise SettingsError("The URL holds credentials and others are given too: keep one of them.")
         object.__setattr__(self, "username", username)
         object.__setattr__(self, "password", password)
+
+
+_LONGEST_TIMEOUT = 86_400
 
 
 def split_url(url: str) -> tuple[str, str | None, str | None]:
@@ -119,6 +124,9 @@ def _check_login(settings: ConnectionSettings) -> None:
     if (settings.username is None) != (settings.password is None):
         missing = "password" if settings.password is None else "user name"
         raise SettingsError(f"A login needs a user name and a password; the {missing} is missing.")
+    for what, word in (("user name", settings.username), ("password", settings.password)):
+        if any("\ud800" <= char <= "\udfff" for char in word or ""):
+            raise SettingsError(f"The {what} is not valid Unicode: is the terminal, or the file, in UTF-8?")
     for what, word in (("API key", settings.api_key), ("bearer token", settings.bearer_token)):
         if word is not None and not (word.isascii() and word.isprintable() and " " not in word):
             raise SettingsError(f"The {what} holds characters that no {what} has.")

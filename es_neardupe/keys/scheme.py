@@ -12,13 +12,15 @@ import xxhash
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["MAX_BANDS", "MAX_ROWS", "MAX_SAMPLE_MOD", "Scheme", "agreement", "choose_bands"]
+__all__ = ["MAX_BANDS", "MAX_ROWS", "MAX_SAMPLE_MOD", "MAX_SHINGLE", "Scheme", "agreement", "choose_bands"]
 
 MAX_BANDS = 128
 """A band's position is one character of its key."""
 MAX_ROWS = 32
 """The most rows that :func:`choose_bands` takes: 256 bits a band, when a key holds 42 of them. More rows
 would only make near-certain pairs (similarity above 0.99) easier to miss."""
+MAX_SHINGLE = 1_000_000
+"""Words; of shorter texts, which are nearly all, one shingle is made anyway."""
 _MAX_CHOICES = 128
 """The most choices of ``agree`` out of ``bands`` bands: each is joined on like a band key."""
 MAX_SAMPLE_MOD = 2**16
@@ -51,7 +53,7 @@ class Scheme:
             if type(value := getattr(self, field.name)) is not int:
                 raise SettingsError(f"{field.name} must be a whole number, not {value!r}")
         _check("version", self.version, 1, 1)
-        _check("shingle", self.shingle, 1, None)
+        _check("shingle", self.shingle, 1, MAX_SHINGLE)
         _check("permutations", self.permutations, 8, 256)
         _check("bands", self.bands, 1, MAX_BANDS)
         _check("rows", self.rows, 1, None)

@@ -23,6 +23,7 @@ from es_neardupe.distributions import (
 )
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys import Scheme
+from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.measures import Weights
 from es_neardupe.pipeline.examples import examples
 from es_neardupe.pipeline.pairing import joined, read_fingerprints
@@ -146,8 +147,8 @@ def _measures(
     names: Sequence[MeasureName], matching: Matching, shingles: Sequence[int], settings: Settings
 ) -> Iterator[Measure]:
     """One for each name and shingle size; weights are not known yet."""
-    if min(shingles) < 1:
-        raise SettingsError(f"A shingle has 1 word or more, not {min(shingles)}.")
+    for wrong in (one for one in shingles if not 1 <= one <= MAX_SHINGLE):
+        raise SettingsError(f"A shingle has 1 word or more, not {wrong}, and at most {MAX_SHINGLE:,}.")
     for name in names:
         for words in dict.fromkeys(shingles):
             if name is MeasureName.BAG:

@@ -48,10 +48,18 @@ def field_pages(
     """
     sample = search(client, index, {"size": _SAMPLE, "query": dict(query)})["hits"]["hits"]
     sources = [hit.get("_source", {}) for hit in sample]
-    whole = sum(len(str(one)) for one in sources)
+    whole = sum(map(_length, sources))
     needed = sum(len(documents.text_of(one, fields)) for one in sources)
     read_whole = needed >= _MOST * whole
     chars = (whole if read_whole else needed) / max(len(sources), 1)
     page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
     body = {"query": dict(query), "_source": True if read_whole else list(source)}
     return client.pages(index, body, page_size=page_size, first_page=min(_FIRST_PAGE, page_size))
+
+
+def _length(source: object) -> int:
+    """Characters of a source, about; 0 for one nested more deeply than Python follows, which has no text."""
+    try:
+        return len(str(source))
+    except RecursionError:
+        return 0
