@@ -13,7 +13,7 @@ from conftest import Cli
 from unit_tools import FakeClient
 
 from es_neardupe import events
-from es_neardupe.cli import output
+from es_neardupe.cli import output, runs
 from es_neardupe.cli.exits import ExitCode
 from es_neardupe.cli.logs import LogFormat, LogLevel, configure, reset
 from es_neardupe.cli.output import logged_progress, say, warn
@@ -172,6 +172,20 @@ def test_a_summary_of_a_run_that_found_no_server(cli: Cli, tmp_path: Path) -> No
     assert (summary["server"], summary["result"], summary["scheme"]) == (None, None, None)
     assert summary["arguments"]["url"] == NOWHERE
     assert "hunter2" not in file.read_text() + run.err
+
+
+def test_arguments_are_told_without_texts_and_secrets(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    cli("similar", "news", "--text", "a private text", "--url", "http://u:hunter2@127.0.0.1:9", "--summary", str(file))
+    assert json.loads(file.read_text())["arguments"]["text"] == "(14 characters)"
+    told = runs._harmless({"api_key": "k", "bearer_token": "k", "token_file": "f", "url": "k://", "top": 3, "id": None})
+    assert told == {
+        "api_key": "(hidden)",
+        "bearer_token": "(hidden)",
+        "token_file": "f",
+        "url": "(unreadable)",
+        "top": 3,
+    }
 
 
 def test_a_summary_that_cannot_be_written_is_told_before_the_work(cli: Cli, tmp_path: Path) -> None:

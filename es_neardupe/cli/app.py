@@ -168,7 +168,7 @@ def _run() -> tuple[int, BaseException | None]:
         fail(error)
         return ExitCode.FAILED, error
     except SystemExit as stop:
-        code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED
+        code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED if stop.code else ExitCode.DONE
         if code == ExitCode.INTERRUPTED:  # typer has made this of the KeyboardInterrupt
             say("Interrupted. Run the same command again: it goes on where it stopped.")
         return code, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,12 @@ from es_neardupe.report.files import check_file, replacing
 __all__ = ["Run", "begin", "current", "end", "options", "result"]
 
 _PANEL = "Log"
+
+_SECRET = re.compile("password|passphrase|secret|token|api_key|header")
+"""Options with such names hold what nobody else may read, unless they name the file with it."""
+
+_TEXTS = {"text"}
+"""Options that are texts."""
 
 
 def options(
@@ -157,11 +164,17 @@ def _seconds(run: Run) -> float:
 
 
 def _harmless(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given, without a login that a URL may hold."""
-    given = {name: plain(value) for name, value in arguments.items() if value not in (None, (), [])}
-    if "url" in given:
-        try:
-            given["url"] = split_url(given["url"])[0]
-        except SettingsError:
-            given["url"] = "(unreadable)"
+    """The arguments that were given, without logins and without texts, which may be those of documents."""
+    given = {name: _told(name, plain(value)) for name, value in arguments.items() if value not in (None, (), [])}
     return json.loads(json.dumps(given, default=str))  # type: ignore[no-any-return]
+
+
+def _told(name: str, value: Any) -> Any:
+    if name == "url":
+        try:
+            return split_url(value)[0]
+        except SettingsError:
+            return "(unreadable)"
+    if _SECRET.search(name) and not name.endswith("_file"):
+        return "(hidden)"
+    return f"({len(value)} characters)" if name in _TEXTS and isinstance(value, str) else value
