@@ -111,9 +111,9 @@ def open_target(
         tuple(sorted(mappings)),
         settings,
         _result_window(client, name),
-        next((one for one in families if one.name == name), None),
-        relations_left_alone(mappings.values(), settings.relations),
-        new,
+        family=next((one for one in families if one.name == name), None),
+        left_alone=relations_left_alone(mappings.values(), settings.relations),
+        new=new,
     )
 
 

@@ -45,11 +45,11 @@ def held(client: Client, target: Target, command: str = "group", *, seconds: flo
     """
     lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds)
     lease.take()
-    lease.give_way()
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     renewing.start()
     try:
+        lease.give_way()
         yield lease
     finally:
         done.set()
@@ -83,10 +83,10 @@ class Lease:
                 self._store(found)
 
     def give_way(self) -> None:
-        """Raises `LeaseHeld`, and gives the lease back, if a run by another name works on one of the same indices."""
+        """Raises `LeaseHeld` if a run by another name works on any of the same indices; to be called after `take`."""
         for value in self._others():
-            if not _is_free(value) and (shared := sorted(set(self.target.indices) & set(value.get("indices", ())))):
-                self._write_if_ours(returned=_written(_now()))
+            shared = sorted(set(self.target.indices) & set(value["indices"]))
+            if shared and not _is_free(value):
                 raise LeaseHeld(_who(value, shared[0]))
 
     def _others(self) -> list[Mapping[str, Any]]:
@@ -99,7 +99,8 @@ class Lease:
             answer = self.client.request("POST", "/_mget", body={"docs": docs})
         except Forbidden:
             return []
-        return [one["_source"]["value"] for one in answer["docs"] if one.get("found")]
+        values = (one["_source"].get("value", {}) for one in answer["docs"] if one.get("found"))
+        return [value for value in values if "indices" in value]
 
     def check(self) -> None:
         """Raises `LeaseLost` if another run has taken over, for instance while this process was suspended."""

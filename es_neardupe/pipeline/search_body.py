@@ -79,8 +79,7 @@ def wanted(
         nested.update(schema.nested_objects(mapping.get("properties", {})))
     types = {name: kind for name, kind in types.items() if not name.startswith(f"{prefix}.")}
     found, sort = _parsed(text, types, nested)
-    whole = {"bool": {"must": [found], "filter": [dict(scope)]}} if scope else found
-    whole = dict(target.within(whole) or whole)
+    whole = _limited(found, scope, target)
     shown = _shown(target, types, fields)
     body = queries.collapsed(
         target.fields,
@@ -92,6 +91,14 @@ def wanted(
         sort=sort,
     )
     return Wanted(target, whole, body, shown)
+
+
+def _limited(found: JSON, scope: Mapping[str, Any] | None, target: Target) -> JSON:
+    """The query, scored as it is, within the scope and without the documents that are left alone."""
+    limits: JSON = {"filter": [dict(scope)]} if scope else {}
+    if target.left_alone:
+        limits["must_not"] = [queries.of_relations(target.left_alone)]
+    return {"bool": {"must": [found], **limits}} if limits else found
 
 
 def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str], nested: Collection[str]) -> tuple[JSON, Any]:
