@@ -132,11 +132,11 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert pipeline.group(client, name).largest == 8
     assert theirs(client, name) == users
 
-    rolling.roll()
+    third = rolling.roll()
     rolling.add(8, 9)
     rounds: list[Round] = []
     pipeline.watch(client, name, once=True, on_round=rounds.append)
-    assert [(one.enriched, one.documents, one.error) for one in rounds] == [(1, 9, None)]
+    assert [(one.enriched, one.documents, one.prepared, one.error) for one in rounds] == [(1, 9, (third,), None)]
     assert pipeline.groups(client, name)[0].size == 9
     assert {one["group"] for one in ours(client, name).values()} == {pipeline.groups(client, name)[0].group}
     (warning,) = (one for one in pipeline.doctor(client, name) if one.level != "ok")
