@@ -88,27 +88,27 @@ def init(
         if not (create or template):
             raise
         return _create(client, index, settings, sample_keys, template=template, dry_run=dry_run)
-    rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
-    left_alone = _checked_relations(mappings, settings)
+    found = {"left_alone": _checked_relations(mappings, settings), **_later(client, index, mappings, settings)}
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:
         check_writable(client, index)
     for name in to_prepare if not dry_run else ():
         put_settings(client, name, mappings[name], settings)
     indices = tuple(sorted(mappings))
+    prepared = tuple(to_prepare)
     return _report(
-        index,
-        indices,
-        settings,
-        prepared=tuple(to_prepare),
-        sampling=sampling,
-        left_alone=left_alone,
-        rolls_over=rolling is not None,
-        next_prepared=None if rolling is None else next_index_has(client, rolling, settings.prefix, settings.to_meta()),
-        template=template,
-        dry_run=dry_run,
+        index, indices, settings, prepared=prepared, sampling=sampling, template=template, dry_run=dry_run, **found
     )
+
+
+def _later(client: Client, index: str, mappings: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """What becomes of indices that a rollover will make. Raises `IndexUnusable` for an alias with a filter."""
+    rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
+    if rolling is None:
+        return {"rolls_over": False, "next_prepared": None}
+    next_prepared = next_index_has(client, rolling, settings.prefix, settings.to_meta())
+    return {"rolls_over": True, "next_prepared": next_prepared}
 
 
 def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, tuple[str, ...]]:
