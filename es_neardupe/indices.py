@@ -149,10 +149,10 @@ def open_target(
         tuple(sorted(mappings)),
         settings,
         result_window(client, name),
-        next((one for one in families if one.name == name), None),
-        relations_left_alone(mappings.values(), settings.relations),
-        new,
-        inherited_prefix(mappings.values(), prefix),
+        family=next((one for one in families if one.name == name), None),
+        left_alone=relations_left_alone(mappings.values(), settings.relations),
+        new=new,
+        inherits=inherited_prefix(mappings.values(), prefix),
     )
 
 

@@ -47,11 +47,11 @@ def held(
     """
     lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds, id)
     lease.take()
-    lease.give_way()
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     renewing.start()
     try:
+        lease.give_way()
         yield lease
     finally:
         done.set()
@@ -87,10 +87,9 @@ class Lease:
                 self._store(found)
 
     def give_way(self) -> None:
-        """Raises `LeaseHeld`, and gives the lease back, if a run by another name works on one of the same indices."""
+        """Raises `LeaseHeld` if a run by another name works on any of the same indices; to be called after `take`."""
         for there in self._others():
             if not there.is_free and (shared := sorted(there.indices.intersection(self.target.indices))):
-                self._write_if_ours(returned=_written(_now()))
                 raise LeaseHeld(there.told(shared[0]))
 
     def _others(self) -> list[_Held]:

@@ -77,6 +77,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     }
     found = pipeline.search(client, forum, "*")
     assert (found.documents, found.groups, found.without_group) == (5, 1, 0)
+    assert "must" in pipeline.search_request(client, forum, "bridge")["query"]["bool"]  # scored, as without children
     assert {id for id, fields in ours(client, forum).items() if fields} == {"q0", "q1", "q2", "q3", "plain"}
     assert (theirs(client, forum), where(client, forum)) == (users, routings)
     assert pipeline.clean(client, forum).cleaned == 5

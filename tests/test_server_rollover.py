@@ -15,11 +15,11 @@ from server_tools import JSON, TEXT, family, make_index, mapping, ours, send, th
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.clients import Client, path
-from es_neardupe.companions import Companion, companion_name
+from es_neardupe.companions import Companion, companion_name, ensure
 from es_neardupe.errors import InputError, LeaseHeld, NotFound, NotInitialised, RequestError, RolledOver
 from es_neardupe.indices import open_target
-from es_neardupe.lease import held
-from es_neardupe.pipeline.rounds import may_pass
+from es_neardupe.lease import Lease, held
+from es_neardupe.pipeline.rounds import Round, may_pass
 
 SETTINGS = Settings(("text",))
 
@@ -65,11 +65,15 @@ class Rolling:
             self.client.request("DELETE", path("_component_template", self.name))
 
 
-@pytest.fixture(params=["stream", "alias"])
+both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
+
+
+@pytest.fixture
 def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
+    """An alias with a write index, or what the test asks for."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     try:
-        made = Rolling(client, name, stream=request.param == "stream")
+        made = Rolling(client, name, stream=getattr(request, "param", "alias") == "stream")
     except RequestError as error:
         with suppress(NotFound):
             client.request("DELETE", path("_index_template", name))
@@ -78,19 +82,20 @@ def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]
     made.remove()
 
 
-def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
-    """Have something done once, when a run of enrich has read its documents and written none."""
+def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], step: str = "write") -> None:
+    """Have something done once, just before a step of enrich: by default when it has written nothing yet."""
     enrich = importlib.import_module("es_neardupe.pipeline.enrich")
-    plain, todo = enrich.write, [work]
+    plain, todo = getattr(enrich, step), [work]
 
-    def write(*arguments: Any, **options: Any) -> Any:
+    def then(*arguments: Any, **options: Any) -> Any:
         while todo:
             todo.pop()()
         return plain(*arguments, **options)
 
-    monkeypatch.setattr(enrich, "write", write)
+    monkeypatch.setattr(enrich, step, then)
 
 
+@both
 def test_a_rollover_in_the_middle_of_a_run(
     rolling: Rolling, client: Client, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,10 +132,11 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert pipeline.group(client, name).largest == 8
     assert theirs(client, name) == users
 
-    rolling.roll()
+    third = rolling.roll()
     rolling.add(8, 9)
-    (found,) = (one for one in [next(iter(watched(client, name)))] if one.error is None)
-    assert (found.enriched, found.documents) == (1, 9)
+    rounds: list[Round] = []
+    pipeline.watch(client, name, once=True, on_round=rounds.append)
+    assert [(one.enriched, one.documents, one.prepared, one.error) for one in rounds] == [(1, 9, (third,), None)]
     assert pipeline.groups(client, name)[0].size == 9
     assert {one["group"] for one in ours(client, name).values()} == {pipeline.groups(client, name)[0].group}
     (warning,) = (one for one in pipeline.doctor(client, name) if one.level != "ok")
@@ -140,12 +146,7 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert pipeline.clean(client, name).documents == 0
 
 
-def watched(client: Client, name: str) -> list[Any]:
-    rounds: list[Any] = []
-    pipeline.watch(client, name, once=True, on_round=rounds.append)
-    return rounds
-
-
+@both
 def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> None:
     """The second run is an incremental one, and knows the group; the templates of the name do not take our index."""
     name = rolling.name
@@ -168,6 +169,7 @@ def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> 
     assert client.request("GET", path(registry, "_count"))["count"] > 0
 
 
+@both
 def test_a_template_of_the_users_gives_later_indices_our_fields(
     rolling: Rolling, client: Client, server_cli: Cli
 ) -> None:
@@ -207,8 +209,6 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
     (index,) = pipeline.init(client, name, SETTINGS).indices
     pipeline.enrich(client, name)
     whole, alone = open_target(client, name), open_target(client, index)
-    if rolling.stream:
-        assert companion_name(alone, Companion.GROUPS).startswith("ds-")  # no dot in front: not one of the server's
     with held(client, whole), pytest.raises(LeaseHeld, match=f"works on index {index}"):
         pipeline.group(client, index)
     with held(client, alone), pytest.raises(LeaseHeld):
@@ -218,6 +218,44 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
     pipeline.init(client, name, other)
     with held(client, open_target(client, name, "other")):
         pipeline.group(client, name)  # other fields: not in each other's way
+
+
+def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
+    """Each has its own lease before it looks for the other's: never do both go on."""
+    name = rolling.name
+    (index,) = pipeline.init(client, name, SETTINGS).indices
+    one, other = (
+        Lease(client, ensure(client, target, Companion.GROUPS), target, "group", 60)
+        for target in (open_target(client, name), open_target(client, index))
+    )
+    one.take()
+    with pytest.raises(LeaseHeld), held(client, other.target):
+        pass
+    one.give_way()  # the other has given its lease back
+    other.take()
+    for lease in (one, other):
+        with pytest.raises(LeaseHeld, match=f"works on index {index}"):
+            lease.give_way()
+
+
+def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not fit into a request line, so the name is sent; nothing is written where our mapping is not yet."""
+    name = rolling.name
+    monkeypatch.setattr("es_neardupe.indices._LONGEST_PATH", 0)
+    rolling.add(0, 2)
+    pipeline.init(client, name, SETTINGS)
+    rolled: list[str] = []
+
+    def roll() -> None:
+        rolled.append(rolling.roll())
+        rolling.add(2, 4)
+
+    in_the_middle(monkeypatch, roll, "refresh")
+    assert pipeline.enrich(client, name).written == 2
+    assert "neardupe" not in mapping(client, rolled[0])["properties"]
+    again = pipeline.enrich(client, name)
+    assert (again.written, again.prepared) == (2, tuple(rolled))
+    assert pipeline.group(client, name).largest == 4
 
 
 def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) -> None:
@@ -230,16 +268,14 @@ def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) ->
     assert not isinstance(caught.value, RolledOver)
 
 
-def test_a_data_stream_takes_no_files(client: Client) -> None:
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    try:
-        made = Rolling(client, name, stream=True)
-    except RequestError:
-        client.request("DELETE", path("_index_template", name))
-        pytest.skip("this server has no data streams")
-    try:
-        pipeline.init(client, name, SETTINGS)
-        with pytest.raises(InputError, match="is a data stream"):
-            pipeline.load(client, name, ["-"])
-    finally:
-        made.remove()
+@pytest.mark.parametrize("rolling", ["stream"], indirect=True)
+def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
+    (index,) = pipeline.init(client, rolling.name, SETTINGS).indices
+    with pytest.raises(InputError, match="is a data stream"):
+        pipeline.load(client, rolling.name, ["-"])
+    rolling.add(0, 2)
+    pipeline.enrich(client, index)  # the backing index by its own name, as any index
+    assert pipeline.group(client, index).largest == 2
+    registry = companion_name(open_target(client, index), Companion.GROUPS)
+    assert registry.startswith("ds-")  # no dot in front, as the server's own have
+    client.request("DELETE", path(registry))

@@ -29,7 +29,7 @@ from es_neardupe.cli.options import (
 )
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.runs import result
-from es_neardupe.cli.working import parse_since
+from es_neardupe.cli.working import parse_since, tell_of_prepared
 from es_neardupe.cli.writing import writing
 from es_neardupe.clients import Client
 from es_neardupe.pipeline import watch as watch_
@@ -187,6 +187,7 @@ def _tell(done: Round, as_json: bool) -> None:
             f"{done.pairs:,} pairs, {done.skipped:,} skipped, {done.left:,} left, lag {done.lag:.1f} s, "
             f"{done.seconds:.1f} s"
         )
+    tell_of_prepared(done.index, done.prepared)
     if done.message is not None:
         warn(f"{done.message} The next round tries again.")
     if done.round == 1 and done.grouping is not None:

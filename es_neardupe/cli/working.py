@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -33,7 +33,7 @@ from es_neardupe.pipeline import enrich as enrich_
 from es_neardupe.pipeline import load as load_
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
-__all__ = ["fail_on", "parse_since", "register", "say_next", "tell_of_tuning"]
+__all__ = ["fail_on", "parse_since", "register", "say_next", "tell_of_prepared", "tell_of_tuning"]
 
 _MOST_PROBLEMS = 20
 
@@ -177,9 +177,7 @@ def enrich(
             progress=progress,
         )
     result(report)
-    if report.prepared:
-        done = "would be" if dry_run else "were"
-        say(f"New behind {index} since a rollover, and {done} prepared like the others: {', '.join(report.prepared)}.")
+    tell_of_prepared(index, report.prepared, dry_run=dry_run)
     if as_json:
         print_json(report)
     else:
@@ -210,6 +208,13 @@ def enrich(
     if report.conflicts:
         warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
     fail_on(report.refused, report.refusals)
+
+
+def tell_of_prepared(index: str, prepared: Sequence[str], *, dry_run: bool = False) -> None:
+    """Say which indices a rollover made, where some did not have our fields."""
+    if prepared:
+        done = "would be" if dry_run else "were"
+        say(f"New behind {index} since a rollover, and {done} prepared like the others: {', '.join(prepared)}.")
 
 
 def parse_since(text: str | None) -> tuple[str, str] | None:

@@ -113,47 +113,62 @@ def init(
     if not dry_run:
         mend(client, mappings)
         mappings = mappings_of(client, index)
-    rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
     if sidecar:
-        sidecars = Sidecars(writer, index, mappings, settings, write_group=write_group)
-        settings, sampling = _sampled(client, index, sidecars.known or mappings, settings, sample_keys)
-        prepared = sidecars.prepare(settings)
-        report = _report(
-            index,
-            tuple(sorted(mappings)),
-            settings,
-            prepared=prepared,
-            sampling=sampling,
-            left_alone=_checked_relations(mappings, settings),
-            rolls_over=rolling is not None,
-            sidecars=sidecars.names,
-            write_group=sidecars.write_group,
-            template=False,
-            dry_run=dry_run,
-        )
+        report = _beside(writer, index, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)
         return replace(report, requests=rehearsal.shown)
     check_inline(client, mappings, settings.prefix)
     settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
-    left_alone = _checked_relations(mappings, settings)
+    found = {"left_alone": _checked_relations(mappings, settings), **_later(client, index, mappings, settings)}
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:
         check_writable(client, index)
     for name in to_prepare:
         put_settings(writer, name, mappings[name], settings)
     indices = tuple(sorted(mappings))
+    prepared = tuple(to_prepare)
     report = _report(
-        index,
-        indices,
-        settings,
-        prepared=tuple(to_prepare),
-        sampling=sampling,
-        left_alone=left_alone,
-        rolls_over=rolling is not None,
-        next_prepared=None if rolling is None else next_index_has(client, rolling, settings.prefix, settings.to_meta()),
-        template=template,
-        dry_run=dry_run,
+        index, indices, settings, prepared=prepared, sampling=sampling, template=template, dry_run=dry_run, **found
     )
     return replace(report, requests=rehearsal.shown)
+
+
+def _beside(
+    client: Client,
+    index: str,
+    mappings: Mapping[str, Any],
+    settings: Settings,
+    sample_keys: int | None,
+    *,
+    write_group: bool,
+    dry_run: bool,
+) -> InitReport:
+    """Prepare our indices beside these."""
+    sidecars = Sidecars(client, index, mappings, settings, write_group=write_group)
+    settings, sampling = _sampled(client, index, sidecars.known or mappings, settings, sample_keys)
+    rolling = any(one.name == index for one in families_of(client, index, mappings))
+    left_alone = _checked_relations(mappings, settings)
+    return _report(
+        index,
+        tuple(sorted(mappings)),
+        settings,
+        prepared=sidecars.prepare(settings),
+        sampling=sampling,
+        left_alone=left_alone,
+        rolls_over=rolling,
+        sidecars=sidecars.names,
+        write_group=sidecars.write_group,
+        template=False,
+        dry_run=dry_run,
+    )
+
+
+def _later(client: Client, index: str, mappings: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """What becomes of indices that a rollover will make. Raises `IndexUnusable` for an alias with a filter."""
+    rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
+    if rolling is None:
+        return {"rolls_over": False, "next_prepared": None}
+    next_prepared = next_index_has(client, rolling, settings.prefix, settings.to_meta())
+    return {"rolls_over": True, "next_prepared": next_prepared}
 
 
 def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, tuple[str, ...]]:

@@ -82,6 +82,8 @@ class Round:
     """The kind of the error that ended the round."""
     message: str | None
     seconds: float = field(compare=False)
+    prepared: tuple[str, ...] = ()
+    """Indices that a rollover had put behind the name since: they got our fields and the settings of the others."""
     _grouping: GroupReport | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -147,6 +149,7 @@ def one_round(work: Work, number: int, *, strict: bool) -> Round:
         error=None if error is None else type(error).__name__,
         message=None if error is None else str(error),
         seconds=time.monotonic() - started,
+        prepared=enriched.prepared if enriched else (),
         _grouping=grouped,
     )
 

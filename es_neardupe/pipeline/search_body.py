@@ -87,8 +87,7 @@ def wanted(
     ours = (f"{prefix}.", f"{target.settings.prefix}.")  # which differ while a migration switches
     types = {name: kind for name, kind in types.items() if not name.startswith(ours)}
     found, sort = _parsed(text, types, nested)
-    whole = {"bool": {"must": [found], "filter": [dict(scope)]}} if scope else found
-    whole = dict(target.within(whole) or whole)
+    whole = _limited(found, scope, target)
     shown = _shown(target, types, fields)
     body = queries.collapsed(
         target.fields,
@@ -103,6 +102,14 @@ def wanted(
         del body["aggs"]["waiting"]
         body["collapse"]["inner_hits"]["_source"] = body["_source"] = list(shown)
     return Wanted(client, target, whole, body, shown)
+
+
+def _limited(found: JSON, scope: Mapping[str, Any] | None, target: Target) -> JSON:
+    """The query, scored as it is, within the scope and without the documents that are left alone."""
+    limits: JSON = {"filter": [dict(scope)]} if scope else {}
+    if target.left_alone:
+        limits["must_not"] = [queries.of_relations(target.left_alone)]
+    return {"bool": {"must": [found], **limits}} if limits else found
 
 
 def _parsed(given: str | Mapping[str, Any], types: Mapping[str, str], nested: Collection[str]) -> tuple[JSON, Any]:
