@@ -176,5 +176,5 @@ class NearDupe:
         See `es_neardupe.stages.ingest.fingerprinted_actions` for what becomes of which action. Actions that name
         no index are taken to go to this one.
         """
-        settings = open_target(self.client, self.index, self.prefix).settings
+        settings = open_target(self.client, self.index, self.prefix, writes=True).settings
         yield from fingerprinted_actions(actions, settings, index=self.index, max_chars=max_chars)

@@ -9,6 +9,7 @@ from typing import Any
 from es_neardupe import schema
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import (
+    BeingMigrated,
     Forbidden,
     IndexUnusable,
     MappingConflict,
@@ -82,7 +83,7 @@ def open_target(
     _check_alias(client, name)
     if is_switching(mappings.values(), prefix):
         if writes:
-            raise IndexUnusable(
+            raise BeingMigrated(
                 f"Index {name} is on its way to other keys, which `es-neardupe migrate` has begun to switch to: run "
                 f"`es-neardupe migrate {name}` to the end first. Searches go on meanwhile."
             )

@@ -11,6 +11,7 @@ from es_neardupe import documents, queries
 from es_neardupe.asking import count, refresh
 from es_neardupe.clients import Client
 from es_neardupe.errors import (
+    BeingMigrated,
     Conflict,
     IncompleteAnswer,
     LeaseHeld,
@@ -157,7 +158,7 @@ def may_pass(error: NeardupeError) -> bool:
     """
     if isinstance(error, RequestError) and not isinstance(error, Conflict):
         return error.status == 429 or error.status >= 500
-    return isinstance(error, Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost)
+    return isinstance(error, Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | BeingMigrated)
 
 
 def _waiting(client: Client, index: str, prefix: str) -> int:
