@@ -240,9 +240,10 @@ def put_settings(
 
     Several settings, of different prefixes, are put at once. ``notes``: what to keep with the settings of a prefix.
     """
-    told = {one.prefix: one.to_meta() | dict((notes or {}).get(one.prefix, {})) for one in settings}
-    properties = {one.prefix: schema.fields_mapping() for one in settings}
-    body = {"_meta": dict(mapping.get("_meta", {})) | told, "properties": properties}
+    meta = dict(mapping.get("_meta", {}))
+    for one in settings:
+        meta[one.prefix] = {**meta.get(one.prefix, {}), **one.to_meta(), **(notes or {}).get(one.prefix, {})}
+    body = {"_meta": meta, "properties": {one.prefix: schema.fields_mapping() for one in settings}}
     client.request("PUT", path(index, "_mapping"), body=body)
 
 

@@ -12,6 +12,7 @@ from server_tools import JSON, change, family, hits, make_index, mapping, one_li
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import BeingMigrated, SchemeMismatch, SettingsError
+from es_neardupe.pipeline.rounds import may_pass
 from es_neardupe.schema import fields_mapping
 
 OLD = Settings(("text",), threshold=0.8)
@@ -129,6 +130,9 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
         refused = server_cli(command[0], index_name, *file)
         assert refused.code == 1
         assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
+    with pytest.raises(BeingMigrated) as waits:
+        pipeline.watch(client, index_name, once=True)
+    assert may_pass(waits.value)
     (told,) = (one for one in pipeline.doctor(client, index_name) if one.name == "migration")
     assert (told.level, "switching" in told.message) == ("warning", True)
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 2), "_mapping"))
