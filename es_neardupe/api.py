@@ -194,7 +194,7 @@ class NearDupe:
         See `es_neardupe.stages.ingest.fingerprinted_actions` for what becomes of which action. Actions that name
         no index are taken to go to this one.
         """
-        target = open_inline(self.client, self.index, self.prefix, "fingerprinted")
+        target = open_inline(self.client, self.index, self.prefix, "fingerprinted", writes=True)
         yield from fingerprinted_actions(
             actions, target.settings, index=self.index, max_chars=max_chars, left_alone=target.left_alone
         )

@@ -21,7 +21,8 @@
     │   ├── MappingConflict       a field of ours is there with another type
     │   ├── NotInitialised        the index has no scheme yet
     │   │   └── RolledOver        a new index behind the name, which enrich prepares
-    │   └── SchemeMismatch        the index has another scheme than the one asked for
+    │   ├── SchemeMismatch        the index has another scheme than the one asked for
+    │   └── BeingMigrated         the index is on its way to another scheme
     ├── LeaseHeld                 another run writes the groups of the index
     ├── LeaseLost                 another run took over from this one
     ├── CorruptFingerprint        a stored fingerprint that our code cannot have written
@@ -33,6 +34,7 @@ Each message is one or two sentences that name the cause and the way out; none h
 from __future__ import annotations
 
 __all__ = [
+    "BeingMigrated",
     "Blocked",
     "CertificateRefused",
     "Conflict",
@@ -158,6 +160,10 @@ class RolledOver(NotInitialised):
 
 class SchemeMismatch(IndexUnusable):
     """The index has another scheme than the one asked for."""
+
+
+class BeingMigrated(IndexUnusable):
+    """The index is on its way to another scheme: what is asked for must wait for the end of that."""
 
 
 class LeaseHeld(NeardupeError):

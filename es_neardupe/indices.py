@@ -10,6 +10,7 @@ from typing import Any
 from es_neardupe import queries, schema
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import (
+    BeingMigrated,
     Forbidden,
     IndexUnusable,
     MappingConflict,
@@ -129,7 +130,7 @@ def open_target(
     families = families_of(client, name, mappings)
     if is_switching(mappings.values(), prefix):
         if writes:
-            raise IndexUnusable(
+            raise BeingMigrated(
                 f"Index {name} is on its way to other keys, which `es-neardupe migrate` has begun to switch to: run "
                 f"`es-neardupe migrate {name}` to the end first. Searches go on meanwhile."
             )
@@ -326,8 +327,8 @@ def put_settings(
     """
     body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
     for one in settings:
-        ours = our_mapping(one)
-        body["_meta"][one.prefix] = ours["_meta"][one.prefix] | dict((notes or {}).get(one.prefix, {}))
+        ours, before = our_mapping(one), body["_meta"].get(one.prefix, {})
+        body["_meta"][one.prefix] = {**before, **ours["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
         body["properties"] |= ours["properties"]
     client.request("PUT", path(index, "_mapping"), body=body)
 

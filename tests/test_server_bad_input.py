@@ -220,7 +220,7 @@ def test_init_with_other_settings_shows_the_difference(client: Client, filled: s
         "fields: text, not body.en",
         "threshold: 0.8, not 0.5",
         "shingle: 5, not 3",
-        "clean",
+        f"es-neardupe migrate {filled}",
     )
     assert "permutations" not in line
     assert mapping(client, filled) == before

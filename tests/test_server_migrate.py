@@ -11,7 +11,8 @@ from server_tools import JSON, change, family, hits, make_index, mapping, one_li
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
+from es_neardupe.errors import BeingMigrated, SchemeMismatch, SettingsError
+from es_neardupe.pipeline.rounds import may_pass
 from es_neardupe.schema import fields_mapping
 
 OLD = Settings(("text",), threshold=0.8)
@@ -112,13 +113,13 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
     check_new(client, index_name)
 
     put_back(client, beginning)
-    run_to_death(client, index_name, migrate, Moment(2, "during", ("_mapping", 1)))
+    run_to_death(client, index_name, migrate, Moment(2, "during", ("_mapping", 1), "_bulk"))
     assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
     assert State.of(client, index_name) == former
     assert mapping(client, index_name)["_meta"].keys() == {"neardupe", "yours"}
 
     run_to_death(client, index_name, migrate, Moment(1, "after", ("_mapping", 1)))
-    run_to_death(client, index_name, [("migrate", {"workers": 1})], Moment(4, "after", ("_mapping", 2)))
+    run_to_death(client, index_name, [("migrate", {"workers": 1})], Moment(4, "after", ("_mapping", 2), "_bulk"))
     schemes = {fields["scheme"] for fields in ours(client, index_name).values()}
     assert len(schemes) == 2, "killed in the middle of the switch"
     assert collapsed(client, index_name) >= len(groups)
@@ -129,7 +130,12 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
         refused = server_cli(command[0], index_name, *file)
         assert refused.code == 1
         assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
-    run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 3)))
+    with pytest.raises(BeingMigrated) as waits:
+        pipeline.watch(client, index_name, once=True)
+    assert may_pass(waits.value)
+    (told,) = (one for one in pipeline.doctor(client, index_name) if one.name == "migration")
+    assert (told.level, "switching" in told.message) == ("warning", True)
+    run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 2), "_mapping"))
     assert pipeline.migrate(client, index_name).state == "done"
     assert State.of(client, index_name) == wanted
 
@@ -166,7 +172,7 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
     assert (run.code, run.json["state"], run.json["grouped"], run.json["enriched"]) == (0, "prepared", False, 2)
     with pytest.raises(SchemeMismatch, match="shingle: 3, not 4"):
         pipeline.migrate(client, index_name, shingle=4)
-    with pytest.raises(IndexUnusable, match="--abort"):
+    with pytest.raises(BeingMigrated, match="--abort"):
         pipeline.clean(client, index_name)
     run = server_cli("migrate", index_name, "--yes")
     assert (run.code, "2 documents switched." in run.out, "State: done" in run.out) == (0, True, True)
@@ -183,9 +189,9 @@ def test_several_indices(client: Client, index_name: str) -> None:
     pipeline.init(client, alias, OLD)
     run_commands(client, alias, [("enrich", {}), ("group", {})])
     (before,) = pipeline.groups(client, alias)
-    run_to_death(client, alias, [("migrate", {"shingle": 3})], Moment(1, "before", ("_mapping", 1)))
+    run_to_death(client, alias, [("migrate", {"shingle": 3})], Moment(1, "before", ("_mapping", 1), "_mapping"))
     assert ["neardupe_next" in mapping(client, name)["_meta"] for name in names] == [True, False]
-    run_to_death(client, alias, [("migrate", {"workers": 1})], Moment(1, "before", ("_mapping", 5)))
+    run_to_death(client, alias, [("migrate", {})], Moment(1, "before", ("_mapping", 5), "_mapping"))
     shingles = [mapping(client, name)["_meta"]["neardupe"]["scheme"]["shingle"] for name in names]
     assert shingles == [3, 5], "killed between the two"
     assert {hit.id for hit in pipeline.similar(client, alias, id="a0").hits} == {"a1", "b0", "b1"}

@@ -96,7 +96,7 @@ def test_changed_by_somebody_meanwhile(client: Client, index: str) -> None:
 @pytest.mark.parametrize("lowered", [True, False])
 def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client, index: str, server_cli: Cli) -> None:
     """Killed while it writes documents, or after the former values were stored and before anything was lowered."""
-    moment = Moment(2, "after", ("_settings", 2)) if lowered else Moment(1, "before", ("_mapping", 1))
+    moment = Moment(2, "after", of="_bulk") if lowered else Moment(1, "before", ("_mapping", 1), "_settings")
     run_to_death(client, index, [("enrich", {"tune": True})], moment)
     assert stored(client, index) == (LOWERED if lowered else FORMER)
     (record,) = records({index: mapping(client, index)}).values()

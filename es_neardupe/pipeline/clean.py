@@ -13,7 +13,7 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client, path, to_json
 from es_neardupe.companions import Companion, companion_name, exists, remove
-from es_neardupe.errors import IndexUnusable, InputError, RequestError
+from es_neardupe.errors import BeingMigrated, InputError, RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, mappings_of, remove_settings, stored_settings
 from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
@@ -168,10 +168,10 @@ def _settle(client: Client, lost: Iterable[Reference], prefix: str, tally: Tally
 
 
 def _check_migration(client: Client, index: str, prefix: str) -> None:
-    """Raises `IndexUnusable` for fields that a migration needs."""
+    """Raises `BeingMigrated` for fields that a migration needs."""
     mappings = mappings_of(client, index).values()
     if phase_of(mappings, prefix) is not None or is_switching(mappings, replaced_prefix(prefix)):
-        raise IndexUnusable(
+        raise BeingMigrated(
             f"Index {index} is on its way to other keys: run `es-neardupe migrate {index}` to its end first, or, "
             f"before the switch, give up with `--abort`."
         )

@@ -15,6 +15,7 @@ from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
 from es_neardupe.families import families_of, next_index_has
 from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, stored_settings
 from es_neardupe.keys.scheme import agreement
+from es_neardupe.migrations import Phase, phase_of
 from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
@@ -43,7 +44,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
     checks += _rights(client, index, mappings, beside, prefix)
-    checks += _tuning(mappings)
+    checks += [*_migration(index, mappings, prefix), *_tuning(mappings)]
     try:
         client, target = opened(client, index, prefix)
     except NeardupeError as error:
@@ -137,6 +138,15 @@ def _blocks(client: Client, index: str) -> Check:
     if not blocks:
         return Check("blocks", "ok", "none")
     return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written. {way_to_lift(index, blocks)}")
+
+
+def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:
+    """Whether the index is on its way to other keys."""
+    phase = phase_of(mappings.values(), prefix)
+    if phase is not None:
+        abort = ", or `--abort` gives up" if phase is Phase.PREPARING else ""
+        way = f"`es-neardupe migrate {index}` goes on{abort}"
+        yield Check("migration", "warning", f"the index is on its way to other keys ({phase.value}): {way}")
 
 
 def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:

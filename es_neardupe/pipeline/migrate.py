@@ -13,7 +13,7 @@ from es_neardupe.asking import count
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
 from es_neardupe.companions import remove
-from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.group_changes import GroupChanges
 from es_neardupe.indices import Target, mappings_of, open_target, stored_settings
 from es_neardupe.lease import held
@@ -133,12 +133,12 @@ def _report(client: Client, target: Target, done: Done, dry_run: bool, started: 
 
 
 def _aborting(client: Client, index: str, prefix: str) -> Plan | None:
-    """The migration that is to be given up. Raises `IndexUnusable` once the switch has begun."""
+    """The migration that is to be given up. Raises `BeingMigrated` once the switch has begun."""
     phase = phase_of(mappings_of(client, index).values(), prefix)
     if phase is None:
         return None
     if phase is not Phase.PREPARING:
-        raise IndexUnusable(
+        raise BeingMigrated(
             f"The switch of index {index} has begun: documents have lost their former keys. Run `es-neardupe migrate "
             f"{index}` to its end; another migration leads back."
         )

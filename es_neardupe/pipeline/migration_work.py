@@ -100,13 +100,15 @@ class Work:
         """From here on commands use the new keys: under their own prefix, until all documents have them under the
         old one, where users' searches look."""
         plan = self.plan
-        with held(self.client, plan.after, "migrate"):
+        with held(self.client, plan.after, "migrate") as lease:
             mark(self.client, self.index, plan, Phase.SWITCHING)
             self.done.state = "switching"
+            lease.check()
             hand_over(self.client, self.new, plan.after, documents.timestamp())
             tally, self.done.left = switch_documents(self.client, self.new, plan.after, **self.options)
             self.done.switched, self.done.refusals = tally.counts["written"], tally.refusals
             if not self.done.left:
+                lease.check()
                 mark(self.client, self.index, plan, Phase.CLEANING)
 
     def finish(self) -> None:

@@ -11,6 +11,7 @@ from es_neardupe import documents, queries
 from es_neardupe.asking import count, refresh
 from es_neardupe.clients import Client
 from es_neardupe.errors import (
+    BeingMigrated,
     Conflict,
     IncompleteAnswer,
     LeaseHeld,
@@ -161,7 +162,8 @@ def may_pass(error: NeardupeError) -> bool:
     """
     if isinstance(error, RequestError) and not isinstance(error, Conflict):
         return error.status == 429 or error.status >= 500
-    return isinstance(error, Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver)
+    passing = Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver | BeingMigrated
+    return isinstance(error, passing)
 
 
 def _waiting(client: Client, index: str, prefix: str) -> int:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
+from inspect import signature
 from typing import Any, ParamSpec, TypeVar, cast
 
-from es_neardupe.clients import Client
 from es_neardupe.indices import mappings_of, open_target
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.tuning import mend, tuned
@@ -26,15 +26,18 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
     changes no settings. Raises what `tuned` raises.
     """
 
+    parameters = signature(command)
+
     @wraps(command)
     def run(*given: P.args, **options: P.kwargs) -> R:
-        client, name = cast("tuple[Client, str]", given[:2])
-        if options.get("dry_run"):
+        arguments = parameters.bind(*given, **options).arguments
+        client, name = arguments["client"], arguments["index"]
+        if arguments.get("dry_run"):
             return command(*given, **options)
         mend(client, mappings_of(client, name))
-        if not options.get("tune"):
+        if not arguments.get("tune"):
             return command(*given, **options)
-        target = open_target(client, name, str(options.get("prefix", DEFAULT_PREFIX)))
+        target = open_target(client, name, arguments.get("prefix", DEFAULT_PREFIX))
         with tuned(client, target, command.__name__) as lowered:
             report: Any = command(*given, **options)
         return cast("R", replace(report, tuned=lowered))
