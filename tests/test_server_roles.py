@@ -12,7 +12,7 @@ import pytest
 import typer
 from conftest import Cli, Run
 from secured import Secured
-from secured_users import ALIAS, WORKED, documented
+from secured_users import ALIAS, WORKED, documented, less
 from server_tools import TEXT, family, make_index, put
 from test_docs import section, table
 
@@ -135,7 +135,6 @@ LACKING = {
     ("neardupe-read", "groups --history"): f"on {COMPANIONS['groups']}",
     ("neardupe-enrich", "group"): f"on {COMPANIONS['groups']}",
     ("neardupe-enrich", "watch"): f"on {COMPANIONS['groups']}",
-    ("neardupe-enrich", "clean"): f"on {COMPANIONS['groups']}",
     ("neardupe-group", "group --evidence"): f"on {COMPANIONS['pairs']}",
     ("neardupe-init", "similar"): f"neardupe-init lacks the index privilege 'read' on {WORKED}",
 }
@@ -192,6 +191,26 @@ def test_client_certificates_log_in(worked: Secured) -> None:
         with pytest.raises(Forbidden, match="neardupe-read lacks"):
             pipeline.enrich(client, WORKED, all=True)
         client.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("user", less())
+def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> None:
+    """Without any one of them, a command of the role is refused."""
+    name, lacks, _ = less()[user]
+    (role,) = [one for one in ROLES if one.name == name]
+    if "create_index" in lacks:
+        kind = lacks.rpartition("-")[2]
+        admin.request("DELETE", path(COMPANIONS[kind]), params={"ignore_unavailable": True})
+    put(admin, WORKED, {user: {"text": f"{TEXTS['d0']} {user}", "url": f"/{user}", "date": "2024-01-01"}})
+    if "enrich" not in role.commands:  # so that there is something to write
+        pipeline.enrich(admin, WORKED)
+    commands = ["init --prefix other"] if role.commands == ("init",) else role.commands
+    runs = [run_as(user, one) for one in commands]
+    pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
+    pipeline.enrich(admin, WORKED)
+    pipeline.group(admin, WORKED, evidence=True)
+    assert [run.err for run in runs if run.code == 1 and ("lacks" in run.err or "privilege" in run.err)], lacks
 
 
 def test_a_role_is_enough_for_its_commands(
