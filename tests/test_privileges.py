@@ -29,7 +29,8 @@ REASONS = {
     "(indices:data/read/search).",
     f"action [indices:x/new] is unauthorized for user [anna] on indices [news], {GRANTED} [special,all]": "anna lacks "
     "the index privilege 'special' on news (indices:x/new).",
-    "no permissions for [indices:data/read/search] and User [name=anna, backend_roles=[]]": "anna lacks the permission 'indices:data/read/search'.",
+    "no permissions for [indices:data/read/search] and User [name=anna, roles=[]]": "anna lacks the "
+    "permission 'indices:data/read/search'.",
     "something else": "",
     "": "",
 }
