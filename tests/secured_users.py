@@ -30,6 +30,19 @@ def documented() -> dict[str, Any]:
     return {name: json.loads(body) for name, body in shown}
 
 
+def less() -> dict[str, tuple[str, str, dict[str, Any]]]:
+    """Name -> (role, the privilege and where it lacks, the role without it), for each privilege of each role."""
+    found: dict[str, tuple[str, str, dict[str, Any]]] = {}
+    for name, role in documented().items():
+        for place, grant in enumerate(role["indices"]):
+            for privilege in grant["privileges"]:
+                left = json.loads(json.dumps(role))
+                left["indices"][place]["privileges"].remove(privilege)
+                left["indices"] = [one for one in left["indices"] if one["privileges"]]
+                found[f"{name}-less-{place}-{privilege}"] = (name, f"{privilege} on {grant['names'][0]}", left)
+    return found
+
+
 def _on(index: str, role: dict[str, Any]) -> dict[str, Any]:
     """The same role for another index than ``news``."""
     renamed: dict[str, Any] = json.loads(json.dumps(role).replace('"news', f'"{index}'))
@@ -89,6 +102,7 @@ ROLES: dict[str, Any] = {
     # Rights on an alias, and on none of the indices behind it.
     "alias": _role({"names": [ALIAS], "privileges": ["all"]}),
     **{name: _on(WORKED, role) for name, role in documented().items()},
+    **{name: _on(WORKED, role) for name, (_, _, role) in less().items()},
 }
 
 USERS = (
@@ -108,5 +122,5 @@ USERS = (
     User("beside", "beside-password", ("beside",)),
     User("stranger", "stranger-password", ("nobody",)),
     User("alias-user", "alias-password", ("alias",)),
-    *(User(name, f"{name}-password", (name,)) for name in documented()),
+    *(User(name, f"{name}-password", (name,)) for name in (*documented(), *less())),
 )

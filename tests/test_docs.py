@@ -49,7 +49,7 @@ from es_neardupe.scores import Score
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *PAGES]
+TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES]
 
 OPTION = re.compile(r"--[a-z][a-z-]*")
 VARIABLE = re.compile(r"\b(?:ES|ELASTIC|ELASTICSEARCH|OPENSEARCH)(?:_[A-Z]+)+\b")

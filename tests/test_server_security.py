@@ -357,12 +357,12 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
             pipeline.group_history(client, NEWS, group)
     with news.client("looker") as looker:
         assert not any(one.name == "visibility" for one in pipeline.doctor(looker, NEWS))
-        told = {one.name: one.message for one in pipeline.doctor(looker, NEWS) if one.level == "error"}
-    assert told == {
-        "privileges": f"looker lacks index, maintenance on {NEWS}: have them granted",
-        "registry": "looker lacks create_index, index, maintenance, read, view_index_metadata on "
-        f"{NEWS}-neardupe-groups: have them granted",
-    }
+        told = [one.message for one in pipeline.doctor(looker, NEWS) if one.level == "error"]
+    assert told == [
+        f"looker may not run load, enrich: lacks index, maintenance on {NEWS}",
+        f"looker may not run group, watch: lacks index, maintenance on {NEWS} and create_index, read, "
+        f"view_index_metadata, index, maintenance on {NEWS}-neardupe-groups",
+    ]
     with news.client("runner") as runner:
         assert {one.level for one in pipeline.doctor(runner, NEWS)} == {"ok"}
     assert registry(admin) == before
@@ -429,11 +429,11 @@ def test_what_is_missing_is_said_in_one_line(news: Secured, cli: Cli, monkeypatc
         (line,) = run.err.splitlines()
         assert line.startswith("error: ")
         assert privilege in line
-        assert "more rights" in line
+        assert f"{name} lacks the index privilege" in line
 
 
 def test_a_wrong_password_is_said_without_it(news: Secured) -> None:
-    settings = ConnectionSettings(url=news.url, username="reader", password="not-this-one")
+    settings = ConnectionSettings(url=news.url, username="reader", password="not-this-one", ca_certs=str(news.ca_file))
     with pytest.raises(LoginRefused, match="no login, or a wrong one") as refused:
         connect(settings)
     assert "not-this-one" not in str(refused.value)

@@ -7,7 +7,7 @@ import re
 __all__ = ["lacking"]
 
 _ELASTICSEARCH = re.compile(
-    r"action \[(?P<action>[^\]]+)\] is unauthorized for (?P<who>.+?)"
+    r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
     r"(?: with effective roles \[[^\]]*\]| with assigned roles \[[^\]]*\])?"
     r"(?: on (?:restricted )?indices \[(?P<indices>[^\]]+)\])?"
     r", this action is granted by the (?P<scope>index|cluster) privileges \[(?P<names>[^\]]+)\]"
