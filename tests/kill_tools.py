@@ -29,7 +29,7 @@ _LEASE = "lease"
 """The document by which a run says that it is at work; nobody's end state."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
-_WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
+WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
 _IMPORTED = ["es_neardupe.pipeline", "es_neardupe.clients.opensearch"]
 
 
@@ -55,7 +55,7 @@ class _Fatal:
         return getattr(self._driver, name)
 
     def send(self, method: str, target: str, *rest: Any) -> Any:
-        if not _WRITES.search(f"{method} {target}"):
+        if not WRITES.search(f"{method} {target}"):
             return self._driver.send(method, target, *rest)
         self.writes = next(self._numbers)
         when = self._moment.when if self._moment and self._moment.write == self.writes else ""

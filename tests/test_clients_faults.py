@@ -307,6 +307,17 @@ def test_tries_again(client: Client, fake: Fake, status: int) -> None:
     assert client.bulk(b"{}\n") == {"errors": False}
 
 
+def test_a_node_that_was_just_lost_is_asked_round(client: Client, fake: Fake) -> None:
+    """OpenSearch passes a request on to it, and answers 500."""
+    lost = error(500, "node_not_connected_exception", "[n1][127.0.0.1:9520] Node not connected")
+    fake.on("GET /i/_doc/1", lost, lost, reply({"_id": "1"}))
+    assert client.request("GET", "/i/_doc/1") == {"_id": "1"}
+    fake.on("GET /i/_doc/1", error(500, "illegal_state_exception", "a bug"))
+    with pytest.raises(RequestError, match="a bug"):
+        client.request("GET", "/i/_doc/1")
+    assert fake.count("GET /i/_doc/1") == 3 + 1
+
+
 def test_a_cluster_without_a_master_is_waited_for(client: Client, fake: Fake) -> None:
     """What says so is a block, but not one that anybody has to lift."""
     starting = error(503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered];")
