@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import trustme
 
-from es_neardupe.clients import Client, ConnectionSettings, ConnectionWarning, Retries, connect, wrap
+from es_neardupe.clients import Client, ConnectionSettings, ConnectionWarning, Retries, connect, paging, wrap
 from es_neardupe.errors import (
     Blocked,
     CertificateRefused,
@@ -24,6 +24,7 @@ from es_neardupe.errors import (
     Forbidden,
     IncompleteAnswer,
     LoginRefused,
+    NeardupeError,
     NoServer,
     NotFound,
     RequestError,
@@ -483,6 +484,35 @@ def test_an_expired_snapshot(scroller: tuple[Fake, Client]) -> None:
     )
     with pytest.raises(IncompleteAnswer, match="5m"):
         list(client.pages("i", {}))
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        error(404, "search_context_missing_nodes_exception", "references nodes that have left the cluster: [n1]"),
+        error(404, "search_phase_execution_exception", "No search context found for id [1]"),
+        error(500, "search_phase_execution_exception", "[n1][indices:data/read/search[can_match]] disconnected"),
+    ],
+)
+def test_a_lost_snapshot_is_taken_anew(
+    client: Client, fake: Fake, lost: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before is left out; nothing is read twice, nothing is missed."""
+    monkeypatch.setattr(paging, "_PAUSE", 0.0)
+    for target in ("POST /i/_pit", "POST /i/_search/point_in_time", "DELETE /_pit", "DELETE /_search/point_in_time"):
+        fake.on(target, reply({"id": "p", "pit_id": "p"}))
+
+    def page(*ids: str) -> Any:
+        return reply({"hits": {"hits": [{"_index": "i", "_id": id, "sort": [1, 2]} for id in ids]}})
+
+    fake.on("POST /_search", page("a", "b"), lost, page("c", "a"), page("b", "d"), page())
+    assert [[hit.id for hit in one] for one in client.pages("i", {}, page_size=2)] == [["a", "b"], ["c"], ["d"]]
+    fake.on("POST /_search", page("a", "b"), lost)
+    with pytest.raises(NeardupeError, match=r"Try again|disconnected"):
+        list(client.pages("i", {}, page_size=2))
+    fake.on("POST /_search", page("a", "b"), lost)
+    with pytest.raises(NeardupeError):  # a part of a snapshot cannot be taken anew
+        list(client.pages("i", {}, page_size=2, slice=(0, 2)))
 
 
 # ---- TLS

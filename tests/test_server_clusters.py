@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from clusters import Cluster, cluster, copies, manager, wait_for_green
 from kill_tools import WRITES, State
-from server_tools import family, make_index, put, theirs, words
+from server_tools import family, hits, make_index, put, theirs, words
 
 from es_neardupe import Settings, node, pipeline
 from es_neardupe.clients import Client, path
@@ -18,6 +18,9 @@ from es_neardupe.errors import NodeError
 pytestmark = pytest.mark.server
 
 INDEX = "docs"
+COMMANDS: dict[str, dict[str, Any]] = {"enrich": {}, "group": {"evidence": True}}
+"""What is run, with its options."""
+
 OURS = 2
 """The node that our client talks to; it stays."""
 
@@ -106,4 +109,16 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
         assert pipeline.group(client, INDEX, rebuild=True, evidence=True).written == 0
 
 
-COMMANDS: dict[str, dict[str, Any]] = {"enrich": {}, "group": {"evidence": True}}
+def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:
+    """The snapshot is lost with the node; what is read is every document once all the same."""
+    with three.client(OURS) as client:
+        ids = sorted(hit["_id"] for hit in hits(client, INDEX))
+        lost = another(three, client)
+        pages = client.pages(INDEX, {"query": {"match_all": {}}, "_source": False}, page_size=20)
+        read = [hit.id for hit in next(iter(pages))]
+        three.kill(lost)
+        read += [hit.id for page in pages for hit in page]
+        assert sorted(read) == ids
+        three.spawn(lost)
+        three.join(lost)
+        wait_for_green(client, 3)

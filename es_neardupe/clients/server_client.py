@@ -36,7 +36,7 @@ _NODE_LOST = {
     "node_disconnected_exception",
     "node_not_connected_exception",
 }
-"""Of a status 500: the node that we talk to passed the request on to one that was just lost. Another takes its place."""
+"""The node that we talk to passed the request on to one that was just lost: another takes its place."""
 
 _Params = Mapping[str, str | int | bool]
 
