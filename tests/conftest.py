@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from containers import container
 from hypothesis import HealthCheck, settings
 from secured import Secured, secured
 from secured_users import ROLES, USERS
@@ -90,10 +91,11 @@ def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     if name in given:
         yield given[name]
         return
-    if request.config.getoption("--docker"):
-        yield from _container(name)
-        return
     kind, _, version = name.partition("-")
+    if request.config.getoption("--docker"):
+        with container(kind, version) as url:
+            yield url
+        return
     release = node.pick(kind, version)
     running = [one for one in node.running(kind) if one.version == release.version]
     if running and not request.config.getoption("--spread"):
@@ -121,27 +123,6 @@ def secured_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured
                 raise
             pytest.skip(f"no secured server to be had: {error}")
         yield started
-
-
-def _container(name: str) -> Iterator[str]:
-    """The same server in the image that ``docker/images.env`` names."""
-    from testcontainers.core.container import DockerContainer
-    from testcontainers.core.waiting_utils import wait_for_logs
-
-    file = Path(__file__).parents[1] / "docker" / "images.env"
-    images = dict(line.split("=", 1) for line in file.read_text().splitlines() if "=" in line and line[0] != "#")
-    kind, _, version = name.partition("-")
-    image = next(value for key, value in images.items() if key.startswith(kind.upper()) and f":{version}" in value)
-    container = DockerContainer(image).with_exposed_ports(9200)
-    for key, value in {
-        "discovery.type": "single-node",
-        "xpack.security.enabled": "false",
-        "DISABLE_SECURITY_PLUGIN": "true",
-    }.items():
-        container = container.with_env(key, value)
-    with container:
-        wait_for_logs(container, "started", timeout=120)
-        yield f"http://{container.get_container_host_ip()}:{container.get_exposed_port(9200)}"
 
 
 @pytest.fixture(scope="session")

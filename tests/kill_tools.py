@@ -29,7 +29,7 @@ _LEASE = "lease"
 """Of what kind the documents are by which runs say that they are at work; nobody's end state."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
-_WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
+WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
 _IMPORTED = ["es_neardupe.pipeline", "es_neardupe.clients.opensearch"]
 
 
@@ -60,7 +60,7 @@ class _Fatal:
         return getattr(self._driver, name)
 
     def send(self, method: str, target: str, *rest: Any) -> Any:
-        if not _WRITES.search(f"{method} {target}"):
+        if not WRITES.search(f"{method} {target}"):
             return self._driver.send(method, target, *rest)
         if self._awaited:
             assert self._moment is not None

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import trustme
 
-from es_neardupe.clients import Client, ConnectionSettings, ConnectionWarning, Retries, connect, wrap
+from es_neardupe.clients import Client, ConnectionSettings, ConnectionWarning, Retries, connect, paging, wrap
 from es_neardupe.errors import (
     Blocked,
     CertificateRefused,
@@ -24,6 +24,7 @@ from es_neardupe.errors import (
     Forbidden,
     IncompleteAnswer,
     LoginRefused,
+    NeardupeError,
     NoServer,
     NotFound,
     RequestError,
@@ -308,6 +309,17 @@ def test_tries_again(client: Client, fake: Fake, status: int) -> None:
     assert client.bulk(b"{}\n") == {"errors": False, "sent": 2}
 
 
+def test_a_node_that_was_just_lost_is_asked_round(client: Client, fake: Fake) -> None:
+    """OpenSearch passes a request on to it, and answers 500."""
+    lost = error(500, "node_not_connected_exception", "[n1][127.0.0.1:9520] Node not connected")
+    fake.on("GET /i/_doc/1", lost, lost, reply({"_id": "1"}))
+    assert client.request("GET", "/i/_doc/1") == {"_id": "1"}
+    fake.on("GET /i/_doc/1", error(500, "illegal_state_exception", "a bug"))
+    with pytest.raises(RequestError, match="a bug"):
+        client.request("GET", "/i/_doc/1")
+    assert fake.count("GET /i/_doc/1") == 3 + 1
+
+
 def test_a_cluster_without_a_master_is_waited_for(client: Client, fake: Fake) -> None:
     """What says so is a block, but not one that anybody has to lift."""
     starting = error(503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered];")
@@ -473,6 +485,35 @@ def test_an_expired_snapshot(scroller: tuple[Fake, Client]) -> None:
     )
     with pytest.raises(IncompleteAnswer, match="5m"):
         list(client.pages("i", {}))
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        error(404, "search_context_missing_nodes_exception", "references nodes that have left the cluster: [n1]"),
+        error(404, "search_phase_execution_exception", "No search context found for id [1]"),
+        error(500, "search_phase_execution_exception", "[n1][indices:data/read/search[can_match]] disconnected"),
+    ],
+)
+def test_a_lost_snapshot_is_taken_anew(
+    client: Client, fake: Fake, lost: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read before is left out; nothing is read twice, nothing is missed."""
+    monkeypatch.setattr(paging, "_PAUSE", 0.0)
+    for target in ("POST /i/_pit", "POST /i/_search/point_in_time", "DELETE /_pit", "DELETE /_search/point_in_time"):
+        fake.on(target, reply({"id": "p", "pit_id": "p"}))
+
+    def page(*ids: str) -> Any:
+        return reply({"hits": {"hits": [{"_index": "i", "_id": id, "sort": [1, 2]} for id in ids]}})
+
+    fake.on("POST /_search", page("a", "b"), lost, page("c", "a"), page("b", "d"), page())
+    assert [[hit.id for hit in one] for one in client.pages("i", {}, page_size=2)] == [["a", "b"], ["c"], ["d"]]
+    fake.on("POST /_search", page("a", "b"), lost)
+    with pytest.raises(NeardupeError, match=r"Try again|disconnected"):
+        list(client.pages("i", {}, page_size=2))
+    fake.on("POST /_search", page("a", "b"), lost)
+    with pytest.raises(NeardupeError):  # a part of a snapshot cannot be taken anew
+        list(client.pages("i", {}, page_size=2, slice=(0, 2)))
 
 
 # ---- TLS

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import containers
 import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
 from es_neardupe import node
+from es_neardupe.errors import NodeError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -79,6 +81,24 @@ def test_old_images_are_older() -> None:
     for server in ("ELASTICSEARCH", "OPENSEARCH"):
         new, old = (images()[f"{server}{part}_IMAGE"].split(":")[1] for part in ("", "_OLD"))
         assert int(old.split(".")[0]) < int(new.split(".")[0])
+
+
+class TestContainers:
+    """Those of ``--docker``."""
+
+    @pytest.mark.parametrize("release", node.SUPPORTED, ids=lambda release: release.slug)
+    def test_every_server_has_its_image(self, release: node.Release) -> None:
+        name = containers.image(release.server, release.minor)
+        assert name.rpartition("/")[2].startswith(f"{release.server}:{release.minor}.")
+        told = containers.settings(release.server)
+        assert told["discovery.type"] == "single-node"
+        assert all(isinstance(value, str) for value in told.values())
+
+    def test_no_engine_is_said_in_one_sentence(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+        message = r"opensearch:3\.8\.0 was not started as a container; does a Docker engine run here\?"
+        with pytest.raises(NodeError, match=message), containers.container("opensearch", "3.8"):
+            pass
 
 
 class TestDockerfile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -9,11 +10,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from es_neardupe.clients.protocol import path
+from es_neardupe.clients.seen import Seen
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
 from es_neardupe.records import Hit, Product, Server
 
 __all__ = ["Reading", "pages"]
 
+
+_SNAPSHOTS = 4
+"""Taken for one reading at most."""
+
+_PAUSE = 1.0
+"""Seconds before another one is taken."""
 
 _Body = Mapping[str, Any]
 
@@ -55,19 +63,56 @@ class Reading:
 
 
 def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
-    """Pages of all matching documents. Raises ``IncompleteAnswer`` if the snapshot was lost on the way."""
+    """Pages of all matching documents, each once. Where the snapshot was lost on the way, since a node of the cluster
+    was, another one is taken, and what was read before is left out of it.
+
+    Raises ``IncompleteAnswer`` if that does not help.
+    """
+    seen = Seen()
+    for left in reversed(range(_SNAPSHOTS if _can_begin_again(client.server, reading) else 1)):
+        try:
+            for page in _snapshot(client, reading):
+                if fresh := seen.fresh(page):
+                    yield fresh
+            return
+        except RequestError as error:
+            if not _is_lost(error) or not left:
+                raise _explained(error, reading) from error
+        seen.begin_again()
+        time.sleep(_PAUSE)  # until the cluster knows that the node is gone
+
+
+def _snapshot(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
+    """The pages of one snapshot."""
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
-    try:
-        with closing(hits(client, reading)) as found:
-            for page in _read_ahead(found):
-                yield [_hit(raw) for raw in page]
-    except NotFound as error:
-        if "No search context" not in error.reason:
-            raise
-        raise IncompleteAnswer(
-            f"The server dropped its snapshot of {reading.index}: it was restarted, or more than "
-            f"{reading.keep_alive} went by between two pages. Try again."
-        ) from error
+    with closing(hits(client, reading)) as found:
+        for page in _read_ahead(found):
+            yield [_hit(raw) for raw in page]
+
+
+def _can_begin_again(server: Server, reading: Reading) -> bool:
+    """The slices of another snapshot are other ones: a single one of them cannot be taken anew."""
+    return reading.slice is None and _pages_points_in_time(server)
+
+
+def _is_lost(error: RequestError) -> bool:
+    """Whether the snapshot, or the node that held a part of it, is gone."""
+    return _is_dropped(error) or (error.status in (500, 503) and error.type == "search_phase_execution_exception")
+
+
+def _is_dropped(error: RequestError) -> bool:
+    return isinstance(error, NotFound) and (
+        "No search context" in error.reason or error.type == "search_context_missing_nodes_exception"
+    )
+
+
+def _explained(error: RequestError, reading: Reading) -> NeardupeError:
+    if not _is_dropped(error):
+        return error
+    return IncompleteAnswer(
+        f"The server dropped its snapshot of {reading.index}: a node was restarted or lost, or more than "
+        f"{reading.keep_alive} went by between two pages. Try again."
+    )
 
 
 def _read_ahead(found: Iterator[list[_Body]]) -> Iterator[list[_Body]]:

@@ -34,6 +34,13 @@ _DIALECTS = {
     Product.OPENSEARCH: "application/{}",
 }
 _WORTH_ANOTHER_TRY = {429, 502, 503, 504}
+_NODE_LOST = {
+    "connect_transport_exception",
+    "node_closed_exception",
+    "node_disconnected_exception",
+    "node_not_connected_exception",
+}
+"""The node that we talk to passed the request on to one that was just lost: another takes its place."""
 
 _Params = Mapping[str, str | int | bool]
 
@@ -161,7 +168,7 @@ def _may_pass(error: BaseException) -> bool:
     if isinstance(error, Blocked):
         return error.status == 503  # no master, or a cluster that starts: somebody has to lift any other block
     if isinstance(error, RequestError):
-        return error.status in _WORTH_ANOTHER_TRY
+        return error.status in _WORTH_ANOTHER_TRY or error.type in _NODE_LOST
     return isinstance(error, Unreachable)
 
 

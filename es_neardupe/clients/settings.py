@@ -19,7 +19,8 @@ class ConnectionWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a whole request is tried again after a lost connection, a time-out, 429, 502, 503 or 504."""
+    """How often a whole request is tried again after a lost connection, a time-out, 429, 502, 503, 504, or where a
+    node of the cluster was just lost."""
 
     attempts: int = 8
     """Tries in all: their waits sum up to some 25 seconds, in which a server that was restarted is back most often."""

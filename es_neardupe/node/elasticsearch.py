@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ def start(launch: Launch) -> Callable[[], None]:
     return run(launch.data, launch.version, settings(launch)).close  # type: ignore[no-any-return]
 
 
-def run(home: Path, version: str, values: Mapping[str, str]) -> Any:
+def run(home: Path, version: str, values: Mapping[str, str | Sequence[str]]) -> Any:
     """Start a node with these settings on a folder that is laid out: the Java object, whose ``close`` ends it."""
     java_class("org.elasticsearch.common.logging.LogConfigurator").configureESLogging()
     environment = _environment(home, values)
@@ -60,11 +60,14 @@ def run(home: Path, version: str, values: Mapping[str, str]) -> Any:
     return node
 
 
-def _environment(home: Path, values: Mapping[str, str]) -> Any:
+def _environment(home: Path, values: Mapping[str, str | Sequence[str]]) -> Any:
     path = java_class("java.nio.file.Path")
     builder = java_class("org.elasticsearch.common.settings.Settings").builder()
     for name, value in {**values, "path.home": str(home)}.items():
-        builder.put(name, value)
+        if isinstance(value, str):
+            builder.put(name, value)
+        else:
+            builder.putList(name, *value)
     return java_class("org.elasticsearch.env.Environment")(builder.build(), path.of(str(home / "config")))
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from es_neardupe.node.jvm import java_class
 from es_neardupe.node.records import Launch
 from es_neardupe.node.server import settings
 
-__all__ = ["start"]
+__all__ = ["run", "start"]
 
 _RUNNER = "org.codelibs.opensearch.runner.OpenSearchRunner"
 _ROLES = ("cluster_manager", "data", "ingest")
@@ -27,13 +28,18 @@ _MODULES = (
 
 def start(launch: Launch) -> Callable[[], None]:
     """Start the node; what is returned closes it."""
+    return run(launch.data, launch.version, launch.port, settings(launch)).close  # type: ignore[no-any-return]
+
+
+def run(home: Path, version: str, port: int, values: Mapping[str, str | Sequence[str]]) -> Any:
+    """Start a node with these settings in a folder: the Java object, whose ``close`` ends it."""
     runner_class = java_class(_RUNNER)
     runner = runner_class()
-    runner.onBuild(_callback(launch))
-    runner.setMaxHttpPort(launch.port + 100)  # of itself it refuses every port from 9300 on
-    configs = runner_class.newConfigs().basePath(str(launch.data)).numOfNode(1)
-    runner.build(configs.baseHttpPort(launch.port).moduleTypes(_modules(launch.version)))
-    return runner.close  # type: ignore[no-any-return]
+    runner.onBuild(_callback(values))
+    runner.setMaxHttpPort(port + 100)  # of itself it refuses every port from 9300 on
+    configs = runner_class.newConfigs().basePath(str(home)).numOfNode(1)
+    runner.build(configs.baseHttpPort(port).moduleTypes(_modules(version)))
+    return runner
 
 
 def _modules(version: str) -> str:
@@ -41,14 +47,16 @@ def _modules(version: str) -> str:
     return ",".join(f"{name}{suffix}" for name in _MODULES)
 
 
-def _callback(launch: Launch) -> Any:
+def _callback(values: Mapping[str, str | Sequence[str]]) -> Any:
     """The Java object that the runner asks for the settings of its node."""
     import jpype
 
     def build(_self: Any, _number: int, builder: Any) -> None:
-        for name, value in settings(launch).items():
-            builder.put(name, value)
-        builder.putList("node.roles", *_ROLES)
+        for name, value in {**values, "node.roles": _ROLES}.items():
+            if isinstance(value, str):
+                builder.put(name, value)
+            else:
+                builder.putList(name, *value)
 
     methods = {"build": jpype.JOverride(build)}
     return jpype.JImplements(f"{_RUNNER}$Builder")(type("Builder", (), methods))()

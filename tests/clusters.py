@@ -1,0 +1,149 @@
+"""A real cluster of three nodes on this machine, each in a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from server_tools import JSON
+
+from es_neardupe.clients import Client, ConnectionSettings, connect, path
+from es_neardupe.errors import NodeError
+from es_neardupe.node import Release, jars, jvm, logs, ports
+
+SIZE = 3
+_HEAP = "320m"
+_START_TIMEOUT = 240.0
+_FIRST_PORT, _LAST_PORT = 9500, 9950
+_MASTERS = {"elasticsearch": "cluster.initial_master_nodes", "opensearch": "cluster.initial_cluster_manager_nodes"}
+
+
+@dataclass
+class Cluster:
+    """Three nodes of one release, numbered from 0."""
+
+    release: Release
+    home: Path
+    http: list[int]
+    transport: list[int]
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def url(self, number: int) -> str:
+        return f"http://127.0.0.1:{self.http[number]}"
+
+    @contextlib.contextmanager
+    def client(self, number: int) -> Iterator[Client]:
+        """A connection to one of the nodes."""
+        opened = connect(ConnectionSettings(url=self.url(number)))
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    def spawn(self, number: int) -> None:
+        """Start a node, or start it again on its data, without waiting for it."""
+        home = self.home / f"n{number}"
+        home.mkdir(exist_ok=True)
+        with self._log(number).open("ab") as log:
+            self.processes[number] = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("cluster_process.py")), self._told(number, home)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=home,
+                start_new_session=True,
+            )
+
+    def join(self, number: int) -> None:
+        """Wait until a node is there. Raises `NodeError` if it does not start."""
+        process = self.processes[number]
+        late = threading.Timer(_START_TIMEOUT, process.kill)  # so that waiting for its line ends
+        late.start()
+        try:
+            if process.stdout is None or not any(line.strip() == b"started" for line in process.stdout):
+                raise NodeError(f"node {number} of the cluster could not be started; {logs.ending(self._log(number))}")
+        finally:
+            late.cancel()
+
+    def kill(self, number: int) -> None:
+        """SIGKILL: no goodbye to the other nodes, nothing flushed."""
+        process = self.processes.pop(number)
+        process.kill()
+        process.communicate()
+
+    def _log(self, number: int) -> Path:
+        return self.home / f"n{number}.log"
+
+    def _told(self, number: int, home: Path) -> str:
+        """What the process of a node has to know."""
+        settings = {
+            "cluster.name": f"es-neardupe-{self.http[0]}",
+            "node.name": f"n{number}",
+            "network.host": "127.0.0.1",
+            "http.port": str(self.http[number]),
+            "transport.port": str(self.transport[number]),
+            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in self.transport],
+            _MASTERS[self.release.server]: [f"n{k}" for k in range(SIZE)],
+            "cluster.routing.allocation.disk.threshold_enabled": "false",
+        }
+        if self.release.server == "opensearch":
+            settings["discovery.type"] = "zen"  # else the runner makes it a single node
+        named = {"server": self.release.server, "version": self.release.version, "heap": _HEAP}
+        return json.dumps({**named, "home": str(home), "jars": str(jars.folder(self.release)), "settings": settings})
+
+
+@contextlib.contextmanager
+def cluster(release: Release, home: Path) -> Iterator[Cluster]:
+    """Start three nodes in an empty folder for a ``with`` block. Raises `NodeError` if they do not start."""
+    jvm.require_extra()
+    jars.ensure(release)
+    free = _free_ports(2 * SIZE)
+    found = Cluster(release, home, free[:SIZE], free[SIZE:])
+    try:
+        for number in range(SIZE):
+            found.spawn(number)
+        for number in range(SIZE):
+            found.join(number)
+        yield found
+    finally:
+        for number in list(found.processes):
+            found.kill(number)
+
+
+def _free_ports(number: int) -> list[int]:
+    """Below those that systems give to outgoing connections: a node must find its own free when it returns."""
+    choice = random.Random(os.getpid()).sample(range(_FIRST_PORT, _LAST_PORT), 100)
+    return [port for port in choice if ports.is_free(port)][:number]
+
+
+def manager(client: Client) -> int:
+    """The number of the node that manages the cluster now."""
+    (found,) = client.request("GET", path("_cat", "master"), params={"format": "json"})
+    return int(re.sub(r"\D", "", found["node"]))
+
+
+def wait_for_green(client: Client, nodes: int) -> JSON:
+    """Until so many nodes are there and every copy of every shard is."""
+    wanted: dict[str, Any] = {"wait_for_status": "green", "wait_for_nodes": str(nodes), "timeout": "60s"}
+    health: JSON = client.request("GET", path("_cluster", "health"), params=wanted)
+    return health
+
+
+def copies(client: Client, index: str) -> dict[int, set[str]]:
+    """The number of documents of every copy of each shard of an index."""
+    client.request("POST", path(index, "_refresh"))
+    params = {"format": "json", "h": "shard,docs,state"}
+    found: dict[int, set[str]] = {}
+    for one in client.request("GET", path("_cat", "shards", index), params=params):
+        found.setdefault(int(one["shard"]), set()).add(f"{one['state']} {one['docs']}")
+    return found
