@@ -330,3 +330,30 @@ def test_rights_on_the_index_beside_suffice(secured_server: Secured) -> None:
         assert len(pipeline.clean(user, index).removed) == 3
         untouched(admin, index, before)
         admin.request("DELETE", path(index))
+
+
+def test_a_rollover_gets_another_index_beside(client: Client, index_name: str) -> None:
+    template, first = path("_index_template", index_name), f"{index_name}-000001"
+    alias = {"aliases": {f"{index_name}-all": {}}, "mappings": {"properties": PROPERTIES}}
+    body = {"index_patterns": [f"{index_name}-*"], "priority": 77, "template": alias}
+    client.request("PUT", template, body=body)
+    try:
+        client.request("PUT", path(first))
+        put(client, first, texts(9, 6))
+        name, settings = f"{index_name}-all", Settings(("text",))
+        report = pipeline.init(client, name, settings, sidecar=True)
+        assert report.sidecars == (f"neardupe-sidecar-{first}",)
+        assert report.indices == (first,)
+        pipeline.enrich(client, name)
+        second = f"{index_name}-000002"
+        client.request("PUT", path(second))
+        put(client, second, {"new": document("new", texts(9, 6)["d000"]["text"])})
+        with pytest.raises(NotInitialised, match="--sidecar"):
+            pipeline.enrich(client, name)
+        assert pipeline.init(client, name, settings, sidecar=True).prepared == (second,)
+        assert pipeline.enrich(client, name).written == 1
+        assert {*pipeline.stats(client, name).indices} == {first, second}  # ours are not behind the alias
+    finally:
+        client.request("DELETE", template)
+        for number in ("000001", "000002"):
+            client.request("DELETE", path(f"neardupe-sidecar-{index_name}-{number}"))

@@ -111,7 +111,7 @@ def clean(
         show(f"{report.cleaned:,} documents {done}, {report.deleted:,} were deleted meanwhile, {report.left:,} left.")
         for name in report.removed:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
-        if report.documents or not any(name.endswith("-sidecar") for name in report.removed):
+        if report.documents or not any("-sidecar" in name for name in report.removed):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
     for reason in report.refusals:
         warn(f"The server refused: {reason}")
