@@ -18,7 +18,7 @@ from es_neardupe.keys.scheme import agreement
 from es_neardupe.records import Product
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of
+from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of, writes_group
 
 __all__ = ["Check", "Level", "doctor"]
 
@@ -90,10 +90,11 @@ def _beside(client: Client, index: str, beside: Mapping[str, Any], prefix: str) 
         yield _blocks(client, index)
         return
     names = ",".join(sidecar_name(one, prefix) for one in sorted(beside))
-    yield Check("sidecar", "ok", f"keys are kept in {names}")
-    yield _privileges(client, "privileges", index, _LOOKING_PRIVILEGES)
+    written = any(writes_group(one) for one in beside.values())
+    yield Check("sidecar", "ok", f"keys are kept in {names}" + (", group ids in the documents too" if written else ""))
+    yield _privileges(client, "privileges", index, _INDEX_PRIVILEGES if written else _LOOKING_PRIVILEGES)
     yield _privileges(client, "privileges", names, _INDEX_PRIVILEGES)
-    yield _blocks(client, names)
+    yield _blocks(client, f"{index},{names}" if written else names)
 
 
 def _settings(mapping: dict[str, object], prefix: str) -> Settings:

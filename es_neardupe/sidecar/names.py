@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from es_neardupe.schema import companion_mapping, fields_mapping
 from es_neardupe.settings import Settings
 
-__all__ = ["REFERENCE", "sidecar_mapping", "sidecar_name"]
+__all__ = ["REFERENCE", "sidecar_mapping", "sidecar_name", "writes_group"]
 
 REFERENCE = "@source"
 """The object that says of which document an entry is: no prefix can be called so."""
@@ -38,3 +39,8 @@ def sidecar_mapping(index: str, settings: Settings, *, write_group: bool) -> dic
     meta = {settings.prefix: settings.to_meta(), REFERENCE: {"index": index, "write_group": write_group}}
     properties = mapping["properties"] | {settings.prefix: fields_mapping()}
     return mapping | {"_meta": meta, "properties": properties}
+
+
+def writes_group(mapping: Mapping[str, Any]) -> bool:
+    """Whether group ids are written into the user's documents, by the mapping of our index."""
+    return bool(mapping.get("_meta", {}).get(REFERENCE, {}).get("write_group", False))

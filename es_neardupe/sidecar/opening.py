@@ -21,7 +21,7 @@ from es_neardupe.indices import (
     the_one_of,
 )
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.sidecar.names import REFERENCE, sidecar_name
+from es_neardupe.sidecar.names import sidecar_name, writes_group
 from es_neardupe.sidecar.view import View
 
 __all__ = ["must_be_stored", "open_inline", "opened", "sidecars_of"]
@@ -113,7 +113,7 @@ def _open_beside(client: Client, name: str, prefix: str, texts: bool) -> Target 
             f"{name} stands for {len(names)} indices: the names of those beside them are too long for one request. "
             f"Name some of them, by a narrower pattern."
         )
-    write_group = any(one["_meta"].get(REFERENCE, {}).get("write_group", False) for one in beside.values())
+    write_group = any(writes_group(one) for one in beside.values())
     window = min(result_window(client, name), result_window(client, ",".join(names)))
     return Target(name, indices, settings, window, Beside(names, write_group, stored))
 
