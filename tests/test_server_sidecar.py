@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+from importlib.resources import files
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -70,11 +73,28 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     for command, arguments, options in commands:
         one, other = both.run(command, *arguments, **options)
         assert one == other, (command.__name__, options)
+    found = [_by_stored_keys(client, index) for index in both.names]
+    assert found[0] == found[1]
+    assert found[0]
     pairs = [sorted((p.a[1], p.b[1], round(p.similarity, 9)) for p in pipeline.pairs(client, i)) for i in both.names]
     assert pairs[0] == pairs[1]
     assert pairs[0]
     orders = [[hit.id for hit in pipeline.search(client, index, by_url, size=9).hits] for index in both.names]
     assert orders[0] == orders[1]
+
+
+def _by_stored_keys(client: Client, index: str) -> list[tuple[str, str]]:
+    """The pairs of a request of `duplicates` whose candidates come from the stored keys."""
+    ready = files("es_neardupe.requests").joinpath("examples", "near-identical-abstracts.json")
+    request = json.loads(ready.read_text("utf-8").replace('"abstract"', '"text"'))
+    stage = request["stages"]["similarPairs"]
+    stage["hashGrouping"]["features"] = "scheme"
+    stage["validation"]["pairwiseSimilarity"] = {
+        "type": "pairwiseSimilarity:resemblance",
+        "fields": {"type": "fields:reference", "use": "sourceFields"},
+    }
+    found: Any = pipeline.duplicates(client, index, request).stages["similarPairs"]
+    return sorted((pair.a[1], pair.b[1]) for pair in found.pairs)
 
 
 def _ready(client: Client, index: str, **init: object) -> dict[str, JSON]:
