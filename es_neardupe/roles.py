@@ -32,9 +32,12 @@ class Role:
     everyday: bool = False
     """Whether who works on an index is likely to need it; the others are for single occasions."""
 
-    def privileges(self, index: str, groups: str, pairs: str, beside: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-        """Index -> the privileges on it; ``beside``: the indices that the keys are in instead of the user's."""
-        wanted = {index: _LOOK if beside else self.index, groups: self.groups, pairs: self.pairs}
+    def privileges(
+        self, index: str, groups: str, pairs: str, beside: Sequence[str] = (), *, writes: bool = False
+    ) -> dict[str, tuple[str, ...]]:
+        """Index -> the privileges on it; ``beside``: the indices that the keys are in instead of the user's, into
+        which group ids are written all the same if it ``writes``."""
+        wanted = {index: _LOOK if beside and not writes else self.index, groups: self.groups, pairs: self.pairs}
         wanted |= dict.fromkeys(beside, self.beside)
         return {name: some for name, some in wanted.items() if some}
 

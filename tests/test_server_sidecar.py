@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+from importlib.resources import files
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -70,11 +73,28 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     for command, arguments, options in commands:
         one, other = both.run(command, *arguments, **options)
         assert one == other, (command.__name__, options)
+    found = [_by_stored_keys(client, index) for index in both.names]
+    assert found[0] == found[1]
+    assert found[0]
     pairs = [sorted((p.a[1], p.b[1], round(p.similarity, 9)) for p in pipeline.pairs(client, i)) for i in both.names]
     assert pairs[0] == pairs[1]
     assert pairs[0]
     orders = [[hit.id for hit in pipeline.search(client, index, by_url, size=9).hits] for index in both.names]
     assert orders[0] == orders[1]
+
+
+def _by_stored_keys(client: Client, index: str) -> list[tuple[str, str]]:
+    """The pairs of a request of `duplicates` whose candidates come from the stored keys."""
+    ready = files("es_neardupe.requests").joinpath("examples", "near-identical-abstracts.json")
+    request = json.loads(ready.read_text("utf-8").replace('"abstract"', '"text"'))
+    stage = request["stages"]["similarPairs"]
+    stage["hashGrouping"]["features"] = "scheme"
+    stage["validation"]["pairwiseSimilarity"] = {
+        "type": "pairwiseSimilarity:resemblance",
+        "fields": {"type": "fields:reference", "use": "sourceFields"},
+    }
+    found: Any = pipeline.duplicates(client, index, request).stages["similarPairs"]
+    return sorted((pair.a[1], pair.b[1]) for pair in found.pairs)
 
 
 def _ready(client: Client, index: str, **init: object) -> dict[str, JSON]:
@@ -167,8 +187,8 @@ def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, ind
     assert pipeline.enrich(client, index_name).written == 1
 
 
-@pytest.mark.parametrize("block", ["index.blocks.read_only", "index.blocks.write"])
-def test_a_read_only_index(client: Client, index_name: str, block: str) -> None:
+def test_a_read_only_index(client: Client, index_name: str) -> None:
+    block = "index.blocks.read_only"
     documents = texts(4, 12)
     make_index(client, index_name, PROPERTIES, settings={"index": {"refresh_interval": "-1"}})
     put(client, index_name, documents)
@@ -304,7 +324,7 @@ def test_killed_at_any_write_and_run_again(client: Client, index_name: str) -> N
     before = copies_of(client, index_name)
     writes = writes_of(client, index_name, WORK)
     wanted = _end(client, index_name)
-    for write in sorted(random.Random(3).sample(range(1, writes + 1), 3)):
+    for write in sorted(random.Random(3).sample(range(1, writes + 1), 2)):
         put_back(client, before)
         run_to_death(client, index_name, WORK, Moment(write, "after"))
         run_commands(client, index_name, WORK)
@@ -330,3 +350,30 @@ def test_rights_on_the_index_beside_suffice(secured_server: Secured) -> None:
         assert len(pipeline.clean(user, index).removed) == 3
         untouched(admin, index, before)
         admin.request("DELETE", path(index))
+
+
+def test_a_rollover_gets_another_index_beside(client: Client, index_name: str) -> None:
+    template, first = path("_index_template", index_name), f"{index_name}-000001"
+    alias = {"aliases": {f"{index_name}-all": {}}, "mappings": {"properties": PROPERTIES}}
+    body = {"index_patterns": [f"{index_name}-*"], "priority": 77, "template": alias}
+    client.request("PUT", template, body=body)
+    try:
+        client.request("PUT", path(first))
+        put(client, first, texts(9, 6))
+        name, settings = f"{index_name}-all", Settings(("text",))
+        report = pipeline.init(client, name, settings, sidecar=True)
+        assert report.sidecars == (f"neardupe-sidecar-{first}",)
+        assert report.indices == (first,)
+        pipeline.enrich(client, name)
+        second = f"{index_name}-000002"
+        client.request("PUT", path(second))
+        put(client, second, {"new": document("new", texts(9, 6)["d000"]["text"])})
+        with pytest.raises(NotInitialised, match="--sidecar"):
+            pipeline.enrich(client, name)
+        assert pipeline.init(client, name, settings, sidecar=True).prepared == (second,)
+        assert pipeline.enrich(client, name).written == 1
+        assert {*pipeline.stats(client, name).indices} == {first, second}  # ours are not behind the alias
+    finally:
+        client.request("DELETE", template)
+        for number in ("000001", "000002"):
+            client.request("DELETE", path(f"neardupe-sidecar-{index_name}-{number}"))

@@ -127,8 +127,8 @@ def test_names() -> None:
     assert sidecar_name("news", "neardupe") == "news-neardupe-sidecar"
     assert sidecar_name("news", "Old") == "news-old-sidecar"
     hidden = sidecar_name(".ds-logs-000001", "neardupe")
-    assert hidden.startswith("ds-logs-000001-")
-    assert hidden != sidecar_name("ds-logs-000001", "neardupe")
+    assert hidden.startswith("neardupe-sidecar-ds-logs-000001-")
+    assert hidden != sidecar_name("ds-logs-000001", "neardupe") == "neardupe-sidecar-ds-logs-000001"
     query = {"bool": {"filter": [{"term": {"_index": "a"}}], "must_not": [{"terms": {"_index": ["a", "x"]}}]}}
     there = {"bool": {"filter": [{"term": {"_index": "b"}}], "must_not": [{"terms": {"_index": ["b", "x"]}}]}}
     assert renamed(query, {"a": "b"}) == there

@@ -130,7 +130,7 @@ def clean(
         for name in report.removed:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
         show_first(report.requests)
-        if report.documents or not any(name.endswith("-sidecar") for name in report.removed):
+        if report.documents or not any("-sidecar" in name for name in report.removed):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
     for reason in report.refusals:
         warn(f"The server refused: {reason}")

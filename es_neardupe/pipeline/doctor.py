@@ -19,7 +19,7 @@ from es_neardupe.migrations import Phase, phase_of
 from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
 from es_neardupe.rights import seen_in_part
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of
+from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of, writes_group
 from es_neardupe.tuning import records
 
 __all__ = ["Check", "Level", "doctor"]
@@ -74,10 +74,12 @@ def _rights(
 ) -> Iterator[Check]:
     """Rights and blocks: of the index that is written, which may be one of ours beside it."""
     names = [sidecar_name(one, prefix) for one in sorted(beside)]
+    written = any(writes_group(one) for one in beside.values())
     if names:
-        yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}")
-    yield from privilege_checks(client, *_names(client, mappings, index, prefix), beside=names)
-    yield _blocks(client, ",".join(names) or index)
+        told = ", group ids in the documents too" if written else ""
+        yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}{told}")
+    yield from privilege_checks(client, *_names(client, mappings, index, prefix), beside=names, writes=written)
+    yield _blocks(client, ",".join([*([index] if written else []), *names]) or index)
 
 
 def _settings(mapping: dict[str, object], prefix: str) -> Settings:

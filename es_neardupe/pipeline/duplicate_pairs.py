@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from es_neardupe.pipeline.reading import field_pages
 from es_neardupe.progress import Progress
 from es_neardupe.records import Scope
 from es_neardupe.requests import DuplicatesPlan, SchemeKeys
-from es_neardupe.sidecar import opened
+from es_neardupe.sidecar import View, opened
 from es_neardupe.spill import Entries, scratch
 from es_neardupe.stages.hash_groups import HashGroups, group_hashes
 from es_neardupe.stages.scope import enriched_scope, read_scope
@@ -100,6 +101,8 @@ def _enriched(
     client, target = opened(client, index, prefix)
     total = count(client, index, query)
     corpus = read_fingerprints(client, target, progress, scope=query)
+    if isinstance(client, View):  # the texts are read by the user's versions, which entries do not bear
+        corpus = replace(corpus, versions=client.versions(corpus.references))
     scheme = target.settings.scheme
     scope = enriched_scope(corpus, scheme.agree, entries)
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"

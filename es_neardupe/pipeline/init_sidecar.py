@@ -11,7 +11,7 @@ from es_neardupe.clients import Client, path
 from es_neardupe.errors import Conflict, MappingConflict, RequestError, SchemeMismatch
 from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, stored_settings
 from es_neardupe.settings import Settings
-from es_neardupe.sidecar import REFERENCE, must_be_stored, sidecar_mapping, sidecar_name, sidecars_of
+from es_neardupe.sidecar import must_be_stored, sidecar_mapping, sidecar_name, sidecars_of, writes_group
 
 __all__ = ["Sidecars", "check_inline", "prepare_sidecars"]
 
@@ -47,7 +47,7 @@ class Sidecars:
         self.known = sidecars_of(client, mappings, settings.prefix)
         """The mappings of those that are there, by the user's index."""
         self.names = tuple(sidecar_name(index, settings.prefix) for index in sorted(mappings))
-        self.write_group = write_group or any(_writes_group(one) for one in self.known.values())
+        self.write_group = write_group or any(writes_group(one) for one in self.known.values())
         """Once chosen, it stays till `clean`."""
 
     def prepare(self, settings: Settings) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class Sidecars:
                 f"Index {index} has keys beside it already, with other settings ({'; '.join(differences)}). Use those, "
                 f"or remove them with `es-neardupe clean {index}` and run init again."
             )
-        return self.write_group is not _writes_group(known)
+        return self.write_group is not writes_group(known)
 
     def _map_group(self, index: str, prefix: str) -> None:
         group = schema.fields_mapping()["properties"]["group"]
@@ -111,10 +111,6 @@ class Sidecars:
                     reason=error.reason,
                 ) from error
             raise
-
-
-def _writes_group(mapping: Mapping[str, Any]) -> bool:
-    return bool(mapping.get("_meta", {}).get(REFERENCE, {}).get("write_group", False))
 
 
 def _shards(client: Client, index: str) -> int:

@@ -27,15 +27,15 @@ class Check:
 
 
 def privilege_checks(
-    client: Client, index: str, groups: str, pairs: str, *, beside: Sequence[str] = ()
+    client: Client, index: str, groups: str, pairs: str, *, beside: Sequence[str] = (), writes: bool = False
 ) -> Iterator[Check]:
     """A check for each role: whether this user may run its commands on ``index``, with our indices ``groups`` and
-    ``pairs`` beside it, and those ``beside`` where the keys are kept in such. What is lacking for single occasions only
-    (`Role.everyday`) is told, but is no error."""
+    ``pairs`` beside it, and those ``beside`` where the keys are kept in such (``writes``: group ids are written into
+    ``index`` even so). What is lacking for single occasions only (`Role.everyday`) is told, but is no error."""
     if client.server.product is not Product.ELASTICSEARCH:
         yield Check("privileges", "ok", "not checked: OpenSearch does not tell; a refused request will name what lacks")
         return
-    wanted = [role.privileges(index, groups, pairs, beside) for role in ROLES]
+    wanted = [role.privileges(index, groups, pairs, beside, writes=writes) for role in ROLES]
     answer = _asked(client, wanted)
     if answer is None:
         yield Check("privileges", "ok", "not checked: this server has no security, or it is turned off")

@@ -23,7 +23,7 @@ from es_neardupe.indices import (
 )
 from es_neardupe.joins import relations_left_alone
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.sidecar.names import REFERENCE, sidecar_name
+from es_neardupe.sidecar.names import sidecar_name, writes_group
 from es_neardupe.sidecar.view import View
 
 __all__ = ["must_be_stored", "open_inline", "opened", "sidecars_of"]
@@ -126,7 +126,7 @@ def _open_beside(client: Client, name: str, prefix: str, texts: bool, adopting: 
             f"{name} stands for {len(names)} indices: the names of those beside them are too long for one request. "
             f"Name some of them, by a narrower pattern."
         )
-    write_group = any(one["_meta"].get(REFERENCE, {}).get("write_group", False) for one in beside.values())
+    write_group = any(writes_group(one) for one in beside.values())
     window = min(result_window(client, one) for one in (name, *(sidecar_name(index, prefix) for index in beside)))
     return Target(
         name,

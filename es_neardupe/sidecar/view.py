@@ -13,8 +13,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
+from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target
 from es_neardupe.pacing import Pace
 from es_neardupe.records import Hit, Reference, Server
@@ -111,6 +115,13 @@ class View:
     def entries(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
         """Our entries of documents with the named parts; None where there is none."""
         return entries(self.plain, self._target, references, names)
+
+    def versions(self, references: Sequence[Reference]) -> NDArray[np.int64]:
+        """Sequence number and primary term of the user's documents as they are now; shape (n, 2), -1 for those that are
+        gone."""
+        found = fetch(self.plain, references, False, batch=1000)
+        versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in found]
+        return np.array(versions, np.int64).reshape(-1, 2)
 
     def their_parts(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
         """The named parts of the user's documents as they are now; None for one that is gone."""
