@@ -133,17 +133,22 @@ def manager(client: Client) -> int:
 
 
 def wait_for_green(client: Client, nodes: int) -> JSON:
-    """Until so many nodes are there and every copy of every shard is."""
-    wanted: dict[str, Any] = {"wait_for_status": "green", "wait_for_nodes": str(nodes), "timeout": "60s"}
+    """Until so many nodes are there, every copy of every shard is, and none is being moved."""
+    wanted: dict[str, Any] = {
+        "wait_for_status": "green",
+        "wait_for_nodes": str(nodes),
+        "wait_for_no_relocating_shards": True,
+        "timeout": "25s",
+    }
     health: JSON = client.request("GET", path("_cluster", "health"), params=wanted)
+    assert not health["timed_out"], health
     return health
 
 
 def copies(client: Client, index: str) -> dict[int, set[str]]:
-    """The number of documents of every copy of each shard of an index."""
+    """The numbers of documents that the copies of each shard of an index have."""
     client.request("POST", path(index, "_refresh"))
-    params = {"format": "json", "h": "shard,docs,state"}
     found: dict[int, set[str]] = {}
-    for one in client.request("GET", path("_cat", "shards", index), params=params):
-        found.setdefault(int(one["shard"]), set()).add(f"{one['state']} {one['docs']}")
+    for one in client.request("GET", path("_cat", "shards", index), params={"format": "json", "h": "shard,docs"}):
+        found.setdefault(int(one["shard"]), set()).add(one["docs"])
     return found
