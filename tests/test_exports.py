@@ -14,7 +14,7 @@ from es_neardupe import errors
 NAMES = sorted(
     info.name
     for info in pkgutil.walk_packages(es_neardupe.__path__, "es_neardupe.")
-    if not info.name.endswith("__main__")
+    if not info.name.rpartition(".")[2].startswith("_")  # the start of the command, and what was compiled
 )
 
 

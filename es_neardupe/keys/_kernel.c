@@ -225,7 +225,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_kernel", NULL, 0, methods};
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, .m_name = "_kernel", .m_doc = "The inner loops of signing.", .m_methods = methods};
 
 PyMODINIT_FUNC PyInit__kernel(void)
 {
