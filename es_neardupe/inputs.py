@@ -124,7 +124,7 @@ def read_lines(name: str) -> Iterator[str]:
         with nullcontext(sys.stdin.buffer) if name == STDIN else _opened(Path(name)) as stream:
             for number, line in enumerate(_lines(stream), 1):
                 if line is None:
-                    raise InputError(f"{name}:{number} is {_TOO_LONG}.")
+                    raise InputError(f"{name}:{number} is longer than {_LONGEST_LINE:,} bytes.")
                 if found := line.decode("utf-8-sig" if number == 1 else "utf-8").strip():
                     yield found
     except _BROKEN as error:

@@ -46,7 +46,8 @@ def _names(nodes: list[ast.expr]) -> set[str]:
 
 
 def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
-    """The strings that an expression can be, as far as it says itself; a function of the module is looked into."""
+    """The strings that an expression can be, as far as it says itself; functions and methods of the module are looked
+    into."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.JoinedStr):
@@ -54,9 +55,10 @@ def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
     elif isinstance(node, ast.IfExp):
         yield from _texts(node.body, module)
         yield from _texts(node.orelse, module)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        for function in module.body:
-            if isinstance(function, ast.FunctionDef) and function.name == node.func.id:
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+        for function in ast.walk(module):
+            if isinstance(function, ast.FunctionDef) and function.name == name:
                 for one in ast.walk(function):
                     if isinstance(one, ast.Return) and one.value is not None:
                         yield from _texts(one.value, module)

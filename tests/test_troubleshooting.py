@@ -56,19 +56,23 @@ def test_every_list_of_messages_has_its_advice_and_its_kinds() -> None:
 
 
 def test_the_collector_sees_all_ways_to_make_a_message(tmp_path: Path) -> None:
-    """Plain and composed strings, either of two, those of a function, those of a kind of its own."""
+    """Plain and composed strings, either of two, those of a function or a method, those of a kind of its own."""
     (tmp_path / "a.py").write_text(
         "def f(x):\n"
         "    raise InputError(f'{x} is bad'\n"
         "        f' in {x}.')\n"
         "    raise SettingsError('one' if x else 'two')\n"
         "    error = LeaseHeld(_who(x), x)\n"
+        "    raise LeaseHeld(x.held_by(x))\n"
         "    raise SettingsError(str(x))\n"
         "def _who(x):\n"
         "    return f'{x}{x} works'\n"
+        "class Held:\n"
+        "    def held_by(self, x):\n"
+        "        return f'{x} is held'\n"
         "class Own(RequestError):\n"
         "    def __init__(self):\n"
         "        super().__init__('own words', status=1)\n",
         "utf-8",
     )
-    assert set(messages(tmp_path)) == {"… is bad in ….", "one", "two", "… works", "own words"}
+    assert set(messages(tmp_path)) == {"… is bad in ….", "one", "two", "… works", "… is held", "own words"}
