@@ -6,7 +6,8 @@ two writes its own before it looks for the other: never do both go on, at worst 
 
 Its end is told by the clocks of those who take part. A lease is renewed when a third of its time is over, so clocks
 may differ by two thirds of it before one run takes the lease of another that is at work; that one notices at its next
-`Lease.check`. The lease of a process that is gone from this machine is free at once, any other when its time is over.
+`Lease.check`. The lease of a process that is gone from this machine is free at once, and so is that of a run of this
+process that ended and could not give it back; any other when its time is over.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ __all__ = ["LEASE_ID", "Lease", "held", "is_held", "written_now"]
 LEASE_ID = "lease"
 """Id of the document in the registry, for who writes groups."""
 
+_AT_WORK: set[str] = set()
+"""The tokens of the runs of this process that have not ended."""
+
 _GOODBYE = 5
 """Seconds that a run waits at its end for a server that does not answer to take the lease back."""
 
@@ -46,16 +50,18 @@ def held(
     Raises `LeaseHeld` if another run has it, and what `companions.ensure` raises where the registry cannot be made.
     """
     lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds, id)
-    lease.take()
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
-    renewing.start()
     try:
+        lease.take()
+        renewing.start()
         lease.give_way()
         yield lease
     finally:
         done.set()
-        renewing.join(_GOODBYE)
+        if renewing.ident is not None:
+            renewing.join(_GOODBYE)
+        _AT_WORK.discard(lease.token)
 
 
 @dataclass(frozen=True)
@@ -79,6 +85,7 @@ class Lease:
 
         What the server holds afterwards decides: the answer to a write may be lost, and of two runs one is faster.
         """
+        _AT_WORK.add(self.token)
         while not self._is_ours(found := self._read()):
             there = _held(found)
             if there is not None and not there.is_free:
@@ -175,9 +182,11 @@ class _Held:
         return self.returned or self.is_over or self._is_dead()
 
     def _is_dead(self) -> bool:
-        """Whether the holder was a process of this machine that is there no more."""
+        """Whether the holder was a process of this machine that is there no more, or a run of ours that has ended."""
         if self.machine is None or self.machine != _machine():
             return False
+        if self.pid == os.getpid():
+            return self.token not in _AT_WORK
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:

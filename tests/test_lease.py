@@ -137,6 +137,27 @@ def test_a_registry_that_is_removed(client: Client, target: Target) -> None:
             mine.check()
 
 
+@pytest.mark.parametrize("broken", ["_is_ours", "_write_if_ours"])
+def test_a_run_that_ends_without_giving_it_back(
+    broken: str, client: Client, target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process lives on, and knows that the run does not: the server failed at the beginning, or at the end."""
+
+    def fails(self: lease.Lease, *_: Any, **more: Any) -> bool:
+        if broken == "_is_ours" and lease.read(client, self.registry, self.id) is None:
+            return False  # it is written, and then the answer is missing
+        raise Unreachable("gone")
+
+    with monkeypatch.context() as away:
+        away.setattr(lease.Lease, broken, fails)
+        away.setattr(threading, "excepthook", lambda _: None)
+        with pytest.raises(Unreachable), held(client, target):
+            raise Unreachable("in the middle")
+    assert "returned" not in stored(client, target)
+    with held(client, target) as mine:
+        mine.check()
+
+
 def test_a_holder_that_is_killed(client: Client, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine can tell that its process is gone; another one waits for the end of the lease."""
     command = [sys.executable, "-c", HOLDER, client.url, target.name]
