@@ -116,7 +116,7 @@ def test_references_versions_and_groupings() -> None:
     assert corpus.references == [("i", "1", "route")]
     assert corpus.versions.tolist() == [[7, 3]]
     assert corpus.groupings == [Grouping("g" * 16, False, 0.875)]
-    assert corpus.group_ids == ["g"]
+    assert corpus.group_ids == ["g" * 16]
 
 
 def test_nothing() -> None:

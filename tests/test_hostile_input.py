@@ -51,7 +51,7 @@ def test_a_path_keeps_its_parts(part: str) -> None:
 def test_names_of_companions_fit(length: int) -> None:
     names = set()
     for end in "ab":
-        target = SimpleNamespace(indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)))
+        target = SimpleNamespace(indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)), family=None)
         names |= {companion_name(cast("Target", target), kind) for kind in Companion}
     assert len(names) == 4
     assert all(len(name) <= 255 for name in names)

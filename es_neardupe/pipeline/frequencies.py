@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -36,6 +37,12 @@ _SEED = 1
 _FETCH = 50
 _DAY = timedelta(days=1)
 _FORM = "1"
+
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError),
+    *(RuntimeError, zipfile.BadZipFile, zlib.error),  # RuntimeError: packed in a way that Python cannot unpack
+)
+"""What a file that was torn or written over raises."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ def _read(file: Path) -> Frequencies | None:
             at, number, features, counts = (stored[name] for name in ("at", "documents", "features", "frequencies"))
             found = Frequencies(Weights(int(number), features, counts), str(at))
         _age(found.at)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
+    except _UNREADABLE:
         return None
     return found if _sound(found.weights) else None
 
