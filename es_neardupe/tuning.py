@@ -8,14 +8,14 @@ wrote them is at work. If it is not, the next command that writes gives back wha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import read
-from es_neardupe.errors import Forbidden, NeardupeError
+from es_neardupe.errors import Forbidden, NeardupeError, NotFound
 from es_neardupe.indices import Target, mappings_of
 from es_neardupe.lease import held, is_held, written_now
 
@@ -55,17 +55,19 @@ class Record:
 def tuned(client: Client, target: Target, command: str) -> Iterator[dict[str, Values]]:
     """Lower the settings of each index for as long as the block runs; gives index -> values before.
 
+    Where keys are beside an index, it is the one beside that is written, and that this is about.
     An index that another run has lowered is left to that. Raises `Forbidden` for a user who may not change settings,
     and `LeaseHeld` while another run does the same, before anything is changed.
     """
-    present = {index: _settings(client, index) for index in target.indices}
+    written = target.indices if target.beside is None else target.beside.names
+    present = {index: _settings(client, index) for index in written}
     for index, settings in present.items():
         _check_right(client, index, settings)
     with held(client, target, f"{command} --tune", id=_LEASE) as lease:
         lowered: dict[str, Values] = {}
         try:
-            for index, mapping in mappings_of(client, target.path).items():
-                if _KEY in mapping.get("_meta", {}):
+            for index in written:
+                if _KEY in _meta(client, index):
                     continue
                 to_lower = _to_lower(present[index])
                 lowered[index] = {name: present[index].get(name) for name in to_lower}
@@ -74,17 +76,20 @@ def tuned(client: Client, target: Target, command: str) -> Iterator[dict[str, Va
                 _put(client, index, to_lower)
             yield lowered
         finally:
-            _give_back_all(client, target, lease.token)
+            _give_back_all(client, written, lease.token)
 
 
-def _give_back_all(client: Client, target: Target, token: str) -> None:
-    """Restore what this run has lowered; where the server does not take that, a later command will."""
-    try:
-        for index, record in records(mappings_of(client, target.path)).items():
-            if record.token == token:
+def _give_back_all(client: Client, indices: Iterable[str], token: str) -> None:
+    """Restore what this run has lowered, index by index; where the server does not take that, a later command will."""
+    for index in indices:
+        try:
+            record = records({index: {"_meta": _meta(client, index)}}).get(index)
+            if record is not None and record.token == token:
                 _give_back(client, index, record)
-    except NeardupeError as error:
-        _warn(f"The settings of {target.name} that were lowered could not be given back; the next run will: {error}")
+        except NotFound:  # deleted meanwhile, as old indices of a data stream are
+            continue
+        except NeardupeError as error:
+            _warn(f"The settings of {index} that were lowered could not be given back; the next run will: {error}")
 
 
 def mend(client: Client, mappings: Mapping[str, Mapping[str, Any]]) -> None:
@@ -121,8 +126,9 @@ def _decoded(value: Any) -> Record | None:
 
 
 def _lowered(index: str, record: Record) -> str:
-    names = " and ".join(name.removeprefix("index.") for name in record.lowered) or "The settings"
-    return f"{names} of index {index} were lowered at {record.at} by a run of {record.command} that came to no end."
+    names = ", ".join(name.removeprefix("index.") for name in record.lowered) or "none"
+    when = f"at {record.at} by a run of {record.command} that came to no end"
+    return f"Settings of index {index} ({names}) were lowered {when}."
 
 
 def _warn(message: str) -> None:
@@ -176,13 +182,18 @@ def _settings(client: Client, index: str) -> Values:
     return values
 
 
+def _meta(client: Client, index: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = mappings_of(client, index)[index].get("_meta", {})
+    return found
+
+
 def _put(client: Client, index: str, values: Values) -> None:
     client.request("PUT", path(index, "_settings"), body=dict(values))
 
 
 def _put_record(client: Client, index: str, record: Record | None) -> None:
     """Write the record into ``_meta``, or take it out; the rest of ``_meta`` stays."""
-    meta = dict(mappings_of(client, index)[index].get("_meta", {}))
+    meta = dict(_meta(client, index))
     meta.pop(_KEY, None)
     if record is not None:
         plain = {"token": record.token, "registry": record.registry, "command": record.command, "at": record.at}

@@ -17,6 +17,7 @@ from es_neardupe.errors import BeingMigrated, InputError, RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, mappings_of, remove_settings, stored_settings
 from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
+from es_neardupe.pipeline.tunable import tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
@@ -77,11 +78,12 @@ def clean(
         return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
     _check_migration(client, index, prefix)
     client, target = opened(client, index, prefix, adopting=True)
+    plain = client.plain if isinstance(client, View) else client
     check_sees_all(client, target, "cleaning")
     if not dry_run:
         check_writable(client, index)
-        mend(client, mappings_of(client, index))
-    work = _Cleaning(client.plain if isinstance(client, View) else client, target, batch, workers, progress)
+        mend(plain, tuned_mappings(plain, index, prefix))
+    work = _Cleaning(plain, target, batch, workers, progress)
     work.run(rehearsal if dry_run else None)
     beside = () if target.beside is None else target.beside.names
     companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]

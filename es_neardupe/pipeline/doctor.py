@@ -44,7 +44,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
     checks += _rights(client, index, mappings, beside, prefix)
-    checks += [*_migration(index, mappings, prefix), *_tuning(mappings)]
+    checks += [*_migration(index, mappings, prefix), *_tuning({**mappings, **_names_beside(beside, prefix)})]
     try:
         client, target = opened(client, index, prefix)
     except NeardupeError as error:
@@ -149,6 +149,11 @@ def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: st
         abort = ", or `--abort` gives up" if phase is Phase.PREPARING else ""
         way = f"`es-neardupe migrate {index}` goes on{abort}"
         yield Check("migration", "warning", f"the index is on its way to other keys ({phase.value}): {way}")
+
+
+def _names_beside(beside: Mapping[str, Mapping[str, Any]], prefix: str) -> dict[str, Mapping[str, Any]]:
+    """The same mappings by the names of our indices."""
+    return {sidecar_name(index, prefix): mapping for index, mapping in beside.items()}
 
 
 def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:

@@ -24,6 +24,7 @@ from es_neardupe.indices import (
 from es_neardupe.joins import check_relations, relations_left_alone
 from es_neardupe.pipeline.init_sidecar import Sidecars, check_inline
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling
+from es_neardupe.pipeline.tunable import tuned_mappings
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import Settings
 from es_neardupe.tuning import mend
@@ -111,7 +112,7 @@ def init(
         made = _create(writer, index, settings, sample_keys, template=template, dry_run=dry_run)
         return replace(made, requests=rehearsal.shown)
     if not dry_run:
-        mend(client, mappings)
+        mend(client, tuned_mappings(client, index, settings.prefix))
         mappings = mappings_of(client, index)
     if sidecar:
         report = _beside(writer, index, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)

@@ -13,9 +13,9 @@ from es_neardupe.asking import count
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
 from es_neardupe.companions import remove
-from es_neardupe.errors import BeingMigrated, SettingsError
+from es_neardupe.errors import BeingMigrated, IndexUnusable, SettingsError
 from es_neardupe.group_changes import GroupChanges
-from es_neardupe.indices import Target, mappings_of, open_target, stored_settings
+from es_neardupe.indices import Target, mappings_of, open_target, prepare_new, stored_settings
 from es_neardupe.lease import held
 from es_neardupe.migrations import Phase, next_prefix, phase_of
 from es_neardupe.pipeline.criteria import Choice, criterion
@@ -27,6 +27,7 @@ from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.sidecar import sidecars_of
 
 __all__ = ["MigrateReport", "migrate"]
 
@@ -100,6 +101,7 @@ def migrate(
     wanted = Wanted(fields, preset, numbers, sample_keys, grouping)
     if abort and (wanted.something or prepare or grouping):
         raise SettingsError("--abort takes no settings, and no --prepare.")
+    _check_inside(client, index, prefix)
     plan = _aborting(client, index, prefix) if abort else open_plan(client, index, prefix, wanted)
     if plan is None:
         target, done = open_target(client, index, prefix), Done("aborted" if abort else "done")
@@ -115,10 +117,21 @@ def migrate(
     else:
         check_writable(client, index)
         with held(client, plan.coming, "migrate", id=_LEASE):
+            prepare_new(client, plan.old)
             ready = work.undo() if abort else work.go_on(None if prepare else confirm)
         if ready:
             work.clean("aborted" if abort else "done")
     return _report(client, plan.after, work.done, dry_run, started)
+
+
+def _check_inside(client: Client, index: str, prefix: str) -> None:
+    """Raises `IndexUnusable` where our fields are not in the documents."""
+    if sidecars_of(client, mappings_of(client, index), prefix):
+        raise IndexUnusable(
+            f"The keys of {index} are kept beside it, where migrate cannot change them: make the others under a prefix "
+            f"of their own, by `es-neardupe init {index} --sidecar --prefix OTHER`; once they are enriched and "
+            f"grouped, `es-neardupe clean {index}` takes these away."
+        )
 
 
 def _report(client: Client, target: Target, done: Done, dry_run: bool, started: float) -> MigrateReport:

@@ -44,13 +44,13 @@ class Wanted:
     def settings(self, old: Settings, prefix: str) -> Settings:
         """The new settings: what was not given stays, but for bands that do not fit. Raises `SettingsError`."""
         given, fields = self._given, tuple(self.fields) or old.fields
-        sampling = {"sample_mod": old.sample_mod}
+        stays: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations}
         if self.preset is not None:
-            return Settings.chosen(fields, preset=self.preset, **{**sampling, **given}, prefix=prefix)
-        stays = {name: getattr(old, name) for name in ("threshold", "detection", "shingle", "permutations")}
+            return Settings.chosen(fields, preset=self.preset, **{**stays, **given}, prefix=prefix)
+        stays |= {name: getattr(old, name) for name in ("threshold", "detection", "shingle", "permutations")}
         if not given.keys() & set(_CHOICE):
             stays |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
-        return Settings(fields, **{**stays, **sampling, **given}, prefix=prefix)
+        return Settings(fields, **{**stays, **given}, prefix=prefix)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def open_plan(client: Client, index: str, prefix: str, wanted: Wanted) -> Plan |
     to be changed, and what `open_target` and `init` raise.
     """
     mappings = mappings_of(client, index)
-    old = open_target(client, index, prefix)
+    old = open_target(client, index, prefix, adopting=True)
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
         return _going_on(mappings, prefix, phase, old, wanted)
@@ -138,9 +138,11 @@ def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Targe
 def mark(client: Client, index: str, plan: Plan, phase: Phase) -> None:
     """Write how far the migration is into the mapping of every index; the one moment in which a phase begins.
 
-    From ``CLEANING`` on, the settings under the old prefix are the new ones.
+    From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a rollover
+    made once the switch has begun.
     """
+    missing = plan.old.settings if phase is Phase.PREPARING else plan.after.settings
     for name, mapping in mappings_of(client, index).items():
         told = stored_settings(mapping, plan.prefix) if phase is not Phase.CLEANING else plan.after.settings
         notes = {plan.settings.prefix: Migration(phase, plan.grouping).to_meta()}
-        put_settings(client, name, mapping, told or plan.after.settings, plan.settings, notes=notes)
+        put_settings(client, name, mapping, told or missing, plan.settings, notes=notes)

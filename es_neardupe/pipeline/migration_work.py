@@ -58,8 +58,8 @@ class Work:
 
     @property
     def new(self) -> Target:
-        """The target of the new keys under their own prefix."""
-        return open_target(self.client, self.index, self.plan.settings.prefix)
+        """The target of the new keys under their own prefix; an index that a rollover made just now has none yet."""
+        return open_target(self.client, self.index, self.plan.settings.prefix, adopting=True)
 
     def go_on(self, confirm: Callable[[GroupChanges | None], bool] | None) -> bool:
         """All steps that are left, or those up to the switch; says whether `clean` is to follow."""

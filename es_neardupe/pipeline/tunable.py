@@ -8,11 +8,13 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar, cast
 
-from es_neardupe.indices import mappings_of, open_target
+from es_neardupe.clients import Client
+from es_neardupe.indices import mappings_of
 from es_neardupe.settings import DEFAULT_PREFIX
+from es_neardupe.sidecar import opened, sidecar_name, sidecars_of
 from es_neardupe.tuning import mend, tuned
 
-__all__ = ["tunable"]
+__all__ = ["tunable", "tuned_mappings"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,12 +36,22 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
         client, name = arguments["client"], arguments["index"]
         if arguments.get("dry_run"):
             return command(*given, **options)
-        mend(client, mappings_of(client, name))
+        prefix = arguments.get("prefix", DEFAULT_PREFIX)
+        mend(client, tuned_mappings(client, name, prefix))
         if not arguments.get("tune"):
             return command(*given, **options)
-        target = open_target(client, name, arguments.get("prefix", DEFAULT_PREFIX))
+        _, target = opened(client, name, prefix, adopting=True, writes=command.__name__ != "migrate")
         with tuned(client, target, command.__name__) as lowered:
             report: Any = command(*given, **options)
         return cast("R", replace(report, tuned=lowered))
 
     return run
+
+
+def tuned_mappings(client: Client, name: str, prefix: str) -> dict[str, dict[str, Any]]:
+    """Index -> mapping, of those that a run with ``tune`` may have lowered: with those beside, where keys are there."""
+    found = mappings_of(client, name)
+    if any(prefix in mapping.get("_meta", {}) for mapping in found.values()):
+        return found
+    beside = {sidecar_name(index, prefix): one for index, one in sidecars_of(client, found, prefix).items()}
+    return found | beside
