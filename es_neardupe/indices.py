@@ -37,6 +37,7 @@ __all__ = [
     "check_source",
     "check_text_fields",
     "mappings_of",
+    "not_rolled_over",
     "open_target",
     "our_mapping",
     "prepare_new",
@@ -58,7 +59,7 @@ class Beside:
     """Indices of ours that hold all that is ours, so that the user's are not written."""
 
     names: tuple[str, ...]
-    """One for each of the target's indices, in their order."""
+    """One for each of the target's indices that is not new, in their order."""
     write_group: bool
     """Whether group ids, and they alone, are written into the user's documents."""
     stored: tuple[str, ...]
@@ -137,8 +138,7 @@ def open_target(
         prefix = next_prefix(prefix)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
-    if new:
-        check_new(name, prefix, families, new=new, prepared=stored.keys() - set(new), adopting=adopting)
+    check_new(name, prefix, families, new=new, prepared=stored.keys() - set(new), adopting=adopting)
     settings = the_one_of(stored, name)
     for index, mapping in mappings.items():
         check_fields(index, mapping, settings, prepared=index not in new)
@@ -168,17 +168,22 @@ def check_new(
 ) -> None:
     """Raises `NotInitialised` for indices without settings, unless a rollover put them beside a prepared one and the
     caller will prepare them."""
-    known = {index for family in families if not family.indices.isdisjoint(prepared) for index in family.indices}
-    if unknown := [index for index in new if index not in known]:
+    if unknown := not_rolled_over(families, new=new, prepared=prepared):
         raise NotInitialised(
             f"Index {', '.join(unknown)} has no near-duplicate keys under {prefix!r} yet: "
             f"run `es-neardupe init {name} --field FIELD` first."
         )
-    if not adopting:
+    if new and not adopting:
         raise RolledOver(
             f"Index {', '.join(new)} came by a rollover and has no near-duplicate keys yet: run "
             f"`es-neardupe enrich {name}`, which prepares it like the indices before it."
         )
+
+
+def not_rolled_over(families: Collection[Family], *, new: Collection[str], prepared: Collection[str]) -> list[str]:
+    """Of new indices, those that no rollover can have put beside a prepared one."""
+    known = {index for family in families if not family.indices.isdisjoint(prepared) for index in family.indices}
+    return [index for index in new if index not in known]
 
 
 def check_name(name: str) -> None:

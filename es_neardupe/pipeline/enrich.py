@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -112,9 +112,10 @@ def enrich(
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     client, target = opened(rehearsal if dry_run else client, index, prefix, adopting=True, writes=not dry_run)
     check_sees_all(client, target, "enriching")
+    prepared = target.new
     if not dry_run:
         check_writable(client, index)
-        _prepare_new(client, target)
+        client, target = _prepare_new(client, target)
     if since is not None:
         check_range_field(client, target.path, since[0])
     refresh(client, target.path)
@@ -132,7 +133,7 @@ def enrich(
         documents=done.before["scope"],
         excluded=done.before["everything"] - done.before["scope"],
         left_alone=done.before["left_alone"],
-        prepared=target.new,
+        prepared=prepared,
         current=done.current,
         **{name: counted[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
         states=dict(done.states),
@@ -147,12 +148,14 @@ def enrich(
     )
 
 
-def _prepare_new(client: Client, target: Target) -> None:
+def _prepare_new(client: Client, target: Target) -> tuple[Client, Target]:
     """Give what a rollover made the fields and settings of its siblings, or an index of ours beside it."""
+    ready = replace(target, new=())
     if isinstance(client, View):
         prepare_sidecars(client.plain, target)
-    else:
-        prepare_new(client, target)
+        return View(client.plain, ready), ready
+    prepare_new(client, target)
+    return client, ready
 
 
 class _Asked(NamedTuple):

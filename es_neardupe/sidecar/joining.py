@@ -38,7 +38,8 @@ class Names:
         self.prefix = prefix
         self.ours = {index: sidecar_name(index, prefix) for index in target.indices}
         self.theirs = {name: index for index, name in self.ours.items()}
-        self.path = ",".join(self.ours[index] for index in target.indices)
+        self.path = ",".join(self.ours[index] for index in target.indices if index not in target.new)
+        """Of those of ours that are there."""
 
 
 def renamed(query: Any, names: Mapping[str, str]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch
+from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, NotInitialised, RolledOver, SchemeMismatch
 from es_neardupe.families import families_of
 from es_neardupe.indices import (
     Beside,
@@ -16,6 +16,7 @@ from es_neardupe.indices import (
     check_new,
     check_seen,
     mappings_of,
+    not_rolled_over,
     open_target,
     result_window,
     stored_settings,
@@ -45,15 +46,31 @@ def opened(
 ) -> tuple[Client, Target]:
     """As `open_target`, for indices whose keys are beside them too; with the client to ask and to write through.
 
-    Raises what `open_target` does; `RolledOver` too where a run that does not write would have to make an index beside.
+    Raises what `open_target` does. The target's `new` indices have none beside them yet.
     """
     try:
         return client, open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
-    except NotInitialised:
-        target = _open_beside(client, name, prefix, texts, adopting and writes)
+    except NotInitialised as error:
+        target = _open_beside(client, name, prefix, texts, adopting)
         if target is None:
+            if not isinstance(error, RolledOver) and (hidden := _hidden(client, name, prefix)):
+                raise NotInitialised(
+                    f"{error} If keys are kept beside it: this user may not read {hidden}, where they would be."
+                ) from error
             raise
     return View(client, target), target
+
+
+def _hidden(client: Client, name: str, prefix: str) -> str:
+    """The index beside that this user may not ask for, so that nobody knows whether it is there; "" if he may."""
+    beside = sidecar_name(next(iter(mappings_of(client, name))), prefix)
+    try:
+        client.request("GET", path(beside, "_mapping"))
+    except Forbidden:
+        return beside
+    except NotFound:
+        pass
+    return ""
 
 
 def open_inline(client: Client, name: str, prefix: str, what: str, *, writes: bool = False) -> Target:
@@ -109,34 +126,37 @@ def _open_beside(client: Client, name: str, prefix: str, texts: bool, adopting: 
     families = families_of(client, name, mappings)
     _check_each(name, mappings, beside, prefix)
     new = tuple(index for index in mappings if index not in beside)
-    if new:
-        check_new(name, prefix, families, new=new, prepared=beside.keys(), adopting=adopting)
+    if unknown := not_rolled_over(families, new=new, prepared=beside.keys()):
+        raise NotInitialised(
+            f"Index {', '.join(unknown)} has no keys beside it yet: run `es-neardupe init {name} --sidecar` with the "
+            f"same settings again."
+        )
+    check_new(name, prefix, families, new=new, prepared=beside.keys(), adopting=adopting)
     settings = the_one_of({index: stored_settings(one, prefix) for index, one in beside.items()}, name)
     for index, mapping in beside.items():
         check_fields(sidecar_name(index, prefix), mapping, settings)
         if texts:
             check_seen(index, mappings[index], settings)
-    stored = tuple(index for index in beside if must_be_stored(index, mappings[index], settings))
+    stored = tuple(index for index, mapping in mappings.items() if must_be_stored(index, mapping, settings))
     if stored and len(stored) < len(mappings):
         raise IndexUnusable(f"Of {name}, only {', '.join(stored)} lacks texts in _source: name the indices one by one.")
-    indices = tuple(sorted(mappings))
-    names = tuple(sidecar_name(index, prefix) for index in indices)
+    names = tuple(sidecar_name(index, prefix) for index in sorted(mappings))
     if len(",".join(names)) > _LONGEST_PATH:
         raise IndexUnusable(
             f"{name} stands for {len(names)} indices: the names of those beside them are too long for one request. "
             f"Name some of them, by a narrower pattern."
         )
     write_group = any(writes_group(one) for one in beside.values())
-    window = min(result_window(client, one) for one in (name, *(sidecar_name(index, prefix) for index in beside)))
+    there = tuple(sidecar_name(index, prefix) for index in sorted(beside))
     return Target(
         name,
-        indices,
+        tuple(sorted(mappings)),
         settings,
-        window,
+        min(result_window(client, one) for one in (name, *there)),
         next((one for one in families if one.name == name), None),
         relations_left_alone(mappings.values(), settings.relations),
         new,
-        beside=Beside(names, write_group, stored),
+        beside=Beside(there, write_group, stored),
     )
 
 
@@ -151,6 +171,6 @@ def _check_each(name: str, mappings: Mapping[str, JSON], beside: Mapping[str, JS
     unreadable = [index for index, one in beside.items() if stored_settings(one, prefix) is None]
     if unreadable:
         raise NotInitialised(
-            f"Index {', '.join(unreadable)} has no keys beside it yet: run `es-neardupe init {name} "
-            f"--sidecar` with the same settings again."
+            f"The index beside {', '.join(unreadable)} has lost its settings: run `es-neardupe init {name} --sidecar` "
+            f"with the same settings again."
         )

@@ -1,0 +1,150 @@
+"""Keys beside what a name stands for: data streams, aliases, relations of join fields; and dry runs of all of it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from conftest import Cli
+from server_tools import JSON, family, hits, make_index, put, send
+from sidecar_tools import PROPERTIES, document, state, texts
+from test_server_rollover import Rolling
+
+from es_neardupe import pipeline
+from es_neardupe.clients import Client, path
+from es_neardupe.companions import exists
+from es_neardupe.errors import NotFound, RequestError, RolledOver
+from es_neardupe.settings import Settings
+from es_neardupe.sidecar import sidecar_name
+
+SETTINGS = Settings(("text",))
+
+
+@pytest.fixture(params=["stream", "alias"])
+def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    try:
+        made = Rolling(client, name, stream=request.param == "stream")
+    except RequestError as error:
+        with suppress(NotFound):
+            client.request("DELETE", path("_index_template", name))
+        pytest.skip(f"this server has no data streams: {error.reason[:80]}")
+    yield made
+    made.remove()
+
+
+def _backing(client: Client, name: str) -> list[str]:
+    return sorted(client.request("GET", path(name, "_mapping")))
+
+
+def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, server_cli: Cli) -> None:
+    name = rolling.name
+    rolling.add(0, 4)
+    first = pipeline.init(client, name, SETTINGS, sidecar=True)
+    assert (first.rolls_over, first.next_prepared) == (True, None)
+    pipeline.enrich(client, name)
+    pipeline.group(client, name)
+    new = rolling.roll()
+    rolling.add(4, 8)
+    made = sidecar_name(new, "neardupe")
+    before = [state(client, index) for index in _backing(client, name)]
+
+    for work in (pipeline.group, pipeline.groups, pipeline.stats):
+        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+            work(client, name)
+    dry = pipeline.enrich(client, name, dry_run=True, show_requests=2)
+    assert (dry.prepared, dry.documents, dry.written) == ((new,), 8, 4)
+    assert {json.loads(one.body.splitlines()[0])["create"]["_index"] for one in dry.requests} == {made}
+    assert not exists(client, made)
+
+    run = server_cli("watch", name, "--once", "--json")
+    assert run.code == 0, run.err
+    assert exists(client, made)
+    (found,) = pipeline.groups(client, name)
+    assert found.size == 8  # the group crosses both
+    assert [one.level for one in pipeline.doctor(client, name) if one.name == "rollover"] == ["ok"]
+    assert [state(client, index) for index in _backing(client, name)] == before
+
+
+def test_clean_after_a_rollover(rolling: Rolling, client: Client) -> None:
+    """What the rollover made has nothing beside it that could be removed."""
+    name = rolling.name
+    rolling.add(0, 2)
+    (beside,) = pipeline.init(client, name, SETTINGS, sidecar=True).sidecars
+    rolling.roll()
+    dry = pipeline.clean(client, name, dry_run=True, show_requests=2)
+    assert [(one.method, one.path) for one in dry.requests] == [("DELETE", path(beside))]
+    assert exists(client, beside)
+    assert pipeline.clean(client, name).removed == (beside,)
+    assert not exists(client, beside)
+
+
+def test_other_relations_are_left_alone(client: Client, index_name: str) -> None:
+    join = {"type": "join", "relations": {"question": "answer"}}
+    try:
+        make_index(client, index_name, {**PROPERTIES, "kind": join}, settings={"index": {"number_of_shards": 2}})
+    except RequestError as error:
+        if "[join]" not in error.reason:
+            raise
+        pytest.skip("this server has no join fields: its module parent-join is not there")
+    some = family(index_name, 6)
+    actions: list[tuple[JSON, JSON | None]] = []
+    for number, text in enumerate(some):
+        parent = {"index": {"_index": index_name, "_id": f"p{number}"}}
+        child = {"index": {"_index": index_name, "_id": f"c{number}", "routing": f"p{number}"}}
+        actions.append((parent, {**document(f"p{number}", text), "kind": "question"}))
+        actions.append((child, {"text": text, "kind": {"name": "answer", "parent": f"p{number}"}}))
+    send(client, actions)
+    before = state(client, index_name)
+    report = pipeline.init(client, index_name, SETTINGS, sidecar=True)
+    assert report.left_alone == {"kind": ("answer",)}
+    done = pipeline.enrich(client, index_name)
+    assert (done.documents, done.left_alone, done.written, done.excluded) == (6, 6, 6, 6)
+    grouped = pipeline.group(client, index_name)
+    assert (grouped.documents, grouped.grouped, grouped.unprocessed) == (6, 6, 0)
+    assert {hit["_id"] for hit in hits(client, f"{index_name}-neardupe-sidecar")} == {f"p{k}" for k in range(6)}
+    shown = pipeline.stats(client, index_name, quick=True)
+    assert (shown.documents, shown.left_alone, shown.unprocessed) == (6, 6, 0)
+    assert {hit.id for hit in pipeline.similar(client, index_name, text=some[0], min=0.5).hits} == {
+        f"p{k}" for k in range(6)
+    }
+    assert state(client, index_name) == before
+
+
+@pytest.mark.parametrize("write_group", [False, True])
+def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, server_cli: Cli, write_group: bool) -> None:
+    make_index(client, index_name, PROPERTIES)
+    documents = texts(3, 12)
+    put(client, index_name, documents)
+    before, beside = state(client, index_name), f"{index_name}-neardupe-sidecar"
+    more = ["--sidecar", *(["--write-group"] if write_group else [])]
+    dry = ["--dry-run", "--show-requests", "2", "--json"]
+
+    def shown(*command: str) -> list[JSON]:
+        run = server_cli(*command, *dry)
+        assert run.code == 0, run.err
+        assert state(client, index_name) == before
+        requests: list[JSON] = run.json["requests"]
+        return requests
+
+    told = shown("init", index_name, "--field", "text", *more)
+    wanted = [("PUT", f"/{index_name}/_mapping"), ("PUT", f"/{beside}")]
+    assert [(one["method"], one["path"]) for one in told] == wanted[not write_group :]
+    assert not exists(client, beside)
+    assert server_cli("init", index_name, "--field", "text", *more).code == 0
+    before = state(client, index_name)
+    told = shown("enrich", index_name)
+    assert json.loads(told[0]["body"].splitlines()[0])["create"]["_index"] == beside
+    assert not hits(client, beside)
+    pipeline.enrich(client, index_name)
+    before = state(client, index_name)
+    told = shown("group", index_name)
+    assert {json.loads(line)["update"]["_index"] for line in told[0]["body"].splitlines()[::2]} == {beside}
+    pipeline.group(client, index_name)
+    before = state(client, index_name)
+    told = shown("clean", index_name)
+    assert (told[-1]["method"], told[-1]["path"]) == ("DELETE", f"/{beside}")
+    assert len(told) == 1 + write_group
