@@ -13,7 +13,8 @@ from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
 from es_neardupe.families import families_of, next_index_has
-from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, stored_settings
+from es_neardupe.field_checks import check_source, check_text_fields
+from es_neardupe.indices import Target, mappings_of, stored_settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.migrations import Phase, phase_of
 from es_neardupe.pipeline.privileges import Check, Level, privilege_checks

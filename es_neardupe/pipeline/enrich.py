@@ -16,7 +16,8 @@ from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
-from es_neardupe.indices import Target, check_range_field, prepare_new
+from es_neardupe.field_checks import check_range_field
+from es_neardupe.indices import Target, prepare_new
 from es_neardupe.pipeline.enrich_beside import Beside, Send
 from es_neardupe.pipeline.init_sidecar import prepare_sidecars
 from es_neardupe.pipeline.reading import text_pages

@@ -12,15 +12,8 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.families import families_of, next_index_has
-from es_neardupe.indices import (
-    check_name,
-    check_source,
-    check_text_fields,
-    mappings_of,
-    our_mapping,
-    put_settings,
-    stored_settings,
-)
+from es_neardupe.field_checks import check_source, check_text_fields
+from es_neardupe.indices import check_name, mappings_of, our_mapping, put_settings, stored_settings
 from es_neardupe.joins import check_relations, relations_left_alone
 from es_neardupe.pipeline.init_sidecar import Sidecars, check_inline
 from es_neardupe.pipeline.sampling import Sampling, choose_sampling

@@ -9,7 +9,8 @@ from es_neardupe import schema
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import Conflict, MappingConflict, RequestError, SchemeMismatch
-from es_neardupe.indices import Target, check_source, check_text_fields, mappings_of, stored_settings
+from es_neardupe.field_checks import check_source, check_text_fields
+from es_neardupe.indices import Target, mappings_of, stored_settings
 from es_neardupe.settings import Settings
 from es_neardupe.sidecar import must_be_stored, sidecar_mapping, sidecar_name, sidecars_of, writes_group
 

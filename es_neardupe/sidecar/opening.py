@@ -9,12 +9,11 @@ from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, NotInitialised, RolledOver, SchemeMismatch
 from es_neardupe.families import families_of
+from es_neardupe.field_checks import check_fields, check_seen
 from es_neardupe.indices import (
     Beside,
     Target,
-    check_fields,
     check_new,
-    check_seen,
     mappings_of,
     not_rolled_over,
     open_target,
