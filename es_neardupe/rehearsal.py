@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.clients import Client, to_json
+from es_neardupe.clients import path as path_of
 from es_neardupe.clients.server_client import query_of
 from es_neardupe.errors import SettingsError
 from es_neardupe.pacing import Pace
@@ -30,7 +31,8 @@ class ShownRequest:
 class Rehearsal:
     """A `Client` that passes on what reads, and takes every write for done; ``most`` of these are kept.
 
-    Without a dry run nothing can be shown: raises `SettingsError` then. Refreshing counts as reading.
+    Whoever reads the mapping of an index finds there what was put into it here. Without a dry run nothing can be
+    shown: raises `SettingsError` then. Refreshing counts as reading.
     """
 
     def __init__(self, client: Client, most: int, *, dry_run: bool) -> None:
@@ -39,6 +41,8 @@ class Rehearsal:
         self._client = client
         self._most = most
         self._shown: list[ShownRequest] = []
+        self._mappings: dict[str, Mapping[str, Any]] = {}
+        """Path of the mapping of an index -> what was put there."""
 
     @property
     def shown(self) -> tuple[ShownRequest, ...]:
@@ -80,7 +84,10 @@ class Rehearsal:
     ) -> Any:
         """See ``Client.request``."""
         if method not in {"PUT", "DELETE"}:
-            return self._client.request(method, path, params=params, body=body)
+            answer = self._client.request(method, path, params=params, body=body)
+            return self._rehearsed(answer) if path.endswith("/_mapping") and self._mappings else answer
+        if path.endswith("/_mapping") and body is not None:
+            self._mappings[path] = _joined(self._mappings.get(path, {}), body)
         self._keep(method, path + query_of(params), b"" if body is None else to_json(body))
         return {"acknowledged": True}
 
@@ -96,9 +103,24 @@ class Rehearsal:
     def close(self) -> None:
         """Nothing: the client is somebody else's."""
 
+    def _rehearsed(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Mappings of indices with what was put into them here."""
+        return {
+            name: {
+                **one,
+                "mappings": _joined(one.get("mappings", {}), self._mappings.get(path_of(name, "_mapping"), {})),
+            }
+            for name, one in answer.items()
+        }
+
     def _keep(self, method: str, path: str, body: bytes) -> None:
         if not self.full:
             self._shown.append(ShownRequest(method, path, body.decode()))
+
+
+def _joined(mapping: Mapping[str, Any], put: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping after another was put: fields are added, ``_meta`` is the last one."""
+    return {**mapping, **put, "properties": {**mapping.get("properties", {}), **put.get("properties", {})}}
 
 
 def _operations(body: bytes) -> Iterator[str]:

@@ -16,13 +16,16 @@ from es_neardupe.cli.options import (
     MaxBucket,
     MaxChars,
     Prefix,
+    ShowRequests,
     Tune,
     Workers,
     connected,
     resumable,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.runs import result
 from es_neardupe.cli.working import fail_on, tell_of_tuning
+from es_neardupe.cli.writing import show_first, writing
 from es_neardupe.clients import Client
 from es_neardupe.group_changes import GroupChanges
 from es_neardupe.pipeline import group as group_
@@ -93,6 +96,7 @@ def migrate(
     prefix: Prefix = DEFAULT_PREFIX,
     tune: Tune = False,
     dry_run: DryRun = False,
+    show_requests: ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
     """Lead an index to other keys while the old ones serve. Asks before the switch.
@@ -144,12 +148,15 @@ def migrate(
             prefix=prefix,
             tune=tune,
             dry_run=dry_run,
+            show_requests=show_requests,
             progress=progress,
             **_other_than_default(given),
         )
+    result(report)
     if as_json:
         print_json(report)
     else:
+        show_first(report.requests)
         if report.comparison is not None and (prepare or dry_run):
             _show_changes(report.comparison)
         _show(report)
@@ -201,4 +208,4 @@ def _show(report: MigrateReport) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the command of this module."""
-    app.command()(connected(migrate))
+    app.command()(connected(writing(migrate)))

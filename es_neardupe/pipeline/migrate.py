@@ -21,10 +21,12 @@ from es_neardupe.migrations import Phase, next_prefix, phase_of
 from es_neardupe.pipeline.criteria import Choice, criterion
 from es_neardupe.pipeline.group import group
 from es_neardupe.pipeline.migration_plan import Plan, Wanted, open_plan
+from es_neardupe.pipeline.migration_rehearsal import first_requests
 from es_neardupe.pipeline.migration_work import Done, Work
 from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
+from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.sidecar import sidecars_of
@@ -56,6 +58,8 @@ class MigrateReport:
     seconds: float = field(compare=False)
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+    requests: tuple[ShownRequest, ...] = ()
+    """Of a dry run: those that `first_requests` tells."""
 
 
 @tunable
@@ -83,6 +87,7 @@ def migrate(
     prefix: str = DEFAULT_PREFIX,
     tune: bool = False,
     dry_run: bool = False,
+    show_requests: int = 0,
     progress: Progress = silent,
     **grouping: Any,
 ) -> MigrateReport:
@@ -91,11 +96,12 @@ def migrate(
     New keys and groups are made under a prefix of their own while the old ones serve (``prepare`` stops there), both
     groupings are compared, and if ``confirm`` says so, each document gets the new fields in the place of the old ones;
     what is left over is taken away. Group ids and their history go along. ``abort`` gives up before the switch.
-    ``tune``: see `tunable`. Started again at any time, also without options, it goes on where it stopped. Raises
-    `SchemeMismatch` for other settings than those of a migration under way, `LeaseHeld` while another one works on the
-    index, and what `init`, `enrich` and `group` raise.
+    ``tune``: see `tunable`. A dry run can ``show_requests``: see `first_requests`. Started again at any time, also
+    without options, it goes on where it stopped. Raises `SchemeMismatch` for other settings than those of a migration
+    under way, `LeaseHeld` while another one works on the index, and what `init`, `enrich` and `group` raise.
     """
     started = time.monotonic()
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
     wanted = Wanted(fields, preset, numbers, sample_keys, grouping)
@@ -112,8 +118,12 @@ def migrate(
     if plan.phase is None:
         _check_grouping(client, plan)
     work = Work(client, plan, max_chars, workers=workers, batch=batch, progress=progress)
+    shown: tuple[ShownRequest, ...] = ()
     if dry_run:
         work.foretell(abort)
+        shown = first_requests(
+            rehearsal, plan, show_requests, abort=abort, prepare=prepare, max_chars=max_chars, batch=batch
+        )
     else:
         check_writable(client, index)
         with held(client, plan.coming, "migrate", id=_LEASE):
@@ -121,7 +131,7 @@ def migrate(
             ready = work.undo() if abort else work.go_on(None if prepare else confirm)
         if ready:
             work.clean("aborted" if abort else "done")
-    return _report(client, plan.after, work.done, dry_run, started)
+    return replace(_report(client, plan.after, work.done, dry_run, started), requests=shown)
 
 
 def _check_inside(client: Client, index: str, prefix: str) -> None:

@@ -18,11 +18,12 @@ from es_neardupe.indices import Target
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.registry import Registry
+from es_neardupe.rehearsal import Rehearsal
 from es_neardupe.schema import Fields
 from es_neardupe.stages.takeover import takeovers
 from es_neardupe.tally import Tally
 
-__all__ = ["compared", "hand_over", "inherit_groups", "regrouped", "switch_documents"]
+__all__ = ["compared", "hand_over", "inherit_groups", "regrouped", "rehearse_switch", "switch_documents"]
 
 _ROUNDS = 5
 _SHOWN = 5
@@ -106,14 +107,11 @@ def switch_documents(
     document at every moment.
     """
     tally, left = Tally(), 0
-    prefixes = (new.settings.prefix, after.settings.prefix)
-    query = queries.processed(new.fields)
-    body = {"query": query, "_source": list(prefixes)}
     for _ in range(_ROUNDS):
         refresh(client, new.path)
-        hits = (hit for page in client.pages(new.path, body, page_size=max(batch, 100)) for hit in page)
-        total, left = count(client, new.path, query), 0
-        actions = takeovers(tracked(hits, progress, "switching", total), *prefixes)
+        total, left = count(client, new.path, queries.processed(new.fields)), 0
+        hits = tracked(_prepared(client, new, after, batch), progress, "switching", total)
+        actions = takeovers(hits, new.settings.prefix, after.settings.prefix)
         for outcome in write(client, actions, batch=batch, workers=workers):
             left += not (outcome.done or outcome.gone)
             if not outcome.conflict:
@@ -122,6 +120,21 @@ def switch_documents(
             break
     refresh(client, new.path)
     return tally, left
+
+
+def rehearse_switch(rehearsal: Rehearsal, new: Target, after: Target, *, batch: int) -> None:
+    """Show a dry run the first requests of `switch_documents`."""
+    refresh(rehearsal, new.path)
+    hits = _prepared(rehearsal, new, after, batch)
+    for _ in write(rehearsal, takeovers(hits, new.settings.prefix, after.settings.prefix), batch=batch, workers=1):
+        if rehearsal.full:
+            break
+
+
+def _prepared(client: Client, new: Target, after: Target, batch: int) -> Iterator[Hit]:
+    """The documents with new keys; of each, what both prefixes say."""
+    body = {"query": queries.processed(new.fields), "_source": [new.settings.prefix, after.settings.prefix]}
+    return (hit for page in client.pages(new.path, body, page_size=max(batch, 100)) for hit in page)
 
 
 def compared(client: Client, old: Target, new: Target, progress: Progress) -> GroupChanges:
