@@ -343,19 +343,45 @@ def gateway(request: Request, forward: Forward) -> Reply:
 
 def items_refused(status: int, type_: str) -> Trouble:
     """Every second item of a bulk request is refused; the server sees the others."""
+    item = {"status": status, "error": {"type": type_, "reason": "no room"}}
+    return lambda request, forward: _without_items(request, forward, item, lambda place: place % 2 == 0)
 
-    def trouble(request: Request, forward: Forward) -> Reply:
-        actions = list(_actions(request.body))
-        item = {"status": status, "error": {"type": type_, "reason": "no room"}}
-        passed = [lines for _, lines in actions[1::2]]
-        reply = forward(replace(request, body=b"".join(passed))) if passed else _no_items(request, forward)
-        answer = reply.json
-        kept = iter(answer.get("items", []))
-        answer["items"] = [{op: item} if k % 2 == 0 else next(kept) for k, (op, _) in enumerate(actions)]
-        answer["errors"] = True
-        return reply.with_json(answer)
 
-    return trouble
+class Queue:
+    """A server with room for so many documents at a time: it refuses each further one, and notes how many."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.under_way = self.most = 0
+        self.refused: list[int] = []
+        """Documents of each request that there was no room for."""
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Request, forward: Forward) -> Reply:
+        number = sum(1 for _ in _actions(request.body))
+        with self._lock:
+            taken = min(number, max(0, self.room - self.under_way))
+            self.under_way += number
+            self.most = max(self.most, self.under_way)
+            self.refused.append(number - taken)
+        try:
+            item = {"status": 429, "error": {"type": REJECTED, "reason": "queue full"}}
+            return _without_items(request, forward, item, lambda place: place >= taken)
+        finally:
+            with self._lock:
+                self.under_way -= number
+
+
+def _without_items(request: Request, forward: Forward, item: Any, gone: Callable[[int], bool]) -> Reply:
+    """The server sees a bulk request without some of its items, for which ``item`` is the answer."""
+    actions = list(_actions(request.body))
+    passed = [lines for place, (_, lines) in enumerate(actions) if not gone(place)]
+    reply = forward(replace(request, body=b"".join(passed))) if passed else _no_items(request, forward)
+    answer = reply.json
+    kept = iter(answer.get("items", []))
+    answer["items"] = [{op: item} if gone(place) else next(kept) for place, (op, _) in enumerate(actions)]
+    answer["errors"] |= len(passed) < len(actions)
+    return reply.with_json(answer)
 
 
 def some_items(request: Request, forward: Forward) -> Reply:
