@@ -267,7 +267,9 @@ def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> No
         pipeline.search_request(client, index_name, "text")
     with pytest.raises(SettingsError, match="cannot be asked from the side"):
         pipeline.similar(client, index_name, text="x y z", query={"dis_max": {"queries": [_SIGNED]}})
-    assert "--create makes" in one_line(server_cli("init", index_name, "--field", "text", "--sidecar", "--create").err)
+    assert "--create and --template" in one_line(
+        server_cli("init", index_name, "--field", "text", "--sidecar", "--create").err
+    )
     inline = f"{index_name}2"
     make_index(client, inline, PROPERTIES)
     pipeline.init(client, inline, Settings(("text",)))
@@ -319,12 +321,13 @@ def _end(client: Client, index: str) -> object:
     return found.users, found.ours, kept, others
 
 
-def test_killed_at_any_write_and_run_again(client: Client, index_name: str) -> None:
+@pytest.mark.parametrize("kills", [1, pytest.param(8, marks=pytest.mark.long)])
+def test_killed_at_any_write_and_run_again(client: Client, index_name: str, kills: int) -> None:
     documents = _ready(client, index_name, write_group=True)
     before = copies_of(client, index_name)
     writes = writes_of(client, index_name, WORK)
     wanted = _end(client, index_name)
-    for write in sorted(random.Random(3).sample(range(1, writes + 1), 2)):
+    for write in sorted(random.Random(str(client.server)).sample(range(1, writes + 1), min(kills, writes))):
         put_back(client, before)
         run_to_death(client, index_name, WORK, Moment(write, "after"))
         run_commands(client, index_name, WORK)

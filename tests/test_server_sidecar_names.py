@@ -18,7 +18,7 @@ from es_neardupe.clients import Client, path
 from es_neardupe.companions import exists
 from es_neardupe.errors import NotFound, RequestError, RolledOver
 from es_neardupe.settings import Settings
-from es_neardupe.sidecar import sidecar_name
+from es_neardupe.sidecar import joining, sidecar_name
 
 SETTINGS = Settings(("text",))
 
@@ -82,7 +82,7 @@ def test_clean_after_a_rollover(rolling: Rolling, client: Client) -> None:
     assert not exists(client, beside)
 
 
-def test_other_relations_are_left_alone(client: Client, index_name: str) -> None:
+def test_other_relations_are_left_alone(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     join = {"type": "join", "relations": {"question": "answer"}}
     try:
         make_index(client, index_name, {**PROPERTIES, "kind": join}, settings={"index": {"number_of_shards": 2}})
@@ -112,6 +112,16 @@ def test_other_relations_are_left_alone(client: Client, index_name: str) -> None
         f"p{k}" for k in range(6)
     }
     assert state(client, index_name) == before
+
+    monkeypatch.setattr(joining, "MOST_IDS", 2)  # any number of either kind: their join field is not asked for
+    monkeypatch.setattr(joining, "_PAGE", 2)
+    assert pipeline.stats(client, index_name, quick=True) == shown
+    now_child = {"text": some[3], "kind": {"name": "answer", "parent": "p1"}}
+    client.request("PUT", path(index_name, "_doc", "p3"), params={"routing": "p3", "refresh": True}, body=now_child)
+    assert pipeline.enrich(client, index_name).removed == 1
+    after = pipeline.stats(client, index_name, quick=True)
+    assert (after.documents, after.left_alone, after.states["signed"]) == (5, 7, 5)
+    assert pipeline.group(client, index_name).documents == 5
 
 
 @pytest.mark.parametrize("write_group", [False, True])

@@ -10,13 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe import queries
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import Forbidden, NotInitialised, SettingsError
+from es_neardupe.indices import Target
 from es_neardupe.schema import Fields
-from es_neardupe.sidecar.joining import ids_clause, renamed
+from es_neardupe.settings import Settings
+from es_neardupe.sidecar import opened
+from es_neardupe.sidecar.joining import ids_clause, of_entries, renamed
 from es_neardupe.sidecar.names import sidecar_name
 from es_neardupe.sidecar.splitting import (
     Part,
     asks_ours,
+    mentions,
     part_of,
     relaxed,
     split_source,
@@ -121,6 +125,34 @@ def test_documents_without_an_entry() -> None:
     assert without_entry(queries.stale(FIELDS, "v1", SCOPE), P) == {"bool": {"filter": [SCOPE], "must_not": []}}
     assert without_entry(queries.fingerprinted(FIELDS, "v1"), P) is False
     assert without_entry(queries.ungrouped(FIELDS, "v1"), P) is False
+
+
+def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
+    target = Target("news", ("news",), Settings(("text",)), 10_000, left_alone={"kind": ("answer",)})
+    scoped, bare = queries.stale(FIELDS, "v1", target.within(SCOPE)), queries.stale(FIELDS, "v1", target.within())
+    assert part_of(of_entries(bare, target), P) is Part.OURS
+    assert not mentions(of_entries(scoped, target), "kind")
+    assert mentions(of_entries(scoped, target), "source")
+
+
+class _NotOurs:
+    """A server where a user may read his index, but not what is, or would be, beside it."""
+
+    def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
+        if path == "/news/_mapping":
+            return {"news": {"mappings": {}}}
+        if path == "/news/_alias":
+            return {"news": {"aliases": {}}}
+        assert path == "/news-neardupe-sidecar/_mapping"
+        if params:  # what is unavailable is ignored, even if it is so by rights
+            return {}
+        raise Forbidden("no", status=403)
+
+
+def test_who_may_not_read_our_index_is_told_so() -> None:
+    client: Any = _NotOurs()
+    with pytest.raises(NotInitialised, match=r"first\. If keys are kept beside it: .* news-neardupe-sidecar"):
+        opened(client, "news")
 
 
 def test_names() -> None:

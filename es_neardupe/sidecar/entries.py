@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from es_neardupe import queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.documents import stored_fields
 from es_neardupe.indices import Target
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.sidecar.completing import entries, their_parts
-from es_neardupe.sidecar.joining import Names, ids_clause
+from es_neardupe.sidecar.joining import Names, addresses_of, ids_clause
 from es_neardupe.sidecar.names import REFERENCE, sidecar_name
 
 __all__ = ["Known", "confirmation", "entry", "gone", "uuids", "with_stored"]
@@ -131,7 +132,8 @@ def _write(op: str, update: Action, body: JSON, prefix: str, found: Hit | None) 
 
 
 def gone(client: Client, target: Target, addresses: Iterable[Address]) -> Iterator[Action]:
-    """The removals of those entries whose document is not there any more, refused by the server if the entry changed.
+    """The removals of those entries whose document is not there any more, or is of a relation that is left alone;
+    refused by the server if the entry changed.
 
     The documents are asked for by their address, in real time: no search that lags behind decides.
     """
@@ -141,8 +143,9 @@ def gone(client: Client, target: Target, addresses: Iterable[Address]) -> Iterat
         body = {"size": len(chunk), "query": query, "_source": False, "seq_no_primary_term": True}
         hits = client.request("POST", path(names.path, "_search"), body=body)["hits"]["hits"]
         references = [(names.theirs[hit["_index"]], hit["_id"], hit.get("_routing")) for hit in hits]
+        left_alone = _left_alone(client, target, chunk)
         for hit, there in zip(hits, their_parts(client, target, references, False), strict=True):
-            if there is None:
+            if there is None or there.address in left_alone:
                 yield Action(
                     op="delete",
                     index=hit["_index"],
@@ -152,3 +155,11 @@ def gone(client: Client, target: Target, addresses: Iterable[Address]) -> Iterat
                     seq_no=hit["_seq_no"],
                     primary_term=hit["_primary_term"],
                 )
+
+
+def _left_alone(client: Client, target: Target, addresses: Iterable[Address]) -> set[Address]:
+    """The documents that belong to a relation of a join field which is left alone, be it since a change."""
+    if not target.left_alone:
+        return set()
+    query = queries.all_of(queries.of_relations(target.left_alone), ids_clause(addresses))
+    return set(addresses_of(client, target.path, query))

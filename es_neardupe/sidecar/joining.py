@@ -19,7 +19,17 @@ from es_neardupe.records import Address
 from es_neardupe.sidecar.names import sidecar_name
 from es_neardupe.sidecar.splitting import MATCH_ALL, MATCH_NONE, Part, part_of, relaxed, with_clauses
 
-__all__ = ["MOST_IDS", "Names", "TooMany", "addresses_of", "ids_clause", "joined", "joined_parts", "renamed"]
+__all__ = [
+    "MOST_IDS",
+    "Names",
+    "TooMany",
+    "addresses_of",
+    "ids_clause",
+    "joined",
+    "joined_parts",
+    "of_entries",
+    "renamed",
+]
 
 JSON = dict[str, Any]
 
@@ -75,6 +85,7 @@ def ids_clause(addresses: Iterable[Address], names: Mapping[str, str] | None = N
 def joined(client: Client, target: Target, query: Mapping[str, Any]) -> JSON:
     """The query for our indices. Raises `SettingsError` where both sides match more than `MOST_IDS` documents."""
     names, prefix = Names(target), target.settings.prefix
+    query = of_entries(query, target)
     rest = renamed(relaxed(query, prefix), names.ours)
 
     def answered(part: Mapping[str, Any], positive: bool) -> JSON:
@@ -93,12 +104,28 @@ def joined_parts(client: Client, target: Target, query: Mapping[str, Any]) -> It
         return
     except TooMany:
         names, prefix = Names(target), target.settings.prefix
-        scopes = _conjuncts(query, prefix)
+        scopes = _conjuncts(of_entries(query, target), prefix)
         if scopes is None:
             raise
     ours, theirs = scopes
     for some in chunked(addresses_of(client, target.path, queries.all_of(*theirs)), MOST_IDS):
         yield queries.all_of(*(renamed(one, names.ours) for one in ours), ids_clause(some, names.ours))
+
+
+def of_entries(query: Mapping[str, Any], target: Target) -> JSON:
+    """The same query without the clause that leaves documents of some relations alone: these have no entry."""
+    return _without(query, queries.of_relations(target.left_alone)) if target.left_alone else dict(query)
+
+
+def _without(value: Any, clause: JSON) -> Any:
+    if isinstance(value, list):
+        return [_without(one, clause) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    made = {key: _without(one, clause) for key, one in value.items()}
+    if isinstance(made.get("must_not"), list):
+        made["must_not"] = [one for one in made["must_not"] if one != clause]
+    return made
 
 
 class TooMany(SettingsError):
