@@ -118,6 +118,10 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     assert "no text or whole number in '_routing' to take the routing from" in done.err
     assert where(client, forum) == routings | {"a9": "q1"}
     assert server_cli("load", forum, str(file), "--routing-field", "_routing", "--json").json["existing"] == 1
+    moved = pipeline.migrate(client, forum, threshold=0.5, sample_mod=4)
+    assert (moved.state, moved.switched, [one for one in moved.changes if "relations" in one]) == ("done", 7, [])
+    assert mapping(client, forum)["_meta"]["neardupe"]["relations"] == ["answer", "vote"]
+    assert where(client, forum) == routings | {"a9": "q1"}
 
 
 def test_actions_of_ones_own(forum: str, client: Client) -> None:

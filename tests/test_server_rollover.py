@@ -11,15 +11,18 @@ from typing import Any
 
 import pytest
 from conftest import Cli
+from kill_tools import Moment, run_commands, run_to_death
 from server_tools import JSON, TEXT, family, make_index, mapping, ours, send, theirs
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, ensure
-from es_neardupe.errors import InputError, LeaseHeld, NotFound, NotInitialised, RequestError, RolledOver
-from es_neardupe.indices import open_target
+from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotFound, NotInitialised, RequestError, RolledOver
+from es_neardupe.indices import mappings_of, open_target
 from es_neardupe.lease import Lease, held
+from es_neardupe.migrations import Phase, phase_of
 from es_neardupe.pipeline.rounds import Round, may_pass
+from es_neardupe.tuning import records, tuned
 
 SETTINGS = Settings(("text",))
 
@@ -144,6 +147,50 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert "no index template gives the next index" in warning.message
     assert pipeline.clean(client, name).cleaned == 9
     assert pipeline.clean(client, name).documents == 0
+
+
+@both
+def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, client: Client) -> None:
+    """Before the switch, in it and after a kill: what is new is prepared, and the end is that of one run."""
+    name = rolling.name
+    rolling.add(0, 3)
+    pipeline.init(client, name, SETTINGS)
+    run_commands(client, name, [("enrich", {}), ("group", {})])
+    assert pipeline.migrate(client, name, shingle=3, prepare=True).state == "prepared"
+    second = rolling.roll()
+    rolling.add(3, 5)
+    dry = pipeline.migrate(client, name, dry_run=True)
+    assert (dry.state, dry.enriched) == ("prepared", 2)
+    assert "_meta" not in mapping(client, second)
+
+    run_to_death(client, name, [("migrate", {})], Moment(1, "after", ("_mapping", 4), "_bulk"))
+    assert phase_of(mappings_of(client, name).values(), "neardupe") is Phase.SWITCHING
+    third = rolling.roll()
+    rolling.add(5, 9)
+    with pytest.raises(BeingMigrated, match=f"`es-neardupe migrate {name}`"):
+        pipeline.enrich(client, name)
+    assert pipeline.migrate(client, name).state == "done"
+    assert mapping(client, third)["_meta"] == mapping(client, second)["_meta"]
+    assert mapping(client, third)["_meta"].keys() == {"neardupe"}
+    assert [one.size for one in pipeline.groups(client, name)] == [9]
+    assert pipeline.enrich(client, name, check=True).written == pipeline.group(client, name, check=True).written == 0
+
+
+@pytest.mark.parametrize("rolling", ["stream"], indirect=True)
+def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, client: Client) -> None:
+    """And an index that is deleted meanwhile, as old ones are, keeps none of the others from having theirs back."""
+    name = rolling.name
+    rolling.add(0, 1)
+    (first,) = pipeline.init(client, name, SETTINGS).indices
+    second = rolling.roll()
+    rolling.add(1, 3)
+    done = pipeline.enrich(client, name, tune=True)
+    assert (done.prepared, done.written) == ((second,), 3)
+    assert done.tuned is not None
+    assert done.tuned.keys() == {first, second}
+    with tuned(client, open_target(client, name), "test"):
+        client.request("DELETE", path(first))
+    assert records(mappings_of(client, name)) == {}
 
 
 @both

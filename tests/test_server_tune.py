@@ -15,7 +15,7 @@ from server_tools import make_index, mapping, ours, put
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, exists
-from es_neardupe.errors import Forbidden, LeaseHeld, NotFound
+from es_neardupe.errors import Forbidden, IndexUnusable, LeaseHeld, NotFound
 from es_neardupe.indices import open_target
 from es_neardupe.tuning import TuningWarning, records, tuned
 
@@ -110,6 +110,30 @@ def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client,
     assert "by a run of enrich that came to no end. They are back as they were" in run.err
     check_untouched(client, index)
     assert server_cli("enrich", index).err.count("lowered") == 0
+
+
+def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) -> None:
+    """It is the index beside whose settings are lowered, and given back by the next command; the user's stay."""
+    make_index(client, index_name, settings={"number_of_shards": 1, "number_of_replicas": 1})
+    put(client, index_name, DOCUMENTS)
+    (beside,) = pipeline.init(client, index_name, SETTINGS, sidecar=True).sidecars
+    done = pipeline.enrich(client, index_name, tune=True)
+    assert (done.written, done.tuned) == (12, {beside: {"index.refresh_interval": None}})
+    before = mapping(client, beside)
+    for command in (["enrich"], ["clean", "--yes"]):
+        moment = Moment(1, "after", of="_bulk")
+        run_to_death(client, index_name, [("enrich", {"tune": True, "all": True})], moment)
+        assert (stored(client, index_name), stored(client, beside)["refresh_interval"]) == (FORMER, "-1")
+        assert [one.name for one in pipeline.doctor(client, index_name) if beside in one.message][-1] == "tuning"
+        assert (
+            f"Settings of index {beside} (refresh_interval) were"
+            in server_cli(command[0], index_name, *command[1:]).err
+        )
+        assert not exists(client, beside) or mapping(client, beside) == before
+    assert not exists(client, beside)
+    pipeline.init(client, index_name, SETTINGS, sidecar=True)
+    with pytest.raises(IndexUnusable, match="beside it, where migrate cannot change them"):
+        pipeline.migrate(client, index_name, threshold=0.5, tune=True)
 
 
 def test_records_that_are_none_of_ours(client: Client, index: str) -> None:
