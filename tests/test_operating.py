@@ -21,6 +21,7 @@ from es_neardupe.cli.writing import show_first
 from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.traced import TracedDriver
 from es_neardupe.errors import NotFound, SettingsError, Unreachable
+from es_neardupe.keys import native
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 
 NOWHERE = "http://127.0.0.1:9"
@@ -251,6 +252,12 @@ def test_exit_codes_are_documented() -> None:
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", text, re.M)] == list(ExitCode)
 
 
+def test_version_tells_of_the_inner_loops(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kernel, words in ((native, "in C"), (None, "in numpy: C was not built")):
+        monkeypatch.setattr(native, "kernel", kernel)
+        assert re.search(rf"inner loops +{words}\s", cli("version", "--no-server").out)
+
+
 def test_the_environment_chooses_the_log(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_NEARDUPE_LOG_FORMAT", "json")
     assert [one["event"] for one in lines(cli("stats", "i", "--url", NOWHERE).err)][-2:] == ["error", "finished"]
@@ -287,6 +294,22 @@ def test_a_rehearsal_sends_nothing() -> None:
         ShownRequest("POST", "/_bulk?a=b,c", '{"delete":{"_id":"1"}}\n{"index":{"_id":"2"}}\n{"delete":{}}\n'),
         ShownRequest("PUT", "/i/_mapping", '{"é":1}'),
     )
+
+
+def test_a_rehearsal_reads_what_was_put_into_mappings() -> None:
+    """Of every index behind a name; fields are added, and the last ``_meta`` counts."""
+    stored = {"properties": {"text": {"type": "text"}}, "_meta": {"yours": 1}}
+    client = FakeClient()
+    client.request = lambda *_, **__: {"a": {"mappings": stored}, "b": {"mappings": {}}}  # type: ignore[method-assign]
+    rehearsal = Rehearsal(client, 0, dry_run=True)
+    assert rehearsal.request("GET", "/all/_mapping")["a"]["mappings"] == stored
+    for number in (1, 2):
+        body = {"properties": {f"k{number}": {"type": "object"}}, "_meta": {"yours": 1, "ours": number}}
+        rehearsal.request("PUT", "/a/_mapping", body=body)
+    read = rehearsal.request("GET", "/all/_mapping")
+    assert read["a"]["mappings"]["properties"].keys() == {"text", "k1", "k2"}
+    assert read["a"]["mappings"]["_meta"] == {"yours": 1, "ours": 2}
+    assert not read["b"]["mappings"].get("_meta")
 
 
 def test_events_are_documented() -> None:

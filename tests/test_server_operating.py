@@ -17,6 +17,7 @@ from es_neardupe.clients import Client, path
 from es_neardupe.clients.server_client import ServerClient
 from es_neardupe.errors import RequestError
 from es_neardupe.events import fields_of
+from es_neardupe.keys import native
 
 pytestmark = pytest.mark.server
 
@@ -182,12 +183,30 @@ def test_limits_change_nothing_but_the_pace(news: str, server_cli: Cli, client: 
         assert opened.enrich(all=True).written == 3
 
 
+def test_what_migrate_has_like_all_that_write(
+    news: str, server_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Limits, log, summary; and a question that is answered no is a failure, after which all serves as before."""
+    prepared(server_cli, news)
+    file = tmp_path / "run.json"
+    how = ["--log-format", "json", "--summary", str(file), "--json"]
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    declined = server_cli("migrate", news, "--shingle", "3", *how)
+    assert (declined.code, declined.json["state"]) == (ExitCode.FAILED, "prepared")
+    assert (json.loads(file.read_text())["exit_code"], json.loads(declined.err.splitlines()[-1])["exit_code"]) == (1, 1)
+    run = server_cli("migrate", news, "--yes", "--max-rate", "20", "--max-load", "2", *how)
+    assert (run.code, run.json["state"], run.json["switched"]) == (0, "done", 3)
+    summary = json.loads(file.read_text())
+    assert (summary["command"], summary["result"], summary["scheme"]) == ("migrate", run.json, run.json["scheme"])
+
+
 def test_version(server_cli: Cli, client: Client) -> None:
     run = server_cli("version", "--json")
     assert run.code == 0
     assert run.json["server"] == str(client.server)
     assert run.json["scheme"] == Settings(("text",)).scheme.id
     assert run.json["packages"]["numpy"]
+    assert run.json["compiled"] is (native.kernel is not None)
     assert server_cli("version", "--json", "--no-server").json["server"] is None
     nowhere = server_cli("version", "--url", "http://127.0.0.1:9")
     assert nowhere.code == 0

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from es_neardupe.cli.deciding import deciding
+from es_neardupe.cli.exits import ExitCode
 from es_neardupe.cli.options import (
     AsJson,
     Batch,
@@ -24,7 +25,7 @@ from es_neardupe.cli.options import (
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.runs import result
-from es_neardupe.cli.working import fail_on, tell_of_tuning
+from es_neardupe.cli.working import tell_of_tuning
 from es_neardupe.cli.writing import show_first, writing
 from es_neardupe.clients import Client
 from es_neardupe.group_changes import GroupChanges
@@ -160,15 +161,24 @@ def migrate(
         if report.comparison is not None and (prepare or dry_run):
             _show_changes(report.comparison)
         _show(report)
-    if report.left:
-        warn(f"{report.left:,} documents kept changing or were refused: run the same command again for them.")
-        fail_on(report.left, report.refusals)
+    _fail_if_not_done(report, prepare)
 
 
 def _other_than_default(given: dict[str, Any]) -> dict[str, Any]:
     """The options of group that were given: a run that goes on takes those it began with."""
     defaults = {name: one.default for name, one in inspect.signature(group_).parameters.items()}
     return {name: value for name, value in given.items() if value != defaults[name] and value != []}
+
+
+def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:
+    """Documents are left, or the question was answered no."""
+    if report.left:
+        for reason in report.refusals:
+            warn(f"The server refused: {reason}")
+        warn(f"{report.left:,} documents kept changing or were refused: run the same command again for them.")
+        raise typer.Exit(ExitCode.FAILED)
+    if report.state == "prepared" and not (prepare or report.dry_run):
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _show_changes(changes: GroupChanges) -> None:

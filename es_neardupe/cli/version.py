@@ -44,6 +44,7 @@ def version(
         ("es-neardupe", report.version),
         ("scheme", f"version {report.scheme_version}, {report.scheme} by default"),
         ("server", report.server),
+        ("inner loops", "in C" if report.compiled else "in numpy: C was not built"),
         ("Python", report.python),
         ("system", report.system),
         *report.packages.items(),

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
 from es_neardupe.clients import Client
-from es_neardupe.keys import Scheme
+from es_neardupe.keys import Scheme, native
 from es_neardupe.settings import Settings
 
 __all__ = ["VersionReport", "version"]
@@ -31,6 +31,8 @@ class VersionReport:
     """Of the recipe of keys."""
     scheme: str
     """The scheme that `init` chooses where nothing is asked for."""
+    compiled: bool
+    """Whether the inner loops of signing in C were built; else numpy does their work, more slowly."""
     python: str
     system: str
     packages: Mapping[str, str | None]
@@ -48,6 +50,7 @@ def version(client: Client | None = None) -> VersionReport:
         version=version_of("es-neardupe"),
         scheme_version=scheme.version,
         scheme=scheme.id,
+        compiled=native.kernel is not None,
         python=f"{platform.python_implementation()} {sys.version.split()[0]}",
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         packages={name: _installed(name) for name in _PACKAGES},
