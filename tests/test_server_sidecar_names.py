@@ -16,7 +16,7 @@ from test_server_rollover import Rolling
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import exists
-from es_neardupe.errors import NotFound, RequestError, RolledOver
+from es_neardupe.errors import IndexUnusable, NotFound, RequestError, RolledOver
 from es_neardupe.settings import Settings
 from es_neardupe.sidecar import joining, sidecar_name
 
@@ -158,3 +158,32 @@ def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, serve
     told = shown("clean", index_name)
     assert (told[-1]["method"], told[-1]["path"]) == ("DELETE", f"/{beside}")
     assert len(told) == 1 + write_group
+
+
+def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_name: str) -> None:
+    """A cleaned index still has our fields in its mapping; what is beside it is known and removed all the same."""
+    make_index(client, index_name, PROPERTIES)
+    put(client, index_name, texts(3, 6))
+    for beside in (False, True, True, False):
+        made = pipeline.init(client, index_name, SETTINGS, sidecar=beside).sidecars
+        assert pipeline.enrich(client, index_name).written >= 6
+        assert pipeline.stats(client, index_name, quick=True).sidecars == made
+        pipeline.group(client, index_name)
+        assert pipeline.clean(client, index_name).removed == (f"{index_name}-neardupe-groups", *made)
+        assert not any(exists(client, name) for name in made)
+        assert pipeline.clean(client, index_name).removed == ()
+
+
+def test_source_that_a_setting_disables(client: Client, index_name: str) -> None:
+    settings = {"index.mapping.source.mode": "disabled"}
+    try:
+        make_index(client, index_name, {"text": {"type": "text", "store": True}}, settings=settings)
+    except RequestError:
+        pytest.skip("this server has no such setting")
+    put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
+    with pytest.raises(IndexUnusable, match="has _source disabled"):
+        pipeline.init(client, index_name, SETTINGS)
+    pipeline.init(client, index_name, SETTINGS, sidecar=True)
+    assert pipeline.enrich(client, index_name).written >= 6
+    assert pipeline.group(client, index_name).stale == 0
+    assert [one.message for one in pipeline.doctor(client, index_name) if one.level != "ok"] == []

@@ -20,6 +20,7 @@ from es_neardupe.pipeline.sampling import Sampling, choose_sampling
 from es_neardupe.pipeline.tunable import tuned_mappings
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.settings import Settings
+from es_neardupe.sidecar import with_source_modes
 from es_neardupe.tuning import mend
 
 __all__ = ["InitReport", "init"]
@@ -107,6 +108,7 @@ def init(
     if not dry_run:
         mend(client, tuned_mappings(client, index, settings.prefix))
         mappings = mappings_of(client, index)
+    mappings = with_source_modes(client, index, mappings)
     if sidecar:
         report = _beside(writer, index, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)
         return replace(report, requests=rehearsal.shown)

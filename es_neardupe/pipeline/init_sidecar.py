@@ -97,7 +97,8 @@ class Sidecars:
         mapping = sidecar_mapping(index, settings, write_group=self.write_group)
         name = path(sidecar_name(index, settings.prefix))
         if index in self.known:
-            self._client.request("PUT", f"{name}/_mapping", body={"_meta": mapping["_meta"]})
+            meta = {**self.known[index].get("_meta", {}), **mapping["_meta"]}  # with what --tune notes there
+            self._client.request("PUT", f"{name}/_mapping", body={"_meta": meta})
             return
         shards = {"number_of_shards": _shards(self._client, index)}
         body = {"settings": {"index": {"hidden": True, "auto_expand_replicas": "0-1", **shards}}, "mappings": mapping}

@@ -3,7 +3,7 @@
 from es_neardupe.sidecar.joining import Names, TooMany, ids_clause
 from es_neardupe.sidecar.mirror import Mirrored, mirror
 from es_neardupe.sidecar.names import REFERENCE, sidecar_mapping, sidecar_name, writes_group
-from es_neardupe.sidecar.opening import must_be_stored, open_inline, opened, sidecars_of
+from es_neardupe.sidecar.opening import must_be_stored, open_inline, opened, sidecars_of, with_source_modes
 from es_neardupe.sidecar.view import View
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "sidecar_mapping",
     "sidecar_name",
     "sidecars_of",
+    "with_source_modes",
     "writes_group",
 ]

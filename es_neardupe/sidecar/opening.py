@@ -22,11 +22,12 @@ from es_neardupe.indices import (
     the_one_of,
 )
 from es_neardupe.joins import relations_left_alone
+from es_neardupe.records import Product
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 from es_neardupe.sidecar.names import sidecar_name, writes_group
 from es_neardupe.sidecar.view import View
 
-__all__ = ["must_be_stored", "open_inline", "opened", "sidecars_of"]
+__all__ = ["must_be_stored", "open_inline", "opened", "sidecars_of", "with_source_modes"]
 
 JSON = dict[str, Any]
 
@@ -93,6 +94,20 @@ def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> di
     return found
 
 
+def with_source_modes(client: Client, name: str, mappings: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The mappings of the indices behind a name, with the mode of ``_source`` in them: Elasticsearch can have it as a
+    setting instead."""
+    if client.server.product is not Product.ELASTICSEARCH:
+        return dict(mappings)
+    setting = "index.mapping.source.mode"
+    found = client.request("GET", path(name, "_settings", setting), params={"flat_settings": "true"}) or {}
+    modes = {index: entry["settings"].get(setting) for index, entry in found.items()}
+    return {
+        index: {"_source": {"mode": modes[index]}, **mapping} if modes.get(index) else mapping
+        for index, mapping in mappings.items()
+    }
+
+
 def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -> bool:
     """Whether texts are read from stored fields because ``_source`` lacks them. Raises `IndexUnusable` where they
     are in neither."""
@@ -122,6 +137,7 @@ def _open_beside(client: Client, name: str, prefix: str, texts: bool, adopting: 
     beside = sidecars_of(client, mappings, prefix)
     if not beside:
         return None
+    mappings = with_source_modes(client, name, mappings)
     families = families_of(client, name, mappings)
     _check_each(name, mappings, beside, prefix)
     new = tuple(index for index in mappings if index not in beside)
