@@ -69,6 +69,9 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
     run = server_cli("group", index, "--tune")
     assert "has again: refresh_interval default, number_of_replicas 1" in run.err
     assert "replicas are being built" in run.err
+    loaded = server_cli("load", index, "docs/articles.jsonl", "--tune", "--json").json
+    assert loaded["tuned"] == {index: {f"index.{name}": one for name, one in FORMER.items()}}
+    check_untouched(client, index)
 
     def interrupted(stage: str, done: int, total: int | None) -> None:
         with pytest.raises(LeaseHeld, match="enrich --tune"):
