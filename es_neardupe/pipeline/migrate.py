@@ -136,7 +136,9 @@ def migrate(
 
 def _check_inside(client: Client, index: str, prefix: str) -> None:
     """Raises `IndexUnusable` where our fields are not in the documents."""
-    if sidecars_of(client, mappings_of(client, index), prefix):
+    mappings = mappings_of(client, index)
+    inside = any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
+    if not inside and sidecars_of(client, mappings, prefix):
         raise IndexUnusable(
             f"The keys of {index} are kept beside it, where migrate cannot change them: make the others under a prefix "
             f"of their own, by `es-neardupe init {index} --sidecar --prefix OTHER`; once they are enriched and "
