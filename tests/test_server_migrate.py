@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+from typing import Any
 
 import pytest
 from conftest import Cli
@@ -11,7 +13,7 @@ from server_tools import JSON, change, family, hits, make_index, mapping, one_li
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import BeingMigrated, SchemeMismatch, SettingsError
+from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch, SettingsError
 from es_neardupe.pipeline.rounds import may_pass
 from es_neardupe.schema import fields_mapping
 
@@ -177,6 +179,33 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
     run = server_cli("migrate", index_name, "--yes")
     assert (run.code, "2 documents switched." in run.out, "State: done" in run.out) == (0, True, True)
     assert pipeline.doctor(client, index_name)[-2].level == "ok"
+
+
+def test_two_at_once(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One waits for the other; and what it saw before it had the lease counts no more."""
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": id * 9} for id in "ab"})
+    pipeline.init(client, index_name, OLD)
+
+    def another(comparison: object) -> bool:
+        for options in ({"shingle": 3}, {"abort": True}):
+            with pytest.raises(LeaseHeld, match="migrate by pid"):
+                pipeline.migrate(client, index_name, **options)
+        return False
+
+    assert pipeline.migrate(client, index_name, shingle=3, confirm=another).state == "prepared"
+    module = importlib.import_module("es_neardupe.pipeline.migrate")
+    plain = module.held
+
+    def slow(*given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(module, "held", plain)
+        assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
+        return plain(*given, **more)
+
+    monkeypatch.setattr(module, "held", slow)
+    with pytest.raises(BeingMigrated, match="run the same command again"):
+        pipeline.migrate(client, index_name)
+    assert mapping(client, index_name)["_meta"].keys() == {"neardupe"}
 
 
 def test_several_indices(client: Client, index_name: str) -> None:

@@ -127,6 +127,7 @@ def migrate(
     else:
         check_writable(client, index)
         with held(client, plan.coming, "migrate", id=_LEASE):
+            _check_phase(client, plan)
             prepare_new(client, plan.old)
             ready = work.undo() if abort else work.go_on(None if prepare else confirm)
         if ready:
@@ -143,6 +144,15 @@ def _check_inside(client: Client, index: str, prefix: str) -> None:
             f"The keys of {index} are kept beside it, where migrate cannot change them: make the others under a prefix "
             f"of their own, by `es-neardupe init {index} --sidecar --prefix OTHER`; once they are enriched and "
             f"grouped, `es-neardupe clean {index}` takes these away."
+        )
+
+
+def _check_phase(client: Client, plan: Plan) -> None:
+    """Raises `BeingMigrated` if another run went on between our look and our lease."""
+    index = plan.old.name
+    if phase_of(mappings_of(client, index).values(), plan.prefix) is not plan.phase:
+        raise BeingMigrated(
+            f"Another run has led index {index} further to other keys meanwhile: run the same command again."
         )
 
 
