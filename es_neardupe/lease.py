@@ -59,8 +59,9 @@ def held(
         yield lease
     finally:
         done.set()
-        if renewing.ident is not None:
-            renewing.join(_GOODBYE)
+        if renewing.ident is None:  # it may be written all the same
+            renewing.start()
+        renewing.join(_GOODBYE)
         _AT_WORK.discard(lease.token)
 
 

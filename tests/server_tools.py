@@ -15,9 +15,9 @@ import pytest
 
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, path, to_json
-from es_neardupe.indices import open_target
 from es_neardupe.pipeline.groups import Group
 from es_neardupe.registry import Entry, Registry
+from es_neardupe.sidecar import opened
 
 JSON = dict[str, Any]
 TEXT = {"text": {"type": "text"}}
@@ -167,7 +167,8 @@ class Spy:
 
 
 def registry(client: Client, index: str) -> Registry:
-    return Registry(client, open_target(client, index))
+    _, target = opened(client, index)
+    return Registry(client, target)
 
 
 def assert_settled(client: Client, index: str, **options: Any) -> None:

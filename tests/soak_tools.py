@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,13 +19,16 @@ from kill_tools import Moment, run_to_death
 from server_tools import JSON, assert_settled, hits, jaccard, make_index, ours_of, reconcile, send, words
 
 from es_neardupe import Settings, documents, pipeline
-from es_neardupe.clients import Client
+from es_neardupe.clients import Client, path
 from es_neardupe.errors import NeardupeError
-from es_neardupe.indices import open_target
+from es_neardupe.sidecar import opened, sidecar_name
+from es_neardupe.tuning import TuningWarning
 
 FIELDS = {"text": {"type": "text"}, "odd": {"type": "object", "enabled": False}}
 NOT_THE_LEASE = r"^(?!.*/_doc/lease)"
-"""A run that cannot give its lease back while its process lives on would keep the next one waiting for a minute."""
+"""A run that cannot give its lease back while its process lives on keeps other processes waiting for a minute."""
+
+THRESHOLDS = (0.7, 0.8)
 
 MOST = 90
 """Documents; with more of them users delete more than they write."""
@@ -58,18 +62,22 @@ class World:
 
     def step(self) -> None:
         """One thing that happens."""
+        inline = not self.beside
         steps: list[tuple[int, Callable[[], None]]] = [
             (5, lambda: self.users_turn(self.dice, self.dice.randrange(1, 8))),
-            (2, self.load),
+            (2 * inline, self.load),
             (4, lambda: self.disturbed("enrich", check=self.dice.random() < 0.5)),
             (5, lambda: self.disturbed("group", check=self.dice.random() < 0.5, **self.grouping)),
             (1, lambda: self.disturbed("watch", once=True, **self.grouping)),
             (2, lambda: self.killed("enrich", check=True)),
             (3, lambda: self.killed("group", check=True, **self.grouping)),
+            (1 * inline, self.migrate),
             (1, self.begin_anew),
         ]
         weights, things = zip(*steps, strict=True)
-        self.dice.choices(things, weights)[0]()
+        with warnings.catch_warnings():  # of settings that a killed run had lowered
+            warnings.simplefilter("ignore", TuningWarning)
+            self.dice.choices(things, weights)[0]()
 
     # ---- what a user does
 
@@ -114,11 +122,14 @@ class World:
     # ---- what our commands do
 
     def prepare(self) -> None:
-        """Choose settings for the index and for groups."""
-        self.settings = Settings(("text",), threshold=self.dice.choice((0.7, 0.8)))
+        """Choose settings for the index and for groups, and where keys are kept."""
+        self.settings = Settings(("text",), threshold=self.dice.choice(THRESHOLDS))
         self.grouping = self.dice.choice(GROUPINGS)
-        self.log.append(f"init {self.settings.threshold}, group {self.grouping}")
-        pipeline.init(self.client, self.index, self.settings)
+        self.beside = self.dice.random() < 0.4
+        self.mirrored = self.beside and self.dice.random() < 0.5
+        where = "with group ids in documents" * self.mirrored or "beside" * self.beside or "in documents"
+        self.log.append(f"init {self.settings.threshold}, {where}, group {self.grouping}")
+        pipeline.init(self.client, self.index, self.settings, sidecar=self.beside, write_group=self.mirrored)
 
     def load(self) -> None:
         """Documents from a file, some of which are there; a run that ends early is repeated."""
@@ -134,6 +145,7 @@ class World:
         """A command with faults; whether it came to its end and left nothing to another run."""
         faults = list(self._faults(meddle))
         self.proxy.set(*(fault for _, fault in faults))
+        options |= self._tuned(name)
         self.log.append(f"{name} {options or ''}: {', '.join(told for told, _ in faults) or 'nothing'}")
         options |= {"batch": self.dice.choice((8, 500)), "workers": self.dice.choice((1, 2))}
         try:
@@ -147,6 +159,9 @@ class World:
             self.faults_met += sum(fault.met for _, fault in faults)
         reconcile(name, report)
         return not (getattr(report, "refused", 0) or getattr(report, "left", 0))
+
+    def _tuned(self, name: str) -> JSON:
+        return {"tune": True} if name in ("enrich", "group", "migrate") and self.dice.random() < 0.15 else {}
 
     def _faults(self, meddle: bool) -> Iterator[tuple[str, Fault]]:
         for _ in range(self.dice.choice((0, 2, 3, 4))):
@@ -172,9 +187,23 @@ class World:
 
     def killed(self, name: str, **options: Any) -> None:
         """A command in a process that dies at one of its writes, if not sooner."""
+        options |= self._tuned(name)
         moment = Moment(self.dice.randrange(1, 12), self.dice.choice(("before", "during", "after")))
         self.log.append(f"{name} {options} killed {moment}")
         run_to_death(SimpleNamespace(url=self.client.url), self.index, [(name, options)], moment)  # type: ignore[arg-type]
+
+    def migrate(self) -> None:
+        """To the keys of the other threshold: faults or a kill, and then on to its end."""
+        (threshold,) = set(THRESHOLDS) - {self.settings.threshold}
+        wanted = {"threshold": threshold, **self.grouping}
+        if self.dice.random() < 0.3:
+            self.killed("migrate", **wanted)
+        else:
+            self.disturbed("migrate", **wanted)
+        self.settings = Settings(("text",), threshold=threshold)
+        done = pipeline.migrate(self.client, self.index, **wanted)
+        self.log.append(f"  on to its end: {done.state}, {done.left} left")
+        assert (done.state, done.left) == ("done", 0)
 
     def begin_anew(self) -> None:
         """Everything of ours is taken out, and other settings are chosen."""
@@ -182,6 +211,7 @@ class World:
             pass
         self.check_users_fields()
         assert not any("neardupe" in hit["_source"] for hit in hits(self.client, self.index))
+        assert not self.beside or sidecar_name(self.index, "neardupe") not in self._settings()
         self.prepare()
 
     # ---- what has to hold
@@ -190,13 +220,33 @@ class World:
         """Undisturbed runs bring the index to the state that the model says, and then have nothing to do."""
         self.log.append("check")
         self.check_users_fields()
-        reconcile("enrich", pipeline.enrich(self.client, self.index, check=True))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TuningWarning)
+            reconcile("enrich", pipeline.enrich(self.client, self.index, check=True))
         reconcile("group", pipeline.group(self.client, self.index, check=True, **self.grouping))
         self.check_users_fields()
         self.check_fingerprints()
         self.check_groups()
+        self.check_settings()
         assert pipeline.enrich(self.client, self.index, check=True).written == 0
         assert pipeline.group(self.client, self.index, check=True, **self.grouping).written == 0
+
+    def _settings(self) -> dict[str, JSON]:
+        """Of the index and of ours beside it."""
+        flat = {"flat_settings": True, "expand_wildcards": "all"}
+        answer = self.client.request("GET", path(f"{self.index}*", "_settings"), params=flat)
+        return {name: one["settings"] for name, one in answer.items()}
+
+    def check_settings(self) -> None:
+        """Whatever was lowered for a run is what it was."""
+        found = self._settings()
+        assert found[self.index]["index.number_of_replicas"] == "0"
+        assert not [name for name, one in found.items() if "index.refresh_interval" in one]
+
+    def stored(self) -> dict[str, JSON]:
+        """Our fields of each document."""
+        name = sidecar_name(self.index, "neardupe") if self.beside else self.index
+        return {hit["_id"]: ours_of(hit["_source"]) for hit in hits(self.client, name)}
 
     def check_users_fields(self) -> None:
         """Every document is there once, as its user wrote it, to the digit."""
@@ -209,7 +259,8 @@ class World:
     def check_fingerprints(self) -> None:
         """Those of the model's texts, and no other field of ours but the group's."""
         wanted = documents.fingerprint_sources(list(self.model.values()), self.settings, 10**6)
-        stored = {hit["_id"]: ours_of(hit["_source"]) for hit in hits(self.client, self.index)}
+        stored = self.stored()
+        assert stored.keys() == self.model.keys()
         for id, fingerprint in zip(self.model, wanted, strict=True):
             fields = {k: v for k, v in documents.encode(fingerprint, "").items() if v is not None and k != "at"}
             assert {k: v for k, v in stored[id].items() if k not in ("group", "principal", "similarity")} == fields, id
@@ -217,8 +268,9 @@ class World:
     def check_groups(self) -> None:
         """A whole run would change nothing; each similarity is the true one; copies are never apart."""
         assert_settled(self.client, self.index, **self.grouping)
-        least = open_target(self.client, self.index).settings.threshold
-        least = self.grouping.get("min", least)
+        chosen = opened(self.client, self.index)[1].settings
+        assert (chosen.threshold, chosen.scheme) == (self.settings.threshold, self.settings.scheme)
+        least = self.grouping.get("min", self.settings.threshold)
         group_of: dict[str, str] = {}
         for one in pipeline.groups(self.client, self.index):
             texts = [self.model[member.id]["text"] for member in one.members]
@@ -230,8 +282,10 @@ class World:
                 assert member.similarity is not None
                 assert abs(member.similarity - jaccard(texts[0], text)) < 1e-6
                 assert member.similarity >= least - 1e-6
-        seen: dict[str, str] = {}
-        for hit in hits(self.client, self.index):
-            text = hit["_source"]["text"]
-            if text:
-                assert seen.setdefault(text, hit["_source"]["neardupe"]["group"]) == hit["_source"]["neardupe"]["group"]
+        stored, seen = self.stored(), dict[str, str]()
+        for id, group in ((id, stored[id]["group"]) for id in self.model):
+            if text := self.model[id]["text"]:
+                assert seen.setdefault(text, group) == group
+        if self.mirrored:
+            shown = {hit["_id"]: hit["_source"].get("neardupe") for hit in hits(self.client, self.index)}
+            assert shown == {id: {"group": one["group"]} for id, one in stored.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,6 +31,12 @@ def through(proxy: FaultProxy) -> Iterator[Client]:
     opened.close()
 
 
+def what_of(line: str) -> str:
+    """Of which command, or choice of settings, a line of the log tells; "" for what only belongs to another line."""
+    words = line.split(" ")
+    return words[0] + " killed" * ("killed" in words) + " beside" * ("beside," in words)
+
+
 def test_soak(
     client: Client,
     through: Client,
@@ -54,4 +61,5 @@ def test_soak(
         print(f"seed {seed}: again with --soak-seed {seed}", *world.log, sep="\n")
         raise
     print(f"seed {seed}: {steps} steps, {world.faults_met} faults, {world.ended} runs that they ended")
+    print(*(f"{number} {what}" for what, number in Counter(map(what_of, world.log)).items() if what), sep=", ")
     assert world.faults_met > 0
