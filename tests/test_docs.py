@@ -575,6 +575,16 @@ def test_changelog() -> None:
         assert [entry for entry in entries if not re.match(rf"- ({'|'.join(VERBS)})\b", entry)] == []
 
 
+def test_contributors_find_every_module() -> None:
+    """The table of layers has each module and package of the program, and no others."""
+    folder = Path(es_neardupe.__file__).parent
+    there = {one.stem for one in folder.iterdir() if one.suffix == ".py" or (one / "__init__.py").exists()}
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (layers,) = re.findall(r"^## Layers\n(.*?)^## ", text, re.M | re.S)
+    named = {name for row in table(layers) for name in re.findall(r"`(\w+)`", row[0])}
+    assert named == there - {"__init__", "__main__"}
+
+
 def test_changelog_has_the_version() -> None:
     (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
     assert version in [title for title, _ in sections(ROOT / "CHANGELOG.md")]
