@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ OPTION = re.compile(r"--[a-z][a-z-]*")
 VARIABLE = re.compile(r"\b(?:ES|ELASTIC|ELASTICSEARCH|OPENSEARCH)(?:_[A-Z]+)+\b")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
+PROGRAM: Any = typer.main.get_command(app)
+
 every_text = pytest.mark.parametrize("file", TEXTS, ids=lambda file: file.name)
 
 
@@ -63,7 +66,7 @@ every_text = pytest.mark.parametrize("file", TEXTS, ids=lambda file: file.name)
 
 def commands(group: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
     """(name, command) of the program, such as ``node start``; the program itself as ``""``."""
-    group = group or typer.main.get_command(app)
+    group = group or PROGRAM
     if not name:
         yield "", group
     for word, command in group.commands.items():
@@ -184,7 +187,7 @@ def shown_commands(file: Path) -> Iterator[list[str]]:
 def test_commands_in_examples_can_be_parsed(file: Path) -> None:
     """As click parses them: commands, options and values; nothing is run."""
     for words in shown_commands(file):
-        command = typer.main.get_command(app)
+        command = PROGRAM
         left = list(words)
         while hasattr(command, "commands"):
             assert left[0] in command.commands, f"{file.name}: no command {' '.join(words)}"
@@ -213,6 +216,7 @@ class Recorder(dict[str, str]):
         return default
 
 
+@cache
 def variables_read() -> set[str]:
     """The environment variables that clients and node read, from the sources and by trying them."""
     asked = Recorder()
