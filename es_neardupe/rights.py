@@ -1,4 +1,6 @@
-"""Whether a user sees an index whole: Elasticsearch can hide documents and fields of it from some users.
+"""Whether a user sees an index whole, and may do what comes last: asked before anything is done.
+
+Elasticsearch can hide documents and fields of an index from some users.
 
 What only looks needs no such question: the user's own connection asks, so it finds what this user may see.
 """
@@ -6,7 +8,7 @@ What only looks needs no such question: the user's own connection asks, so it fi
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -15,7 +17,7 @@ from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.indices import Target
 from es_neardupe.records import Product
 
-__all__ = ["check_sees_all", "seen_in_part"]
+__all__ = ["check_may_delete", "check_sees_all", "seen_in_part"]
 
 _READING = {"read", "all"}
 
@@ -26,6 +28,24 @@ def check_sees_all(client: Client, target: Target, what: str) -> None:
         raise Forbidden(
             f"This user sees only a part of the documents or fields of {', '.join(partly)}, and {what} is about all "
             f"of them: log in as a user whose roles have no query and no list of fields for it.",
+            status=403,
+        )
+
+
+def check_may_delete(client: Client, names: Sequence[str]) -> None:
+    """Raises `Forbidden` if this user may not delete all of these indices; not where nobody tells."""
+    if not names or client.server.product is not Product.ELASTICSEARCH:
+        return
+    body = {"index": [{"names": list(names), "privileges": ["delete_index"]}]}
+    try:
+        answer = client.request("POST", path("_security", "user", "_has_privileges"), body=body)
+    except RequestError:
+        return
+    if lacking := [name for name in names if not answer["index"][name]["delete_index"]]:
+        raise Forbidden(
+            f"{answer['username']} lacks the index privilege 'delete_index' on {', '.join(lacking)}: our hidden "
+            f"indices there are deleted in the end. Nothing was changed: have it granted; `es-neardupe doctor` says "
+            f"what each command needs.",
             status=403,
         )
 

@@ -6,13 +6,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CLUSTER", "ROLES", "Role"]
+__all__ = ["CLUSTER", "INLINE_ONLY", "ROLES", "Names", "Role"]
 
 CLUSTER = ("monitor",)
 """What every command needs of the cluster: product and version are asked from it."""
 
 _LOOK = ("read", "view_index_metadata")
 _RUN = (*_LOOK, "index", "maintenance")
+_MANAGE = ("read", "index", "manage")
+_OWN = ("create_index", *_RUN)
+_DELETE = ("view_index_metadata", "delete_index")
+
+INLINE_ONLY = frozenset({"load", "load --tune", "migrate"})
+"""What is refused where keys are kept beside the index."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """The indices that privileges are about."""
+
+    index: str
+    groups: str
+    """The registry, `companions.Companion.GROUPS`."""
+    pairs: str
+    """The evidence, `companions.Companion.PAIRS`."""
+    coming_groups: str
+    """The same two under the prefix of the keys that a migration makes."""
+    coming_pairs: str
+    beside: Sequence[str] = ()
+    """Those that the keys are in instead of the user's (``init --sidecar``)."""
+    writes: bool = False
+    """Whether group ids are written into the user's index even so."""
 
 
 @dataclass(frozen=True)
@@ -24,21 +48,28 @@ class Role:
     """As they are typed, with the option that needs more than the command without it."""
     index: tuple[str, ...]
     groups: tuple[str, ...] = ()
-    """On the registry, `companions.Companion.GROUPS`."""
     pairs: tuple[str, ...] = ()
-    """On the evidence, `companions.Companion.PAIRS`."""
+    coming_groups: tuple[str, ...] = ()
+    coming_pairs: tuple[str, ...] = ()
     beside: tuple[str, ...] = _LOOK
-    """On our index with the keys, where these are not in the user's (``init --sidecar``), which is only read then."""
+    """On our index with the keys, where these are not in the user's, which is only read then."""
     everyday: bool = False
     """Whether who works on an index is likely to need it; the others are for single occasions."""
 
-    def privileges(
-        self, index: str, groups: str, pairs: str, beside: Sequence[str] = (), *, writes: bool = False
-    ) -> dict[str, tuple[str, ...]]:
-        """Index -> the privileges on it; ``beside``: the indices that the keys are in instead of the user's, into
-        which group ids are written all the same if it ``writes``."""
-        wanted = {index: _LOOK if beside and not writes else self.index, groups: self.groups, pairs: self.pairs}
-        wanted |= dict.fromkeys(beside, self.beside)
+    def commands_for(self, names: Names) -> tuple[str, ...]:
+        """Those of its commands that there are for an index: some work only on keys that are in documents."""
+        return tuple(one for one in self.commands if not (names.beside and one in INLINE_ONLY))
+
+    def privileges(self, names: Names) -> dict[str, tuple[str, ...]]:
+        """Index -> the privileges on it."""
+        wanted = {
+            names.index: _LOOK if names.beside and not names.writes else self.index,
+            names.groups: self.groups,
+            names.pairs: self.pairs,
+            names.coming_groups: self.coming_groups,
+            names.coming_pairs: self.coming_pairs,
+            **dict.fromkeys(names.beside, self.beside),
+        }
         return {name: some for name, some in wanted.items() if some}
 
     def body(self, privileges: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -74,23 +105,19 @@ ROLES = (
         _LOOK,
     ),
     Role("neardupe-enrich", ("load", "enrich"), _RUN, beside=(*_RUN, "delete"), everyday=True),
-    Role("neardupe-group", ("group", "watch"), _RUN, ("create_index", *_RUN), beside=(*_RUN, "delete"), everyday=True),
-    Role(
-        "neardupe-evidence",
-        ("group --evidence",),
-        _RUN,
-        ("create_index", *_RUN),
-        ("create_index", *_RUN, "delete"),
-        beside=_RUN,
-    ),
-    Role(
-        "neardupe-clean",
-        ("clean",),
-        _RUN,
-        ("view_index_metadata", "delete_index"),
-        ("view_index_metadata", "delete_index"),
-        beside=("view_index_metadata", "delete_index"),
-    ),
+    Role("neardupe-group", ("group", "watch"), _RUN, _OWN, beside=(*_RUN, "delete"), everyday=True),
+    Role("neardupe-evidence", ("group --evidence",), _RUN, _OWN, (*_OWN, "delete"), beside=_RUN),
+    Role("neardupe-clean", ("clean",), _RUN, _DELETE, _DELETE, beside=_DELETE),
     Role("neardupe-init", ("init",), ("manage",), beside=("create_index", "view_index_metadata")),
+    Role("neardupe-tune", ("load --tune", "enrich --tune", "group --tune"), _MANAGE, _OWN, beside=(*_MANAGE, "delete")),
+    Role(
+        "neardupe-migrate",
+        ("migrate",),
+        _MANAGE,
+        (*_OWN, "delete"),
+        (*_OWN, "delete"),
+        (*_OWN, "delete_index"),
+        (*_OWN, "delete", "delete_index"),
+    ),
 )
 """Each role stands for itself: whoever has it needs no other one for its commands."""

@@ -37,6 +37,7 @@ LOOKING: Mapping[str, list[list[str]]] = {
         ["INDEX", "--request", "REQUEST", "--stage", "similarPairs", "--html", "OUT"],
     ],
     "bands": [[]],
+    "version": [[], ["--no-server"]],
 }
 """By the name of the command: the arguments of each way to call it. What stands in capitals is put in by the test."""
 
@@ -46,6 +47,7 @@ WRITING: Mapping[str, list[list[str]]] = {
     "enrich": [["INDEX"], ["INDEX", "--all"]],
     "group": [["INDEX", "--evidence"], ["INDEX", "--check"], ["INDEX", "--rebuild"]],
     "watch": [["INDEX", "--once"]],
+    "migrate": [["INDEX", "--threshold", "0.4", "--evidence", "--yes"]],
     "clean": [["INDEX", "--yes"]],
 }
 """The same of those that write, in the order in which they do."""

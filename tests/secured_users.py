@@ -9,6 +9,9 @@ from typing import Any
 
 from secured import User
 
+from es_neardupe.roles import ROLES as DOCUMENTED
+from es_neardupe.roles import Names
+
 NEWS = "secured-news"
 """The index that rights are about; its companions are ``secured-news-neardupe-*``."""
 
@@ -51,6 +54,28 @@ def _on(index: str, role: dict[str, Any]) -> dict[str, Any]:
 
 BESIDE = "secured-beside"
 """One that nobody but the administrator may write."""
+
+KEPT = "secured-kept"
+"""One with its keys beside it, for the roles of docs/roles.md as they are then."""
+
+KEPT_NAMES = Names(
+    KEPT,
+    f"{KEPT}-neardupe-groups",
+    f"{KEPT}-neardupe-pairs",
+    f"{KEPT}-neardupe_next-groups",
+    f"{KEPT}-neardupe_next-pairs",
+    beside=(f"{KEPT}-neardupe-sidecar",),
+)
+
+
+def on_kept() -> dict[str, dict[str, Any]]:
+    """Name of a user -> the role, for each role that has commands where keys are beside."""
+    return {
+        f"{role.name}-beside": role.body(role.privileges(KEPT_NAMES))
+        for role in DOCUMENTED
+        if role.commands_for(KEPT_NAMES)
+    }
+
 
 _PUBLIC = '{"term": {"public": true}}'
 _NOT_SECRET = '{"bool": {"must_not": [{"term": {"public": false}}]}}'
@@ -103,6 +128,7 @@ ROLES: dict[str, Any] = {
     "alias": _role({"names": [ALIAS], "privileges": ["all"]}),
     **{name: _on(WORKED, role) for name, role in documented().items()},
     **{name: _on(WORKED, role) for name, (_, _, role) in less().items()},
+    **on_kept(),
 }
 
 USERS = (
@@ -122,5 +148,5 @@ USERS = (
     User("beside", "beside-password", ("beside",)),
     User("stranger", "stranger-password", ("nobody",)),
     User("alias-user", "alias-password", ("alias",)),
-    *(User(name, f"{name}-password", (name,)) for name in (*documented(), *less())),
+    *(User(name, f"{name}-password", (name,)) for name in (*documented(), *less(), *on_kept())),
 )

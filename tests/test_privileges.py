@@ -13,8 +13,9 @@ from es_neardupe.clients.privileges import lacking
 from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.pipeline.privileges import privilege_checks
 from es_neardupe.records import Product, Server
-from es_neardupe.roles import ROLES
+from es_neardupe.roles import ROLES, Names
 
+NAMES = Names("i", "g", "p", "cg", "cp")
 GRANTED = "this action is granted by the index privileges"
 
 REASONS = {
@@ -27,6 +28,9 @@ REASONS = {
     f"action [indices:data/read/search] is unauthorized for API key id [x1] of user [anna] on indices [news], "
     f"{GRANTED} [read,all]": "API key id x1 of user anna lacks the index privilege 'read' on news "
     "(indices:data/read/search).",
+    f"action [indices:monitor/settings/get] is unauthorized for user [anna] on indices [ours], {GRANTED} "
+    "[monitor,view_index_metadata,manage,all]": "anna lacks the index privilege 'view_index_metadata' on ours "
+    "(indices:monitor/settings/get).",
     f"action [indices:x/new] is unauthorized for user [anna] on indices [news], {GRANTED} [special,all]": "anna lacks "
     "the index privilege 'special' on news (indices:x/new).",
     "no permissions for [indices:data/read/search] and User [name=anna, roles=[]]": "anna lacks the "
@@ -80,11 +84,11 @@ class Asked:
 
 
 def checks(has: set[str] | None) -> list[tuple[str, str]]:
-    return [(one.level, one.message) for one in privilege_checks(Asked(has), "i", "g", "p")]  # type: ignore[arg-type]
+    return [(one.level, one.message) for one in privilege_checks(Asked(has), NAMES)]  # type: ignore[arg-type]
 
 
 def test_what_doctor_says_of_privileges() -> None:
-    everything = {one for role in ROLES for some in role.privileges("i", "g", "p").values() for one in some}
+    everything = {one for role in ROLES for some in role.privileges(NAMES).values() for one in some}
     assert {level for level, _ in checks(everything | {"monitor"})} == {"ok"}
     assert ("ok", "anna may run init") in checks({"monitor", "manage"})
     assert ("ok", "anna may not run init: lacks monitor of the cluster") in checks({"manage"})

@@ -14,17 +14,13 @@ _ELASTICSEARCH = re.compile(
 )
 _OPENSEARCH = re.compile(r"no permissions for \[(?P<action>[^\]]+)\] and User \[name=(?P<who>[^,\]]+)")
 
-_OURS = (
-    "monitor",
-    "read",
-    "view_index_metadata",
-    "index",
-    "maintenance",
-    "create_index",
-    "delete",
-    "delete_index",
-    "manage",
-)
+_OURS = {
+    "cluster": ("monitor",),
+    "index": (
+        *("read", "view_index_metadata", "index", "maintenance"),
+        *("create_index", "delete", "delete_index", "manage"),
+    ),
+}
 """The privileges that docs/roles.md grants: of several that would do, the first of these is named."""
 
 
@@ -32,7 +28,7 @@ def lacking(reason: str) -> str:
     """Who lacks which privilege, in one sentence; empty where the refusal does not tell."""
     if found := _ELASTICSEARCH.search(reason):
         names = [name.strip() for name in found["names"].split(",")]
-        named = next((one for one in _OURS if one in names), names[0])
+        named = next((one for one in _OURS[found["scope"]] if one in names), names[0])
         place = f" on {found['indices']}" if found["indices"] else ""
         return f"{_who(found['who'])} lacks the {found['scope']} privilege '{named}'{place} ({found['action']})."
     if found := _OPENSEARCH.search(reason):

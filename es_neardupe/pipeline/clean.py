@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,8 +13,8 @@ from es_neardupe.asking import count, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client, path, to_json
-from es_neardupe.companions import Companion, companion_name, exists, remove
-from es_neardupe.errors import BeingMigrated, InputError, RequestError
+from es_neardupe.companions import Companion, companion_name, exists
+from es_neardupe.errors import BeingMigrated, InputError, NotFound, RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, mappings_of, remove_settings, stored_settings
 from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
@@ -21,9 +22,9 @@ from es_neardupe.pipeline.tunable import tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
-from es_neardupe.rights import check_sees_all
+from es_neardupe.rights import check_may_delete, check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.sidecar import View, opened
+from es_neardupe.sidecar import View, opened, sidecars_of
 from es_neardupe.tally import Tally
 from es_neardupe.tuning import mend
 
@@ -80,17 +81,18 @@ def clean(
     client, target = opened(client, index, prefix, adopting=True)
     plain = client.plain if isinstance(client, View) else client
     check_sees_all(client, target, "cleaning")
+    beside = () if target.beside is None else target.beside.names
+    companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
     if not dry_run:
+        check_may_delete(plain, [*companions, *beside])
         check_writable(client, index)
         mend(plain, tuned_mappings(plain, index, prefix))
     work = _Cleaning(plain, target, batch, workers, progress)
     work.run(rehearsal if dry_run else None)
-    beside = () if target.beside is None else target.beside.names
-    companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
-    if not dry_run and not work.left:
-        remove(client, target)
-        for name in beside:  # last: while they stand, a run that was killed can be gone on with
-            client.request("DELETE", path(name))
+    if dry_run:
+        _delete(rehearsal, *beside)
+    elif not work.left:
+        _delete(plain, *companions, *beside)
         for name, mapping in mappings_of(client, index).items() if not beside else ():
             remove_settings(client, name, mapping, prefix)
     return CleanReport(
@@ -105,6 +107,13 @@ def clean(
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
     )
+
+
+def _delete(client: Client, *names: str) -> None:
+    """Those beside last: while they stand, a run that was killed can be gone on with."""
+    for name in names:
+        with suppress(NotFound):
+            client.request("DELETE", path(name))
 
 
 class _Cleaning:
@@ -180,12 +189,13 @@ def _check_migration(client: Client, index: str, prefix: str) -> None:
 
 
 def _is_clean(client: Client, index: str, prefix: str) -> bool:
-    """Whether a run before this one has removed all there was: our mapping is there, our settings are not."""
-    mappings = mappings_of(client, index).values()
-    return all(stored_settings(one, prefix) is None for one in mappings) and any(
-        not schema.missing(one.get("properties", {}), prefix)
-        for one in mappings  # not in what a rollover made since
-    )
+    """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and nothing
+    is beside."""
+    mappings = mappings_of(client, index)
+    if any(stored_settings(one, prefix) is not None for one in mappings.values()):
+        return False
+    ours = [not schema.missing(one.get("properties", {}), prefix) for one in mappings.values()]
+    return any(ours) and not sidecars_of(client, mappings, prefix)  # any: not in what a rollover made since
 
 
 def _has_scripts(client: Client) -> bool:

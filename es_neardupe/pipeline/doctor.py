@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,11 +17,12 @@ from es_neardupe.families import families_of, next_index_has
 from es_neardupe.field_checks import check_source, check_text_fields
 from es_neardupe.indices import Target, mappings_of, stored_settings
 from es_neardupe.keys.scheme import agreement
-from es_neardupe.migrations import Phase, phase_of
+from es_neardupe.migrations import Phase, next_prefix, phase_of
 from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
 from es_neardupe.rights import seen_in_part
+from es_neardupe.roles import Names
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of, writes_group
+from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of, with_source_modes, writes_group
 from es_neardupe.tuning import records
 
 __all__ = ["Check", "Level", "doctor"]
@@ -33,7 +35,7 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     """All checks, in the order in which one would mend things. Writes nothing."""
     checks = [Check("server", "ok", f"{client.server} at {client.url}")]
     try:
-        mappings = mappings_of(client, index)
+        mappings = with_source_modes(client, index, mappings_of(client, index))
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
@@ -79,7 +81,8 @@ def _rights(
     if names:
         told = ", group ids in the documents too" if written else ""
         yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}{told}")
-    yield from privilege_checks(client, *_names(client, mappings, index, prefix), beside=names, writes=written)
+    about = replace(_names(client, mappings, index, prefix), beside=names, writes=written)
+    yield from privilege_checks(client, about)
     yield _blocks(client, ",".join([*([index] if written else []), *names]) or index)
 
 
@@ -100,16 +103,23 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
     return Check(name, "ok", fine)
 
 
-def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> tuple[str, str, str]:
+def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> Names:
     """The names that privileges are about: as the user gave it, and those of our indices beside it."""
     family = next((one for one in families_of(client, index, mappings) if one.name == index), None)
-    target = Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=prefix), 0, family=family)
-    return index, companion_name(target, Companion.GROUPS), companion_name(target, Companion.PAIRS)
+    groups, pairs, coming_groups, coming_pairs = (
+        companion_name(Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind)
+        for one in (prefix, next_prefix(prefix))
+        for kind in (Companion.GROUPS, Companion.PAIRS)
+    )
+    return Names(index, groups, pairs, coming_groups, coming_pairs)
 
 
 def _rollover(client: Client, target: Target) -> Iterator[Check]:
     """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
     if target.family is None:
+        return
+    if target.beside is not None:
+        yield Check("rollover", "ok", f"the next index of {target.name} gets one beside it by the next run of `enrich`")
         return
     has = next_index_has(client, target.family, target.settings.prefix, target.settings.to_meta())
     name = target.name

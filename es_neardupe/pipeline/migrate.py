@@ -12,7 +12,7 @@ from typing import Any
 from es_neardupe.asking import count
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
-from es_neardupe.companions import remove
+from es_neardupe.companions import Companion, companion_name, remove
 from es_neardupe.errors import BeingMigrated, IndexUnusable, SettingsError
 from es_neardupe.group_changes import GroupChanges
 from es_neardupe.indices import Target, mappings_of, open_target, prepare_new, stored_settings
@@ -27,7 +27,7 @@ from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
-from es_neardupe.rights import check_sees_all
+from es_neardupe.rights import check_may_delete, check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.sidecar import sidecars_of
 
@@ -125,6 +125,7 @@ def migrate(
             rehearsal, plan, show_requests, abort=abort, prepare=prepare, max_chars=max_chars, batch=batch
         )
     else:
+        check_may_delete(client, [companion_name(plan.coming, kind) for kind in Companion])
         check_writable(client, index)
         with held(client, plan.coming, "migrate", id=_LEASE):
             _check_phase(client, plan)

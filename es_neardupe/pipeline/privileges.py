@@ -9,7 +9,7 @@ from typing import Any
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import RequestError
 from es_neardupe.records import Product
-from es_neardupe.roles import CLUSTER, ROLES, Role
+from es_neardupe.roles import CLUSTER, ROLES, Names, Role
 
 __all__ = ["Check", "Level", "privilege_checks"]
 
@@ -26,22 +26,19 @@ class Check:
     message: str
 
 
-def privilege_checks(
-    client: Client, index: str, groups: str, pairs: str, *, beside: Sequence[str] = (), writes: bool = False
-) -> Iterator[Check]:
-    """A check for each role: whether this user may run its commands on ``index``, with our indices ``groups`` and
-    ``pairs`` beside it, and those ``beside`` where the keys are kept in such (``writes``: group ids are written into
-    ``index`` even so). What is lacking for single occasions only (`Role.everyday`) is told, but is no error."""
+def privilege_checks(client: Client, names: Names) -> Iterator[Check]:
+    """A check for each role: whether this user may run its commands on an index, with ours beside it. What is lacking
+    for single occasions only (`Role.everyday`) is told, but is no error."""
     if client.server.product is not Product.ELASTICSEARCH:
         yield Check("privileges", "ok", "not checked: OpenSearch does not tell; a refused request will name what lacks")
         return
-    wanted = [role.privileges(index, groups, pairs, beside, writes=writes) for role in ROLES]
-    answer = _asked(client, wanted)
+    wanted = [(role, role.privileges(names)) for role in ROLES if role.commands_for(names)]
+    answer = _asked(client, [privileges for _, privileges in wanted])
     if answer is None:
         yield Check("privileges", "ok", "not checked: this server has no security, or it is turned off")
         return
-    for role, privileges in zip(ROLES, wanted, strict=True):
-        yield _check(role, privileges, answer)
+    for role, privileges in wanted:
+        yield _check(role, role.commands_for(names), privileges, answer)
 
 
 def _asked(client: Client, wanted: list[dict[str, tuple[str, ...]]]) -> Mapping[str, Any] | None:
@@ -58,8 +55,10 @@ def _asked(client: Client, wanted: list[dict[str, tuple[str, ...]]]) -> Mapping[
     return answer
 
 
-def _check(role: Role, wanted: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]) -> Check:
-    commands, user = ", ".join(role.commands), answer["username"]
+def _check(
+    role: Role, possible: Sequence[str], wanted: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]
+) -> Check:
+    commands, user = ", ".join(possible), answer["username"]
     lacking = [f"{name} of the cluster" for name in CLUSTER if not answer["cluster"][name]]
     for index, privileges in wanted.items():
         if missing := [one for one in privileges if not answer["index"][index][one]]:
