@@ -36,6 +36,8 @@ _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _VERSIONS = ",items.*._seq_no,items.*._primary_term"
 _REFUSED = (429, 503)
 _TOO_LARGE = 413
+_NO_MASTER = 503
+"""Of a block: it ends when the cluster has a master again. Any other must be lifted by somebody."""
 _WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
 _ATTEMPTS = 8
 
@@ -190,7 +192,7 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
     version = result.get("_seq_no"), result.get("_primary_term")
     said = result["status"], error.get("type", ""), error.get("reason", "")
     outcome = Outcome(action, *said, repeated, *version)
-    if outcome.type == "cluster_block_exception":
+    if outcome.type == "cluster_block_exception" and outcome.status != _NO_MASTER:
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "
             f"(`es-neardupe doctor {action.index}` says how), then run the same command again: it goes on where it "

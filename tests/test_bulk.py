@@ -22,6 +22,7 @@ from es_neardupe.records import Action, Outcome
 
 REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}}
 UNAVAILABLE = {"status": 503, "error": {"type": "unavailable_shards_exception", "reason": "no primary"}}
+NO_MASTER = {"status": 503, "error": {"type": "cluster_block_exception", "reason": "no master"}}
 
 
 @pytest.fixture(autouse=True)
@@ -93,7 +94,7 @@ def test_cut_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
         assert first + len(to_json(head)) + len(to_json(body)) + 2 > 1000  # no request is sent before it is full
 
 
-@pytest.mark.parametrize("refusal", [REFUSED, UNAVAILABLE])
+@pytest.mark.parametrize("refusal", [REFUSED, UNAVAILABLE, NO_MASTER])
 def test_refused_items_are_sent_again_each_for_itself(refusal: dict[str, Any]) -> None:
     tries: dict[str, int] = {}
     client = FakeClient()
