@@ -187,3 +187,18 @@ def test_source_that_a_setting_disables(client: Client, index_name: str) -> None
     assert pipeline.enrich(client, index_name).written >= 6
     assert pipeline.group(client, index_name).stale == 0
     assert [one.message for one in pipeline.doctor(client, index_name) if one.level != "ok"] == []
+
+
+def test_source_that_is_derived(client: Client, index_name: str) -> None:
+    try:
+        make_index(client, index_name, PROPERTIES, settings={"index.derived_source.enabled": True})
+    except RequestError:
+        pytest.skip("this server has no such setting")
+    put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
+    with pytest.raises(IndexUnusable, match=r"cannot from ours.*--sidecar"):
+        pipeline.init(client, index_name, SETTINGS)
+    pipeline.init(client, index_name, SETTINGS, sidecar=True, write_group=True)
+    done = pipeline.enrich(client, index_name)
+    assert done.mirrored.written == done.written == done.documents
+    assert pipeline.group(client, index_name).stale == 0
+    assert pipeline.enrich(client, index_name).read == 0

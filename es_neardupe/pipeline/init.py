@@ -10,7 +10,7 @@ from typing import Any
 from es_neardupe import queries, schema
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
+from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.families import families_of, next_index_has
 from es_neardupe.field_checks import check_source, check_text_fields
 from es_neardupe.indices import check_name, mappings_of, our_mapping, put_settings, stored_settings
@@ -119,13 +119,25 @@ def init(
     if to_prepare:
         check_writable(client, index)
     for name in to_prepare:
-        put_settings(writer, name, mappings[name], settings)
+        _prepare(writer, name, mappings[name], settings)
     indices = tuple(sorted(mappings))
     prepared = tuple(to_prepare)
     report = _report(
         index, indices, settings, prepared=prepared, sampling=sampling, template=template, dry_run=dry_run, **found
     )
     return replace(report, requests=rehearsal.shown)
+
+
+def _prepare(client: Client, name: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    try:
+        put_settings(client, name, mapping, settings)
+    except RequestError as error:
+        if "derive source" not in error.reason:
+            raise
+        raise IndexUnusable(
+            f"Index {name} derives _source from its fields (index.derived_source), and cannot from ours: keep the keys "
+            f"beside it, with `es-neardupe init {name} --sidecar`."
+        ) from error
 
 
 def _beside(
