@@ -21,7 +21,7 @@ from es_neardupe.asking import count
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.errors import NodeError
 
-NUMBER = 400
+NUMBER = 200
 """Families of three; a document a request makes a run long enough to be cut off."""
 
 AGAIN = "Run the same command again: it goes on where it stopped."
