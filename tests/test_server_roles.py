@@ -164,20 +164,23 @@ LACKING = {
     ("neardupe-enrich", "watch"): f"on {COMPANIONS['groups']}",
     ("neardupe-group", "group --evidence"): f"on {COMPANIONS['pairs']}",
     ("neardupe-enrich", "enrich --tune"): "have the privilege `manage` granted on it",
-    ("neardupe-group", "migrate"): f"lacks the index privilege 'delete_index' on {', '.join(COMING)}",
+    ("neardupe-group", "migrate"): "have the privilege `manage` granted on it",
     ("neardupe-init", "migrate"): "lacks the index privilege",
     ("neardupe-init", "similar"): f"neardupe-init lacks the index privilege 'read' on {WORKED}",
 }
 """(user, command) -> what the one line names."""
 
 
-def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As) -> None:
+def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: Secured) -> None:
     for (user, name), words in LACKING.items():
         run = run_as(user, name)
         assert (run.code, run.out) == (1, ""), (user, name, run.err)
         (line,) = run.err.splitlines()
         assert line.startswith("error: "), (user, name, line)
         assert words in line, (user, name, line)
+    lacks_at_the_end = f"lacks the index privilege 'delete_index' on {', '.join(COMING)}"
+    with worked.client("neardupe-group") as client, pytest.raises(Forbidden, match=lacks_at_the_end):
+        pipeline.migrate(client, WORKED, threshold=0.7)
 
 
 def test_doctor_says_beforehand(worked: Secured) -> None:

@@ -345,6 +345,7 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
             lambda: pipeline.group(half, NEWS, rebuild=True),
             lambda: pipeline.group(half, NEWS, dry_run=True),
             lambda: pipeline.clean(half, NEWS),
+            lambda: pipeline.migrate(half, NEWS, threshold=0.7),
             lambda: pipeline.group_history(half, NEWS, group),
             lambda: pipeline.what_if(half, NEWS, min=[0.5]),
         ):
