@@ -170,7 +170,7 @@ def wipe(client: Client, index: str) -> None:
 def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     file: Path = tmp_path_factory.mktemp("faults") / "half.jsonl"
     file.write_text("".join(json.dumps({"id": id, **one}) + "\n" for id, one in list(documents().items())[:HALF]))
-    found = Course(client, f"test-{uuid.uuid4().hex[:12]}", steps(str(file)), [], [])
+    found = Course(client, f"test-{uuid.uuid4().hex[:11]}x", steps(str(file)), [], [])
     found.begin()
     for step in found.steps:
         step.before(client, found.index)
