@@ -72,7 +72,7 @@ class World:
             (2, lambda: self.killed("enrich", check=True)),
             (3, lambda: self.killed("group", check=True, **self.grouping)),
             (1 * inline, self.migrate),
-            (1, self.begin_anew),
+            (2, self.begin_anew),
         ]
         weights, things = zip(*steps, strict=True)
         with warnings.catch_warnings():  # of settings that a killed run had lowered
