@@ -68,7 +68,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.server)
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
-        if group == "nodes":
+        if group in ("nodes", "secured"):
             item.add_marker(pytest.mark.nodes)
     items.sort(key=lambda item: not _group(item))
 
@@ -79,7 +79,7 @@ def _group(item: pytest.Item) -> str | None:
         server = str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
         return f"{server} {item.path.name}" if item.config.getoption("--spread") else server
     if "secured_server" in getattr(item, "fixturenames", ()):
-        return "nodes"
+        return "secured"
     return "nodes" if item.path.name in START_SERVERS else None
 
 

@@ -96,6 +96,7 @@ class TestOneServer:
         node.stop(data=one.data)
         assert node.running() == (two,)
 
+    @pytest.mark.long
     def test_two_that_start_at_the_same_time(self, release: node.Release, tmp_path: Path) -> None:
         """With homes of their own they know nothing of each other, and may choose the same port."""
         command = [sys.executable, "-m", "es_neardupe", "node", "start", "--heap", "256m", "--json"]
