@@ -29,7 +29,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     node.stop()
 
 
-@pytest.fixture(params=node.SUPPORTED, ids=lambda release: release.slug)
+NEWEST = [node.pick(server) for server in ("opensearch", "elasticsearch")]
+
+
+@pytest.fixture(
+    params=[pytest.param(one, marks=() if one in NEWEST else pytest.mark.long, id=one.slug) for one in node.SUPPORTED]
+)
 def release(request: pytest.FixtureRequest) -> node.Release:
     """Each release whose jars can be had; CI must have them all."""
     try:

@@ -13,8 +13,8 @@ from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client
 
 SEED = 5
-MOMENTS = 10
-"""For each of the two beginnings: twenty on each server."""
+MOMENTS = 5
+"""For each of the two beginnings: ten on each server."""
 
 FAMILIES = 120
 
