@@ -10,7 +10,7 @@ from typing import Any
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import IndexUnusable, NotFound, RequestError
 
-__all__ = ["Family", "families_of", "next_index_has"]
+__all__ = ["Family", "families_of", "family_named", "next_index_has"]
 
 JSON = dict[str, Any]
 
@@ -37,6 +37,11 @@ def families_of(client: Client, name: str, mappings: Mapping[str, Mapping[str, A
     streams = _streams(client, [index for index, mapping in mappings.items() if "_data_stream_timestamp" in mapping])
     found = [Family(stream, frozenset(indices), True, "") for stream, indices in sorted(streams.items())]
     return found + _aliases(client, name)
+
+
+def family_named(families: Iterable[Family], name: str) -> Family | None:
+    """The one that the name itself is; None for any other name, behind which no index comes or goes."""
+    return next((one for one in families if one.name == name), None)
 
 
 def _aliases(client: Client, name: str) -> list[Family]:

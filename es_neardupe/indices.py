@@ -17,7 +17,7 @@ from es_neardupe.errors import (
     SchemeMismatch,
     SettingsError,
 )
-from es_neardupe.families import Family, families_of
+from es_neardupe.families import Family, families_of, family_named
 from es_neardupe.field_checks import check_fields, check_seen, check_source, check_text_fields
 from es_neardupe.joins import relations_left_alone
 from es_neardupe.migrations import inherited_prefix, is_switching, next_prefix
@@ -143,7 +143,7 @@ def open_target(
         tuple(sorted(mappings)),
         settings,
         result_window(client, name),
-        family=next((one for one in families if one.name == name), None),
+        family=family_named(families, name),
         left_alone=relations_left_alone(mappings.values(), settings.relations),
         new=new,
         inherits=inherited_prefix(mappings.values(), prefix),

@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from es_neardupe.clients import Client, to_json
+from es_neardupe.clients import Client, ClientOver, to_json
 from es_neardupe.clients import path as path_of
 from es_neardupe.clients.server_client import query_of
 from es_neardupe.errors import SettingsError
-from es_neardupe.pacing import Pace
-from es_neardupe.records import Hit, Server
+from es_neardupe.records import Hit
 
 __all__ = ["Rehearsal", "ShownRequest"]
 
@@ -28,7 +27,7 @@ class ShownRequest:
     """JSON, or newline-delimited JSON for a bulk request."""
 
 
-class Rehearsal:
+class Rehearsal(ClientOver):
     """A `Client` that passes on what reads, and takes every write for done; ``most`` of these are kept.
 
     Whoever reads the mapping of an index finds there what was put into it here. Without a dry run nothing can be
@@ -38,7 +37,7 @@ class Rehearsal:
     def __init__(self, client: Client, most: int, *, dry_run: bool) -> None:
         if most and not dry_run:
             raise SettingsError("--show-requests shows what a dry run would send: give --dry-run too.")
-        self._client = client
+        super().__init__(client)
         self._most = most
         self._shown: list[ShownRequest] = []
         self._mappings: dict[str, Mapping[str, Any]] = {}
@@ -54,26 +53,6 @@ class Rehearsal:
         """Whether no further write is kept."""
         return len(self._shown) >= self._most
 
-    @property
-    def server(self) -> Server:
-        """See ``Client.server``."""
-        return self._client.server
-
-    @property
-    def url(self) -> str:
-        """See ``Client.url``."""
-        return self._client.url
-
-    @property
-    def login(self) -> str:
-        """See ``Client.login``."""
-        return self._client.login
-
-    @property
-    def pace(self) -> Pace:
-        """That of the client: it has a say in the size of requests."""
-        return self._client.pace
-
     def request(
         self,
         method: str,
@@ -84,7 +63,7 @@ class Rehearsal:
     ) -> Any:
         """See ``Client.request``."""
         if method not in {"PUT", "DELETE"}:
-            answer = self._client.request(method, path, params=params, body=body)
+            answer = self.plain.request(method, path, params=params, body=body)
             return self._rehearsed(answer) if path.endswith("/_mapping") and self._mappings else answer
         if path.endswith("/_mapping") and body is not None:
             self._mappings[path] = _joined(self._mappings.get(path, {}), body)
@@ -98,7 +77,7 @@ class Rehearsal:
 
     def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        return self._client.pages(index, body, **options)
+        return self.plain.pages(index, body, **options)
 
     def close(self) -> None:
         """Nothing: the client is somebody else's."""

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from containers import container
+from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
 from secured import Secured, secured
 from secured_users import ROLES, USERS
@@ -163,6 +164,14 @@ def index_name(client: Client) -> Iterator[str]:
     for one in client.request("GET", path("_cat", "indices", f"{name}*"), params=made):
         with contextlib.suppress(NotFound):
             client.request("DELETE", path(one["index"]))
+
+
+@pytest.fixture
+def proxy(server_url: str) -> Iterator[FaultProxy]:
+    """A proxy in front of the real server, without any fault yet."""
+    opened = FaultProxy(server_url)
+    yield opened
+    opened.close()
 
 
 @dataclass(frozen=True)

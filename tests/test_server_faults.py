@@ -185,13 +185,6 @@ def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def proxy(server_url: str) -> Iterator[FaultProxy]:
-    opened = FaultProxy(server_url)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def through(proxy: FaultProxy) -> Iterator[Client]:
     """A client that reaches the server through the proxy, and does not wait long before it tries again."""
     opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=6, wait=0.01), timeout=20))

@@ -6,7 +6,7 @@ import importlib
 import json
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -71,18 +71,26 @@ class Rolling:
 both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
 
 
-@pytest.fixture
-def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
-    """An alias with a write index, or what the test asks for."""
+@contextmanager
+def rolled(client: Client, kind: str) -> Iterator[Rolling]:
+    """A data stream (kind ``stream``) or an alias with a write index for a block; the test is skipped where the server
+    has none."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     try:
-        made = Rolling(client, name, stream=getattr(request, "param", "alias") == "stream")
+        made = Rolling(client, name, stream=kind == "stream")
     except RequestError as error:
         with suppress(NotFound):
             client.request("DELETE", path("_index_template", name))
         pytest.skip(f"this server has no data streams: {error.reason[:80]}")
     yield made
     made.remove()
+
+
+@pytest.fixture
+def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
+    """An alias with a write index, or what the test asks for."""
+    with rolled(client, getattr(request, "param", "alias")) as made:
+        yield made
 
 
 def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], step: str = "write") -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 from conftest import Cli
 from server_tools import JSON, family, hits, make_index, put, send
 from sidecar_tools import PROPERTIES, document, state, texts
-from test_server_rollover import Rolling
+from test_server_rollover import Rolling, rolled
 
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import exists
-from es_neardupe.errors import IndexUnusable, NotFound, RequestError, RolledOver
+from es_neardupe.errors import IndexUnusable, RequestError, RolledOver
 from es_neardupe.settings import Settings
 from es_neardupe.sidecar import joining, sidecar_name
 
@@ -25,15 +23,8 @@ SETTINGS = Settings(("text",))
 
 @pytest.fixture(params=["stream", "alias"])
 def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
-    name = f"test-{uuid.uuid4().hex[:12]}"
-    try:
-        made = Rolling(client, name, stream=request.param == "stream")
-    except RequestError as error:
-        with suppress(NotFound):
-            client.request("DELETE", path("_index_template", name))
-        pytest.skip(f"this server has no data streams: {error.reason[:80]}")
-    yield made
-    made.remove()
+    with rolled(client, request.param) as made:
+        yield made
 
 
 def _backing(client: Client, name: str) -> list[str]:

@@ -18,13 +18,6 @@ BETWEEN_CHECKS = 8
 
 
 @pytest.fixture
-def proxy(server_url: str) -> Iterator[FaultProxy]:
-    opened = FaultProxy(server_url)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def through(proxy: FaultProxy) -> Iterator[Client]:
     opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=4, wait=0.01), timeout=20))
     yield opened

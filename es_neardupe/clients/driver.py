@@ -16,7 +16,17 @@ from es_neardupe.clients.answers import Answer
 from es_neardupe.clients.settings import ConnectionSettings
 from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
 
-__all__ = ["POOL_SIZE", "Driver", "authorization", "deep", "identity", "lost_connection", "parsed", "unreadable"]
+__all__ = [
+    "POOL_SIZE",
+    "Driver",
+    "DriverOver",
+    "authorization",
+    "deep",
+    "identity",
+    "lost_connection",
+    "parsed",
+    "unreadable",
+]
 
 POOL_SIZE = 16
 """Connections kept open to a server: worker threads beyond that wait or reconnect."""
@@ -45,6 +55,27 @@ class Driver(Protocol):
 
     def close(self) -> None:
         """Close the connections, if it was the adapter that opened them."""
+
+
+class DriverOver:
+    """A driver that sends through another one."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    @property
+    def url(self) -> str:
+        """See ``Driver.url``."""
+        return self._driver.url
+
+    @property
+    def login(self) -> str:
+        """See ``Driver.login``."""
+        return self._driver.login
+
+    def close(self) -> None:
+        """See ``Driver.close``."""
+        self._driver.close()
 
 
 def authorization(settings: ConnectionSettings) -> dict[str, str]:

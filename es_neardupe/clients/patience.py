@@ -9,13 +9,13 @@ from concurrent.futures import TimeoutError as NotInTime
 from threading import Thread
 
 from es_neardupe.clients.answers import Answer
-from es_neardupe.clients.driver import Driver
+from es_neardupe.clients.driver import Driver, DriverOver
 from es_neardupe.errors import Unreachable
 
 __all__ = ["PatientDriver"]
 
 
-class PatientDriver:
+class PatientDriver(DriverOver):
     """Sends requests through another driver, and waits for the whole of an answer for so many seconds only.
 
     A thread of its own waits with each request. That of an answer which never ends is left behind; it does not keep
@@ -23,16 +23,8 @@ class PatientDriver:
     """
 
     def __init__(self, driver: Driver, seconds: float) -> None:
-        self._driver = driver
+        super().__init__(driver)
         self._seconds = seconds
-
-    @property
-    def url(self) -> str:
-        return self._driver.url
-
-    @property
-    def login(self) -> str:
-        return self._driver.login
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """See ``Driver.send``."""
@@ -53,6 +45,3 @@ class PatientDriver:
             raise Unreachable(
                 f"{self.url}: an answer was not complete after {self._seconds:g} seconds. Try again, or ask for less."
             ) from error
-
-    def close(self) -> None:
-        self._driver.close()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from es_neardupe.clients.answers import Answer
-from es_neardupe.clients.driver import Driver
+from es_neardupe.clients.driver import Driver, DriverOver
 from es_neardupe.errors import ConnectError, SettingsError, Unreachable
 from es_neardupe.events import new_run, told, wanted
 
@@ -19,13 +19,13 @@ __all__ = ["TracedDriver"]
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class TracedDriver:
+class TracedDriver(DriverOver):
     """Passes requests on to a driver, named ``es-neardupe/RUN/NUMBER``, and logs what became of them."""
 
     def __init__(self, driver: Driver, run: str | None = None) -> None:
         if run is not None and not _RUN.fullmatch(run):
             raise SettingsError(f"The run {run!r} cannot be used: 1 to 64 letters, digits, dots, - or _ name a run.")
-        self._driver = driver
+        super().__init__(driver)
         self._run = run or new_run()
         self._numbers = itertools.count(1)
 
@@ -34,16 +34,6 @@ class TracedDriver:
         other = TracedDriver(driver, self._run)
         other._numbers = self._numbers
         return other
-
-    @property
-    def url(self) -> str:
-        """See ``Driver.url``."""
-        return self._driver.url
-
-    @property
-    def login(self) -> str:
-        """See ``Driver.login``."""
-        return self._driver.login
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """See ``Driver.send``. Answers and errors bear the name of the request."""
@@ -58,10 +48,6 @@ class TracedDriver:
             raise
         _log(method, target, name, started, status=answer.status, bytes=len(body or b""))
         return replace(answer, request=name)
-
-    def close(self) -> None:
-        """See ``Driver.close``."""
-        self._driver.close()
 
 
 def _log(method: str, target: str, name: str, started: float, **result: str | int) -> None:

@@ -13,7 +13,7 @@ from es_neardupe.blocks import way_to_lift, write_blocks
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
-from es_neardupe.families import families_of, next_index_has
+from es_neardupe.families import families_of, family_named, next_index_has
 from es_neardupe.field_checks import check_source, check_text_fields
 from es_neardupe.indices import Target, mappings_of, stored_settings
 from es_neardupe.keys.scheme import agreement
@@ -105,7 +105,7 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
 
 def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> Names:
     """The names that privileges are about: as the user gave it, and those of our indices beside it."""
-    family = next((one for one in families_of(client, index, mappings) if one.name == index), None)
+    family = family_named(families_of(client, index, mappings), index)
     groups, pairs, coming_groups, coming_pairs = (
         companion_name(Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind)
         for one in (prefix, next_prefix(prefix))

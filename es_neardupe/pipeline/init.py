@@ -11,7 +11,7 @@ from es_neardupe import queries, schema
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
-from es_neardupe.families import families_of, next_index_has
+from es_neardupe.families import families_of, family_named, next_index_has
 from es_neardupe.field_checks import check_source, check_text_fields
 from es_neardupe.indices import check_name, mappings_of, our_mapping, put_settings, stored_settings
 from es_neardupe.joins import check_relations, relations_left_alone
@@ -153,7 +153,7 @@ def _beside(
     """Prepare our indices beside these."""
     sidecars = Sidecars(client, index, mappings, settings, write_group=write_group)
     settings, sampling = _sampled(client, index, sidecars.known or mappings, settings, sample_keys)
-    rolling = any(one.name == index for one in families_of(client, index, mappings))
+    rolling = family_named(families_of(client, index, mappings), index)
     left_alone = _checked_relations(mappings, settings)
     return _report(
         index,
@@ -162,7 +162,7 @@ def _beside(
         prepared=sidecars.prepare(settings),
         sampling=sampling,
         left_alone=left_alone,
-        rolls_over=rolling,
+        rolls_over=rolling is not None,
         sidecars=sidecars.names,
         write_group=sidecars.write_group,
         template=False,
@@ -172,7 +172,7 @@ def _beside(
 
 def _later(client: Client, index: str, mappings: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """What becomes of indices that a rollover will make. Raises `IndexUnusable` for an alias with a filter."""
-    rolling = next((one for one in families_of(client, index, mappings) if one.name == index), None)
+    rolling = family_named(families_of(client, index, mappings), index)
     if rolling is None:
         return {"rolls_over": False, "next_prepared": None}
     next_prepared = next_index_has(client, rolling, settings.prefix, settings.to_meta())

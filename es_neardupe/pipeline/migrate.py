@@ -29,7 +29,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_may_delete, check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.sidecar import sidecars_of
+from es_neardupe.sidecar import kept_beside
 
 __all__ = ["MigrateReport", "migrate"]
 
@@ -138,9 +138,7 @@ def migrate(
 
 def _check_inside(client: Client, index: str, prefix: str) -> None:
     """Raises `IndexUnusable` where our fields are not in the documents."""
-    mappings = mappings_of(client, index)
-    inside = any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
-    if not inside and sidecars_of(client, mappings, prefix):
+    if kept_beside(client, mappings_of(client, index), prefix):
         raise IndexUnusable(
             f"The keys of {index} are kept beside it, where migrate cannot change them: make the others under a prefix "
             f"of their own, by `es-neardupe init {index} --sidecar --prefix OTHER`; once they are enriched and "

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from es_neardupe.clients import Client
 from es_neardupe.indices import mappings_of
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.sidecar import opened, sidecar_name, sidecars_of
+from es_neardupe.sidecar import kept_beside, opened, sidecar_name
 from es_neardupe.tuning import mend, tuned
 
 __all__ = ["tunable", "tuned_mappings"]
@@ -51,7 +51,5 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
 def tuned_mappings(client: Client, name: str, prefix: str) -> dict[str, dict[str, Any]]:
     """Index -> mapping, of those that a run with ``tune`` may have lowered: with those beside, where keys are there."""
     found = mappings_of(client, name)
-    if any(prefix in mapping.get("_meta", {}) for mapping in found.values()):
-        return found
-    beside = {sidecar_name(index, prefix): one for index, one in sidecars_of(client, found, prefix).items()}
-    return found | beside
+    beside = kept_beside(client, found, prefix)
+    return found | {sidecar_name(index, prefix): one for index, one in beside.items()}

@@ -3,7 +3,7 @@
 from es_neardupe.sidecar.joining import Names, TooMany, ids_clause
 from es_neardupe.sidecar.mirror import Mirrored, mirror
 from es_neardupe.sidecar.names import REFERENCE, sidecar_mapping, sidecar_name, writes_group
-from es_neardupe.sidecar.opening import must_be_stored, open_inline, opened, sidecars_of, with_source_modes
+from es_neardupe.sidecar.opening import kept_beside, must_be_stored, open_inline, opened, sidecars_of, with_source_modes
 from es_neardupe.sidecar.view import View
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "TooMany",
     "View",
     "ids_clause",
+    "kept_beside",
     "mirror",
     "must_be_stored",
     "open_inline",

@@ -8,7 +8,7 @@ from typing import Any
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, NotInitialised, RolledOver, SchemeMismatch
-from es_neardupe.families import families_of
+from es_neardupe.families import families_of, family_named
 from es_neardupe.field_checks import check_fields, check_seen
 from es_neardupe.indices import (
     Beside,
@@ -27,7 +27,7 @@ from es_neardupe.settings import DEFAULT_PREFIX, Settings
 from es_neardupe.sidecar.names import sidecar_name, writes_group
 from es_neardupe.sidecar.view import View
 
-__all__ = ["must_be_stored", "open_inline", "opened", "sidecars_of", "with_source_modes"]
+__all__ = ["kept_beside", "must_be_stored", "open_inline", "opened", "sidecars_of", "with_source_modes"]
 
 JSON = dict[str, Any]
 
@@ -92,6 +92,12 @@ def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> di
         answer = client.request("GET", path(",".join(some), "_mapping"), params={"ignore_unavailable": True})
         found |= {names[name]: entry["mappings"] for name, entry in (answer or {}).items() if name in names}
     return found
+
+
+def kept_beside(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
+    """As `sidecars_of`, where no index has keys in its documents; nothing is asked where one has."""
+    inside = any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
+    return {} if inside else sidecars_of(client, mappings, prefix)
 
 
 def with_source_modes(client: Client, name: str, mappings: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -168,7 +174,7 @@ def _open_beside(client: Client, name: str, prefix: str, texts: bool, adopting: 
         tuple(sorted(mappings)),
         settings,
         min(result_window(client, one) for one in (name, *there)),
-        next((one for one in families if one.name == name), None),
+        family_named(families, name),
         relations_left_alone(mappings.values(), settings.relations),
         new,
         beside=Beside(there, write_group, stored),

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.clients import Client, path
+from es_neardupe.clients import Client, ClientOver, path
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target
-from es_neardupe.pacing import Pace
-from es_neardupe.records import Hit, Reference, Server
+from es_neardupe.records import Hit, Reference
 from es_neardupe.sidecar.completing import entries, parts_of, read_params, their_parts, their_values
 from es_neardupe.sidecar.counting import count_without_entry, with_those_without_entry
 from es_neardupe.sidecar.joining import MOST_IDS, Names, TooMany, joined, joined_parts
@@ -34,39 +33,18 @@ JSON = dict[str, Any]
 _Params = Mapping[str, str | int | bool]
 
 
-class View:
+class View(ClientOver):
     """A :class:`~es_neardupe.clients.Client` over another one, for one target whose keys are beside it."""
 
     def __init__(self, client: Client, target: Target) -> None:
         assert target.beside is not None
-        self.plain = client
-        """The client without this view."""
+        super().__init__(client)
         self._target = target
         self._prefix = target.settings.prefix
         self._names = Names(target)
         self.theirs = self._names.theirs
         """Our index -> the user's."""
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
-
-    @property
-    def server(self) -> Server:
-        """See ``Client.server``."""
-        return self.plain.server
-
-    @property
-    def url(self) -> str:
-        """See ``Client.url``."""
-        return self.plain.url
-
-    @property
-    def login(self) -> str:
-        """See ``Client.login``."""
-        return self.plain.login
-
-    @property
-    def pace(self) -> Pace:
-        """See ``Client.pace``."""
-        return self.plain.pace
 
     def close(self) -> None:
         """See ``Client.close``."""

@@ -62,9 +62,10 @@ def update(plan: Plan, settings: Settings, at: str, *, current: bool, inherits: 
     if current:
         del fields["similarity"]
     else:
-        prefixes = (settings.prefix, *([] if inherits is None else [inherits]))
-        borne = (documents.group_of(documents.stored_fields(hit.source, prefix)) for prefix in prefixes)
-        fields["group"] = next(filter(None, borne), None) or documents.own_group(hit.index, hit.id)
+        group = documents.group_of(documents.stored_fields(hit.source, settings.prefix))
+        if group is None and inherits is not None:
+            group = documents.group_of(documents.stored_fields(hit.source, inherits))
+        fields["group"] = group or documents.own_group(hit.index, hit.id)
         fields["principal"] = None
     return Action(
         op="update",
