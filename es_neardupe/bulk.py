@@ -98,15 +98,14 @@ def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tu
 
 def _encode(action: Action) -> bytes:
     """The two lines of an action, one of a deletion."""
-    meta = {
-        "_index": action.index,
-        "_id": action.id,
-        "routing": action.routing,
-        "if_seq_no": action.seq_no,
-        "if_primary_term": action.primary_term,
-        "pipeline": action.pipeline,
-    }
-    head = {action.op: {name: value for name, value in meta.items() if value is not None}}
+    meta: dict[str, Any] = {"_index": action.index, "_id": action.id}
+    if action.routing is not None:
+        meta["routing"] = action.routing
+    if action.seq_no is not None:
+        meta["if_seq_no"], meta["if_primary_term"] = action.seq_no, action.primary_term
+    if action.pipeline is not None:
+        meta["pipeline"] = action.pipeline
+    head = {action.op: meta}
     if action.op == "delete":
         return to_json(head) + b"\n"
     if action.op == "update":  # our own fields: no NaN, which orjson would write as null

@@ -37,6 +37,7 @@ __all__ = [
     "put_settings",
     "remove_settings",
     "result_window",
+    "serving_prefix",
     "stored_settings",
     "the_one_of",
 ]
@@ -122,13 +123,7 @@ def open_target(
     """
     mappings = mappings_of(client, name)
     families = families_of(client, name, mappings)
-    if is_switching(mappings.values(), prefix):
-        if writes:
-            raise BeingMigrated(
-                f"Index {name} is on its way to other keys, which `es-neardupe migrate` has begun to switch to: run "
-                f"`es-neardupe migrate {name}` to the end first. Searches go on meanwhile."
-            )
-        prefix = next_prefix(prefix)
+    prefix = serving_prefix(name, mappings, prefix, writes=writes)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
     check_new(name, prefix, families, new=new, prepared=stored.keys() - set(new), adopting=adopting)
@@ -148,6 +143,19 @@ def open_target(
         new=new,
         inherits=inherited_prefix(mappings.values(), prefix),
     )
+
+
+def serving_prefix(name: str, mappings: Mapping[str, JSON], prefix: str, *, writes: bool) -> str:
+    """The prefix whose keys commands use: that of the new ones while a migration switches to them. Raises
+    `BeingMigrated` then for who ``writes``."""
+    if not is_switching(mappings.values(), prefix):
+        return prefix
+    if writes:
+        raise BeingMigrated(
+            f"Index {name} is on its way to other keys, which `es-neardupe migrate` has begun to switch to: run "
+            f"`es-neardupe migrate {name}` to the end first. Searches go on meanwhile."
+        )
+    return next_prefix(prefix)
 
 
 def check_new(

@@ -17,7 +17,7 @@ _MANAGE = ("read", "index", "manage")
 _OWN = ("create_index", *_RUN)
 _DELETE = ("view_index_metadata", "delete_index")
 
-INLINE_ONLY = frozenset({"load", "load --tune", "migrate"})
+INLINE_ONLY = frozenset({"load", "load --tune"})
 """What is refused where keys are kept beside the index."""
 
 
@@ -35,6 +35,8 @@ class Names:
     coming_pairs: str
     beside: Sequence[str] = ()
     """Those that the keys are in instead of the user's (``init --sidecar``)."""
+    coming_beside: Sequence[str] = ()
+    """The same for the keys that a migration makes."""
     writes: bool = False
     """Whether group ids are written into the user's index even so."""
 
@@ -53,6 +55,7 @@ class Role:
     coming_pairs: tuple[str, ...] = ()
     beside: tuple[str, ...] = _LOOK
     """On our index with the keys, where these are not in the user's, which is only read then."""
+    coming_beside: tuple[str, ...] = ()
     everyday: bool = False
     """Whether who works on an index is likely to need it; the others are for single occasions."""
 
@@ -69,6 +72,7 @@ class Role:
             names.coming_groups: self.coming_groups,
             names.coming_pairs: self.coming_pairs,
             **dict.fromkeys(names.beside, self.beside),
+            **dict.fromkeys(names.coming_beside, self.coming_beside),
         }
         return {name: some for name, some in wanted.items() if some}
 
@@ -118,6 +122,8 @@ ROLES = (
         (*_OWN, "delete"),
         (*_OWN, "delete_index"),
         (*_OWN, "delete", "delete_index"),
+        beside=(*_MANAGE, "delete"),
+        coming_beside=(*_MANAGE, "delete"),
     ),
 )
 """Each role stands for itself: whoever has it needs no other one for its commands."""

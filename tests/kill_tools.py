@@ -183,12 +183,15 @@ def copies_of(client: Client, index: str) -> dict[str, JSON]:
     return found
 
 
-def put_back(client: Client, copies: Mapping[str, JSON]) -> None:
-    """Make the indices anew as they were when they were copied; others beside them go."""
+def put_back(client: Client, copies: Mapping[str, JSON], *, ours: bool = False) -> None:
+    """Make the indices anew as they were when they were copied; others beside them go. ``ours``: all but the user's,
+    which keeps its documents and their versions."""
     index = next(iter(copies))
-    for name in (*_companions(client, index), index):
+    for name in (*_companions(client, index), *([] if ours else [index])):
         client.request("DELETE", path(name))
     for name, copy in copies.items():
+        if ours and name == index:
+            continue
         settings = {"index": {"number_of_shards": 1, "number_of_replicas": 0, "hidden": copy["hidden"]}}
         client.request("PUT", path(name), body={"settings": settings, "mappings": copy["mappings"]})
         if copy["sources"]:

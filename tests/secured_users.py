@@ -65,6 +65,7 @@ KEPT_NAMES = Names(
     f"{KEPT}-neardupe_next-groups",
     f"{KEPT}-neardupe_next-pairs",
     beside=(f"{KEPT}-neardupe-sidecar",),
+    coming_beside=(f"{KEPT}-neardupe_next-sidecar",),
 )
 
 

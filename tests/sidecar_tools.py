@@ -93,9 +93,9 @@ class Both:
             text = text.replace(index, "INDEX")
         return _in_order(json.loads(text))
 
-    def groups(self, index: str) -> dict[str, tuple[str, bool, float]]:
+    def groups(self, index: str) -> dict[str, tuple[tuple[str, int], bool, float]]:
         """The grouping of each document, read without our code."""
-        founders = {own_group(index, id): id for id in self.ids}
+        founders = {own_group(index, id, k): (id, k) for id in self.ids for k in range(3)}
         name = index if index == self.inline else f"{index}-neardupe-sidecar"
         stored = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(self.client, name)}
         return {

@@ -59,6 +59,22 @@ def test_arrays_that_do_not_fit(bounds: list[int], half: int, out: tuple[int, in
         )
 
 
+@pytest.mark.parametrize(
+    ("bounds", "size"),
+    [
+        pytest.param([0, 5], 2, id="beyond the tokens"),
+        pytest.param([2, 1, 4], 2, id="backwards"),
+        pytest.param([-1, 4], 2, id="before the tokens"),
+        pytest.param([0, 4], 0, id="shingles of nothing"),
+        pytest.param([], 2, id="no bounds"),
+    ],
+)
+def test_shingles_that_cannot_be(bounds: list[int], size: int) -> None:
+    assert native.kernel is not None
+    with pytest.raises(ValueError, match="do not fit"):
+        native.kernel.shingle_runs(np.zeros(4, np.uint64), np.array(bounds, np.int64), size)
+
+
 def test_other_things_than_bytes() -> None:
     assert native.kernel is not None
     with pytest.raises(TypeError):

@@ -22,6 +22,7 @@
 #define BLANKS UINT64_C(0x2020202020202020)
 #define END 0xFF
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+#define MULTIPLIER UINT64_C(0xD1342543DE82EF95)
 
 static uint64_t mix64(uint64_t value)
 {
@@ -165,6 +166,71 @@ static PyObject *token_runs(PyObject *self, PyObject *list)
     return Py_BuildValue("NN", hashes, bounds);
 }
 
+static int are_bounds(const int64_t *bound, Py_ssize_t texts, Py_ssize_t values)
+{
+    int in_order = bound[0] >= 0 && bound[texts] <= values;
+    for (Py_ssize_t text = 0; text < texts; text++)
+        in_order &= bound[text] <= bound[text + 1];
+    return in_order;
+}
+
+/* mix64 of the Horner sum of some tokens, begun with their number. */
+static uint64_t shingle(const uint64_t *token, Py_ssize_t size)
+{
+    uint64_t sum = (uint64_t)size;
+    for (Py_ssize_t k = 0; k < size; k++)
+        sum = sum * MULTIPLIER + token[k];
+    return mix64(sum);
+}
+
+/* Shingles of a text of so many tokens: one of all of them if they are fewer than its size. */
+static Py_ssize_t count_shingles(Py_ssize_t tokens, Py_ssize_t size)
+{
+    return tokens < size ? tokens > 0 : tokens - size + 1;
+}
+
+PyDoc_STRVAR(shingle_runs_doc,
+             "shingle_runs(uint64 hashes, int64 bounds[texts + 1], size) -> (uint64[shingles], int64[texts + 1]), as "
+             "bytearrays: the shingle hashes of all texts, in their order, and where those of each text begin.");
+
+static PyObject *shingle_runs(PyObject *self, PyObject *args)
+{
+    Py_buffer hashes, bounds;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "y*y*n", &hashes, &bounds, &size))
+        return NULL;
+    const uint64_t *token = hashes.buf;
+    const int64_t *bound = bounds.buf;
+    Py_ssize_t texts = bounds.len / 8 - 1, total = 0;
+    PyObject *values = NULL, *starts = NULL;
+    if (texts < 0 || size < 1 || !are_bounds(bound, texts, hashes.len / 8)) {
+        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+        goto done;
+    }
+    int64_t *start = new_array(&starts, texts + 1);
+    if (!start)
+        goto done;
+    for (Py_ssize_t text = 0; text < texts; text++) {
+        start[text] = total;
+        total += count_shingles(bound[text + 1] - bound[text], size);
+    }
+    start[texts] = total;
+    uint64_t *value = new_array(&values, total);
+    for (Py_ssize_t text = 0; value && text < texts; text++) {
+        Py_ssize_t tokens = bound[text + 1] - bound[text];
+        for (Py_ssize_t k = 0; k < start[text + 1] - start[text]; k++)
+            *value++ = shingle(token + bound[text] + k, tokens < size ? tokens : size);
+    }
+done:
+    PyBuffer_Release(&hashes);
+    PyBuffer_Release(&bounds);
+    if (!values) {
+        Py_XDECREF(starts);
+        return NULL;
+    }
+    return Py_BuildValue("NN", values, starts);
+}
+
 /* The extremes of one text, value by value with each multiplier. */
 FOR_EACH_PROCESSOR
 static void permute(const uint32_t *values, Py_ssize_t size, uint32_t shift, uint32_t multiplier, uint32_t *least,
@@ -178,14 +244,6 @@ static void permute(const uint32_t *values, Py_ssize_t size, uint32_t shift, uin
     }
     *least = low;
     *greatest = high;
-}
-
-static int are_bounds(const int64_t *bound, Py_ssize_t texts, Py_ssize_t values)
-{
-    int in_order = bound[0] >= 0 && bound[texts] <= values;
-    for (Py_ssize_t text = 0; text < texts; text++)
-        in_order &= bound[text] <= bound[text + 1];
-    return in_order;
 }
 
 PyDoc_STRVAR(extremes_doc,
@@ -221,6 +279,7 @@ static PyObject *extremes(PyObject *self, PyObject *args)
 static PyMethodDef methods[] = {
     {"contents", contents, METH_O, contents_doc},
     {"token_runs", token_runs, METH_O, token_runs_doc},
+    {"shingle_runs", shingle_runs, METH_VARARGS, shingle_runs_doc},
     {"extremes", extremes, METH_VARARGS, extremes_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -55,8 +55,9 @@ def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint
 
 
 def _only_numbers(content: bytes) -> bool:
-    """Whether all tokens consist of decimal digits of any script; the first byte says no to nearly every text."""
-    if content[:1].isalpha() or not content:
+    """Whether all tokens consist of decimal digits of any script; the first byte, or token, says no to nearly every
+    text."""
+    if content[:1].isalpha() or not content.split(b" ", 1)[0].decode().isdecimal():
         return False
     return content.decode().replace(" ", "").isdecimal()
 

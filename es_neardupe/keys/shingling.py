@@ -117,17 +117,26 @@ def feature_counts(found: Shingles) -> Ints:
 def shingles(contents: Sequence[bytes], size: int) -> Shingles:
     """The shingle hashes of normalised texts (see :func:`~es_neardupe.keys.text.normalize`)."""
     hashes, bounds = token_runs(contents)
+    values, starts = _shingle_runs(hashes, bounds, size)
+    sort_each(values, starts)
+    return Shingles(values, starts, np.diff(bounds), first_of_equals(values, starts))
+
+
+def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
+    """The hashes of the shingles of all texts in their order (uint64[total]), and where those of each text begin
+    (int64[texts + 1]). A text of fewer tokens than ``size`` has one, of all its tokens."""
+    if native.kernel is not None:
+        values, starts = native.kernel.shingle_runs(hashes, bounds, size)
+        return np.frombuffer(values, np.uint64), np.frombuffer(starts, np.int64)
     tokens = np.diff(bounds)
     full = np.maximum(tokens - (size - 1), 0)
     short = np.flatnonzero((tokens > 0) & (tokens < size))
     counts = full.copy()
     counts[short] = 1
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    values = _full_shingles(hashes, bounds, size)
+    found = _full_shingles(hashes, bounds, size)
     if short.size:
-        values = np.insert(values, np.cumsum(full)[short], _short_shingles(hashes, bounds, short))
-    sort_each(values, starts)
-    return Shingles(values, starts, tokens, first_of_equals(values, starts))
+        found = np.insert(found, np.cumsum(full)[short], _short_shingles(hashes, bounds, short))
+    return found, np.concatenate(([0], np.cumsum(counts)))
 
 
 def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:

@@ -24,7 +24,7 @@ from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_may_delete, check_sees_all
 from es_neardupe.settings import DEFAULT_PREFIX
-from es_neardupe.sidecar import View, opened, sidecars_of
+from es_neardupe.sidecar import View, opened, sidecars_of, telling_mappings
 from es_neardupe.tally import Tally
 from es_neardupe.tuning import mend
 
@@ -180,7 +180,7 @@ def _settle(client: Client, lost: Iterable[Reference], prefix: str, tally: Tally
 
 def _check_migration(client: Client, index: str, prefix: str) -> None:
     """Raises `BeingMigrated` for fields that a migration needs."""
-    mappings = mappings_of(client, index).values()
+    mappings = telling_mappings(client, index, prefix).values()
     if phase_of(mappings, prefix) is not None or is_switching(mappings, replaced_prefix(prefix)):
         raise BeingMigrated(
             f"Index {index} is on its way to other keys: run `es-neardupe migrate {index}` to its end first, or, "

@@ -22,7 +22,15 @@ from es_neardupe.pipeline.privileges import Check, Level, privilege_checks
 from es_neardupe.rights import seen_in_part
 from es_neardupe.roles import Names
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.sidecar import must_be_stored, opened, sidecar_name, sidecars_of, with_source_modes, writes_group
+from es_neardupe.sidecar import (
+    must_be_stored,
+    opened,
+    sidecar_name,
+    sidecars_of,
+    telling_mappings,
+    with_source_modes,
+    writes_group,
+)
 from es_neardupe.tuning import records
 
 __all__ = ["Check", "Level", "doctor"]
@@ -47,7 +55,8 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
     checks += _rights(client, index, mappings, beside, prefix)
-    checks += [*_migration(index, mappings, prefix), *_tuning({**mappings, **_names_beside(beside, prefix)})]
+    checks += _migration(index, telling_mappings(client, index, prefix), prefix)
+    checks += _tuning({**mappings, **_names_beside(beside, prefix)})
     try:
         client, target = opened(client, index, prefix)
     except NeardupeError as error:
@@ -81,7 +90,9 @@ def _rights(
     if names:
         told = ", group ids in the documents too" if written else ""
         yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}{told}")
-    about = replace(_names(client, mappings, index, prefix), beside=names, writes=written)
+    coming = [sidecar_name(one, next_prefix(prefix)) for one in sorted(beside)]
+    known = _names(client, mappings, index, prefix)
+    about = replace(known, beside=names, coming_beside=coming, writes=written)
     yield from privilege_checks(client, about)
     yield _blocks(client, ",".join([*([index] if written else []), *names]) or index)
 

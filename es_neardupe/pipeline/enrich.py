@@ -17,9 +17,9 @@ from es_neardupe.clients import Client
 from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.field_checks import check_range_field
-from es_neardupe.indices import Target, prepare_new
+from es_neardupe.indices import Target
 from es_neardupe.pipeline.enrich_beside import Beside, Send
-from es_neardupe.pipeline.init_sidecar import prepare_sidecars
+from es_neardupe.pipeline.init_sidecar import prepare_rolled_over
 from es_neardupe.pipeline.reading import text_pages
 from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent, tracked
@@ -27,7 +27,7 @@ from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.sidecar import Mirrored, View, mirror, opened
+from es_neardupe.sidecar import Mirrored, View, mirror, opened, over
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
 from es_neardupe.tally import Tally
 
@@ -150,13 +150,10 @@ def enrich(
 
 
 def _prepare_new(client: Client, target: Target) -> tuple[Client, Target]:
-    """Give what a rollover made the fields and settings of its siblings, or an index of ours beside it."""
-    ready = replace(target, new=())
-    if isinstance(client, View):
-        prepare_sidecars(client.plain, target)
-        return View(client.plain, ready), ready
-    prepare_new(client, target)
-    return client, ready
+    """See `prepare_rolled_over`; with the target, and its client, as they are then."""
+    plain, ready = client.plain if isinstance(client, View) else client, replace(target, new=())
+    prepare_rolled_over(plain, target)
+    return over(plain, ready), ready
 
 
 class _Asked(NamedTuple):

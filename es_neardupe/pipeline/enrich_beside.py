@@ -19,7 +19,7 @@ from es_neardupe.indices import Target
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.sidecar import View
-from es_neardupe.sidecar.entries import Known, confirmation, entry, gone, uuids, with_stored
+from es_neardupe.sidecar.entries import Known, confirmation, entry, gone, uuids, with_inherited, with_stored
 from es_neardupe.stages.renewal import is_current, plan, update
 from es_neardupe.tally import Tally
 
@@ -108,15 +108,16 @@ class Beside:
     def _writes(self, pages: Iterable[list[Hit]], *, again: bool = False) -> Iterator[Action]:
         """The writes that are needed. ``again``: of documents that were read and counted before."""
         settings, plain = self._target.settings, self._client.plain
-        for page in pages:
-            self.tally.counts["read"] += 0 if again else len(page)
+        for read in pages:
+            self.tally.counts["read"] += 0 if again else len(read)
+            page = with_inherited(plain, self._target, read)
             found = [(hit, None) for hit in page]
             if again or any(self._known.has(hit) for hit in page):
                 found = list(with_stored(plain, self._target, page))  # type: ignore[arg-type]
             plans = plan([[hit for hit, _ in found]], settings, self._max_chars)
             for one, (hit, there) in zip(plans, found, strict=True):
                 current, uuid = there is not None and is_current(one, settings), self._uuids[hit.index]
-                wanted = update(one, settings, self._at, current=current)
+                wanted = update(one, settings, self._at, current=current, inherits=self._target.inherits)
                 if not current or (self._rewrite and not again):
                     yield entry(wanted, there, settings.prefix, uuid, current=current)
                 elif there is not None and not again and self._known.same(hit):

@@ -10,11 +10,11 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import Conflict, MappingConflict, RequestError, SchemeMismatch
 from es_neardupe.field_checks import check_source, check_text_fields
-from es_neardupe.indices import Target, mappings_of, stored_settings
+from es_neardupe.indices import Target, mappings_of, prepare_new, stored_settings
 from es_neardupe.settings import Settings
 from es_neardupe.sidecar import must_be_stored, sidecar_mapping, sidecar_name, sidecars_of, writes_group
 
-__all__ = ["Sidecars", "check_inline", "prepare_sidecars"]
+__all__ = ["Sidecars", "check_inline", "prepare_rolled_over"]
 
 JSON = dict[str, Any]
 
@@ -28,9 +28,14 @@ def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> N
         )
 
 
-def prepare_sidecars(client: Client, target: Target) -> None:
-    """Make ours beside the indices that a rollover made, with the settings of the others."""
-    if target.new and target.beside is not None:
+def prepare_rolled_over(client: Client, target: Target) -> None:
+    """Give the indices that a rollover made the fields and settings of their siblings, or ours beside them.
+
+    Raises what `prepare_new` does.
+    """
+    if target.beside is None:
+        prepare_new(client, target)
+    elif target.new:
         mappings = {index: mappings_of(client, index)[index] for index in target.new}
         write_group = target.beside.write_group
         Sidecars(client, target.name, mappings, target.settings, write_group=write_group).prepare(target.settings)
@@ -63,6 +68,11 @@ class Sidecars:
             self._make(index, settings)
         return tuple(lacking)
 
+    def note(self, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
+        """Put settings, and notes beside them, in the place of what ours tell; where none is, it is made so."""
+        for index in self._mappings:
+            self._make(index, settings, notes)
+
     def _lacks(self, index: str, mapping: JSON, settings: Settings) -> bool:
         prefix = settings.prefix
         if stored_settings(mapping, prefix) is not None:
@@ -83,7 +93,8 @@ class Sidecars:
         if differences := stored.differences(settings):
             raise SchemeMismatch(
                 f"Index {index} has keys beside it already, with other settings ({'; '.join(differences)}). Use those, "
-                f"or remove them with `es-neardupe clean {index}` and run init again."
+                f"or go over to the others with `es-neardupe migrate {index}`, or choose another --prefix beside the "
+                f"first."
             )
         return self.write_group is not writes_group(known)
 
@@ -92,9 +103,9 @@ class Sidecars:
         body = {"properties": {prefix: {"dynamic": "strict", "properties": {"group": group}}}}
         self._client.request("PUT", path(index, "_mapping"), body=body)
 
-    def _make(self, index: str, settings: Settings) -> None:
+    def _make(self, index: str, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
         """As many shards as the user's index has, so that reading both takes as long."""
-        mapping = sidecar_mapping(index, settings, write_group=self.write_group)
+        mapping = sidecar_mapping(index, settings, write_group=self.write_group, notes=notes)
         name = path(sidecar_name(index, settings.prefix))
         if index in self.known:
             meta = {**self.known[index].get("_meta", {}), **mapping["_meta"]}  # with what --tune notes there

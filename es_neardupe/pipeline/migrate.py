@@ -13,13 +13,14 @@ from es_neardupe.asking import count
 from es_neardupe.blocks import check_writable
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name, remove
-from es_neardupe.errors import BeingMigrated, IndexUnusable, SettingsError
+from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.group_changes import GroupChanges
-from es_neardupe.indices import Target, mappings_of, open_target, prepare_new, stored_settings
+from es_neardupe.indices import Target, stored_settings
 from es_neardupe.lease import held
 from es_neardupe.migrations import Phase, next_prefix, phase_of
 from es_neardupe.pipeline.criteria import Choice, criterion
 from es_neardupe.pipeline.group import group
+from es_neardupe.pipeline.init_sidecar import prepare_rolled_over
 from es_neardupe.pipeline.migration_plan import Plan, Wanted, open_plan
 from es_neardupe.pipeline.migration_rehearsal import first_requests
 from es_neardupe.pipeline.migration_work import Done, Work
@@ -29,7 +30,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
 from es_neardupe.rights import check_may_delete, check_sees_all
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.sidecar import kept_beside
+from es_neardupe.sidecar import opened, over, sidecar_name, telling_mappings
 
 __all__ = ["MigrateReport", "migrate"]
 
@@ -107,10 +108,9 @@ def migrate(
     wanted = Wanted(fields, preset, numbers, sample_keys, grouping)
     if abort and (wanted.something or prepare or grouping):
         raise SettingsError("--abort takes no settings, and no --prepare.")
-    _check_inside(client, index, prefix)
     plan = _aborting(client, index, prefix) if abort else open_plan(client, index, prefix, wanted)
     if plan is None:
-        target, done = open_target(client, index, prefix), Done("aborted" if abort else "done")
+        (_, target), done = opened(client, index, prefix), Done("aborted" if abort else "done")
         if abort and not dry_run:
             _remove_strays(client, target)
         return _report(client, target, done, dry_run, started)
@@ -125,31 +125,28 @@ def migrate(
             rehearsal, plan, show_requests, abort=abort, prepare=prepare, max_chars=max_chars, batch=batch
         )
     else:
-        check_may_delete(client, [companion_name(plan.coming, kind) for kind in Companion])
-        check_writable(client, index)
+        check_may_delete(client, _coming_names(plan))
+        check_writable(over(client, plan.old), index)
         with held(client, plan.coming, "migrate", id=_LEASE):
             _check_phase(client, plan)
-            prepare_new(client, plan.old)
+            prepare_rolled_over(client, plan.old)
             ready = work.undo() if abort else work.go_on(None if prepare else confirm)
         if ready:
             work.clean("aborted" if abort else "done")
     return replace(_report(client, plan.after, work.done, dry_run, started), requests=shown)
 
 
-def _check_inside(client: Client, index: str, prefix: str) -> None:
-    """Raises `IndexUnusable` where our fields are not in the documents."""
-    if kept_beside(client, mappings_of(client, index), prefix):
-        raise IndexUnusable(
-            f"The keys of {index} are kept beside it, where migrate cannot change them: make the others under a prefix "
-            f"of their own, by `es-neardupe init {index} --sidecar --prefix OTHER`; once they are enriched and "
-            f"grouped, `es-neardupe clean {index}` takes these away."
-        )
+def _coming_names(plan: Plan) -> list[str]:
+    """Our indices under the new prefix, which are there until the migration is over."""
+    beside = plan.old.indices if plan.old.beside is not None else ()
+    prefix = plan.settings.prefix
+    return [*(companion_name(plan.coming, kind) for kind in Companion), *(sidecar_name(one, prefix) for one in beside)]
 
 
 def _check_phase(client: Client, plan: Plan) -> None:
     """Raises `BeingMigrated` if another run went on between our look and our lease."""
     index = plan.old.name
-    if phase_of(mappings_of(client, index).values(), plan.prefix) is not plan.phase:
+    if phase_of(telling_mappings(client, index, plan.prefix).values(), plan.prefix) is not plan.phase:
         raise BeingMigrated(
             f"Another run has led index {index} further to other keys meanwhile: run the same command again."
         )
@@ -168,7 +165,7 @@ def _report(client: Client, target: Target, done: Done, dry_run: bool, started: 
 
 def _aborting(client: Client, index: str, prefix: str) -> Plan | None:
     """The migration that is to be given up. Raises `BeingMigrated` once the switch has begun."""
-    phase = phase_of(mappings_of(client, index).values(), prefix)
+    phase = phase_of(telling_mappings(client, index, prefix).values(), prefix)
     if phase is None:
         return None
     if phase is not Phase.PREPARING:
@@ -182,7 +179,7 @@ def _aborting(client: Client, index: str, prefix: str) -> Plan | None:
 def _remove_strays(client: Client, target: Target) -> None:
     """A run that was killed at once left a lease, in an index of ours that belongs to no settings."""
     coming = replace(target, settings=replace(target.settings, prefix=next_prefix(target.settings.prefix)))
-    mappings = mappings_of(client, target.name).values()
+    mappings = telling_mappings(client, target.name, target.settings.prefix).values()
     if all(stored_settings(mapping, coming.settings.prefix) is None for mapping in mappings):
         remove(client, coming)
 
@@ -194,5 +191,6 @@ def _check_grouping(client: Client, plan: Plan) -> None:
         raise SettingsError(f"Neither migrate nor group has an option {', '.join(unknown)}.")
     options = known | dict(plan.grouping)
     choice = Choice(*(options[one.name] for one in dataclasses.fields(Choice)))
-    rules = rules_of(client, plan.old, **{name: options[name] for name in ("linkage", "principal", "within", "window")})
-    check_linkage(rules.linkage, criterion(client, plan.old, choice).measure.name)
+    asking = over(client, plan.old)
+    rules = rules_of(asking, plan.old, **{name: options[name] for name in ("linkage", "principal", "within", "window")})
+    check_linkage(rules.linkage, criterion(asking, plan.old, choice).measure.name)

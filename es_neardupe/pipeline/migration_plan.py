@@ -9,10 +9,12 @@ from typing import Any
 
 from es_neardupe.clients import Client
 from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
-from es_neardupe.indices import Target, mappings_of, open_target, put_settings, stored_settings
+from es_neardupe.indices import Target, mappings_of, put_settings, stored_settings
 from es_neardupe.migrations import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
 from es_neardupe.pipeline.init import init
+from es_neardupe.pipeline.init_sidecar import Sidecars
 from es_neardupe.settings import Settings
+from es_neardupe.sidecar import opened, sidecars_of, telling_mappings
 
 __all__ = ["Plan", "Wanted", "mark", "open_plan"]
 
@@ -95,8 +97,8 @@ def open_plan(client: Client, index: str, prefix: str, wanted: Wanted) -> Plan |
     Raises `SchemeMismatch` for other settings than those of a migration under way, `SettingsError` where nothing is
     to be changed, and what `open_target` and `init` raise.
     """
-    mappings = mappings_of(client, index)
-    old = open_target(client, index, prefix, adopting=True)
+    _, old = opened(client, index, prefix, adopting=True)
+    mappings = telling_mappings(client, index, prefix)
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
         return _going_on(mappings, prefix, phase, old, wanted)
@@ -109,7 +111,8 @@ def open_plan(client: Client, index: str, prefix: str, wanted: Wanted) -> Plan |
             f"away with `es-neardupe clean {index} --prefix {settings.prefix}`."
         )
     chosen = wanted.numbers["sample_mod"] or not old.settings.sample_mod  # a modulus that is stored stays, as with init
-    checked = init(client, index, settings, sample_keys=wanted.sample_keys if chosen else None, dry_run=True)
+    keys = wanted.sample_keys if chosen else None
+    checked = init(client, index, settings, sample_keys=keys, sidecar=old.beside is not None, dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
     return Plan(None, old, settings, wanted.options, changes) if changes else None
@@ -141,8 +144,21 @@ def mark(client: Client, index: str, plan: Plan, phase: Phase) -> None:
     From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a rollover
     made once the switch has begun.
     """
+    notes = Migration(phase, plan.grouping).to_meta()
+    if plan.old.beside is not None:
+        _mark_beside(client, index, plan, phase, notes)
+        return
     missing = plan.old.settings if phase is Phase.PREPARING else plan.after.settings
     for name, mapping in mappings_of(client, index).items():
         told = stored_settings(mapping, plan.prefix) if phase is not Phase.CLEANING else plan.after.settings
-        notes = {plan.settings.prefix: Migration(phase, plan.grouping).to_meta()}
-        put_settings(client, name, mapping, told or missing, plan.settings, notes=notes)
+        put_settings(client, name, mapping, told or missing, plan.settings, notes={plan.settings.prefix: notes})
+
+
+def _mark_beside(client: Client, index: str, plan: Plan, phase: Phase, notes: Mapping[str, Any]) -> None:
+    """The same where keys are beside the indices: those of the new prefix have indices of their own, which tell of the
+    migration. While they tell of ``SWITCHING``, nobody asks the others for their settings."""
+    mappings = mappings_of(client, index)
+    if phase is Phase.CLEANING:
+        there = {name: mappings[name] for name in sidecars_of(client, mappings, plan.prefix)}
+        Sidecars(client, index, there, plan.after.settings, write_group=False).note(plan.after.settings)
+    Sidecars(client, index, mappings, plan.settings, write_group=False).note(plan.settings, notes)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from es_neardupe.indices import open_target, prepare_new
 from es_neardupe.migrations import Phase
 from es_neardupe.pipeline.clean import clean
 from es_neardupe.pipeline.enrich import enrich
+from es_neardupe.pipeline.init_sidecar import prepare_rolled_over
 from es_neardupe.pipeline.migration_plan import Plan, mark
 from es_neardupe.pipeline.switching import rehearse_switch
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
+from es_neardupe.sidecar import opened
 
 __all__ = ["first_requests"]
 
@@ -40,7 +41,7 @@ class _Rehearsed:
 
     def begin(self) -> Iterator[ShownRequest]:
         """Prepare what a rollover made."""
-        prepare_new(self._client, self._plan.old)
+        prepare_rolled_over(self._client, self._plan.old)
         yield from self._client.shown
 
     def undo(self) -> Iterator[ShownRequest]:
@@ -54,6 +55,8 @@ class _Rehearsed:
         phase = self._plan.phase
         if phase in (None, Phase.PREPARING):
             yield from self._marked(Phase.PREPARING)
+            if phase is None and self._plan.old.beside is not None:  # the indices that were shown are not there
+                return
             enriched = self._enriched(self._coming)
             yield from enriched
             if prepare or enriched:
@@ -87,7 +90,7 @@ class _Rehearsed:
         return report.requests
 
     def _switched(self) -> tuple[ShownRequest, ...]:
-        new = open_target(self._client, self._index, self._coming, adopting=True)
+        _, new = opened(self._client, self._index, self._coming, adopting=True)
         before = len(self._client.shown)
         rehearse_switch(self._client, new, self._plan.after, batch=self._batch)
         return self._client.shown[before:]

@@ -10,7 +10,7 @@ from es_neardupe import documents, queries
 from es_neardupe.asking import count, refresh
 from es_neardupe.clients import Client
 from es_neardupe.group_changes import GroupChanges
-from es_neardupe.indices import Target, open_target
+from es_neardupe.indices import Target
 from es_neardupe.lease import held
 from es_neardupe.migrations import Phase
 from es_neardupe.pipeline.clean import clean
@@ -19,6 +19,7 @@ from es_neardupe.pipeline.group import group
 from es_neardupe.pipeline.migration_plan import Plan, mark
 from es_neardupe.pipeline.switching import compared, hand_over, inherit_groups, regrouped, switch_documents
 from es_neardupe.registry import Registry
+from es_neardupe.sidecar import opened, over
 
 __all__ = ["Done", "Work"]
 
@@ -59,7 +60,7 @@ class Work:
     @property
     def new(self) -> Target:
         """The target of the new keys under their own prefix; an index that a rollover made just now has none yet."""
-        return open_target(self.client, self.index, self.plan.settings.prefix, adopting=True)
+        return opened(self.client, self.index, self.plan.settings.prefix, adopting=True)[1]
 
     def go_on(self, confirm: Callable[[GroupChanges | None], bool] | None) -> bool:
         """All steps that are left, or those up to the switch; says whether `clean` is to follow."""
@@ -136,8 +137,10 @@ class Work:
             self.done.enriched = count(self.client, self.plan.old.path)
         elif self.plan.phase is Phase.PREPARING:
             new = self.new
-            self.done.enriched = 0 if abort else count(self.client, new.path, queries.stale(new.fields, new.scheme_id))
-            self.done.cleaned = count(self.client, new.path, queries.processed(new.fields)) if abort else 0
+            client = over(self.client, new)
+            self.done.enriched = 0 if abort else count(client, new.path, queries.stale(new.fields, new.scheme_id))
+            if abort and new.beside is None:
+                self.done.cleaned = count(client, new.path, queries.processed(new.fields))
             if self.done.grouped and not abort:
                 self.done.comparison = compared(self.client, self.plan.old, new, self.options["progress"])
                 self.done.changes += regrouped(self.client, self.plan.old, new)

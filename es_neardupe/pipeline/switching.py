@@ -15,11 +15,13 @@ from es_neardupe.errors import RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.group_changes import Example, GroupChanges, compare_groups
 from es_neardupe.indices import Target
-from es_neardupe.progress import Progress, tracked
+from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.registry import Registry
 from es_neardupe.rehearsal import Rehearsal
 from es_neardupe.schema import Fields
+from es_neardupe.sidecar import Names, View
+from es_neardupe.sidecar.entries import successors
 from es_neardupe.stages.takeover import takeovers
 from es_neardupe.tally import Tally
 
@@ -104,53 +106,81 @@ def switch_documents(
     """Give every document the new fields under the old prefix too, until a pass finds none without.
 
     What was done, and how many are left: changed again and again, or refused. Users' searches find a group id in each
-    document at every moment.
+    document at every moment. Where keys are beside an index, entries get their successors.
     """
     tally, left = Tally(), 0
     for _ in range(_ROUNDS):
-        refresh(client, new.path)
-        total, left = count(client, new.path, queries.processed(new.fields)), 0
-        hits = tracked(_prepared(client, new, after, batch), progress, "switching", total)
-        actions = takeovers(hits, new.settings.prefix, after.settings.prefix)
+        left = 0
+        actions = _switched(client, new, after, batch, progress)
         for outcome in write(client, actions, batch=batch, workers=workers):
             left += not (outcome.done or outcome.gone)
             if not outcome.conflict:
                 tally.add(outcome)
         if not left:
             break
-    refresh(client, new.path)
+    _refresh(client, new, after)
     return tally, left
 
 
 def rehearse_switch(rehearsal: Rehearsal, new: Target, after: Target, *, batch: int) -> None:
     """Show a dry run the first requests of `switch_documents`."""
-    refresh(rehearsal, new.path)
-    hits = _prepared(rehearsal, new, after, batch)
-    for _ in write(rehearsal, takeovers(hits, new.settings.prefix, after.settings.prefix), batch=batch, workers=1):
+    for _ in write(rehearsal, _switched(rehearsal, new, after, batch, silent), batch=batch, workers=1):
         if rehearsal.full:
             break
 
 
-def _prepared(client: Client, new: Target, after: Target, batch: int) -> Iterator[Hit]:
-    """The documents with new keys; of each, what both prefixes say."""
-    body = {"query": queries.processed(new.fields), "_source": [new.settings.prefix, after.settings.prefix]}
-    return (hit for page in client.pages(new.path, body, page_size=max(batch, 100)) for hit in page)
+def _switched(client: Client, new: Target, after: Target, batch: int, progress: Progress) -> Iterator[Action]:
+    """The writes of one pass."""
+    _refresh(client, new, after)
+    sources, query = [new.settings.prefix, after.settings.prefix], queries.processed(new.fields)
+    where, parts = (new.path, sources) if new.beside is None else (Names(new).path, True)
+    pages = client.pages(where, {"query": query, "_source": parts}, page_size=max(batch, 100))
+    hits = tracked((hit for page in pages for hit in page), progress, "switching", count(client, where, query))
+    return takeovers(hits, *sources) if new.beside is None else successors(client, new, after, hits)
+
+
+def _refresh(client: Client, new: Target, after: Target) -> None:
+    """Of what the switch reads and writes."""
+    for name in [new.path] if new.beside is None else [Names(one).path for one in (new, after)]:
+        refresh(client, name)
 
 
 def compared(client: Client, old: Target, new: Target, progress: Progress) -> GroupChanges:
     """The groups that searches see now, and those that they will see."""
     overlaps: Counter[tuple[str, str]] = Counter()
+    pairs = _in_documents if new.beside is None else _beside
+    for before, after in pairs(client, old, new, progress):
+        if before is not None and after is not None:
+            overlaps[before, after] += 1
+    found = compare_groups(overlaps)
+    with_documents = _with_documents if new.beside is None else _with_documents_beside
+    examples = tuple(with_documents(client, old, new, one) for one in found.examples)
+    return GroupChanges(found.documents, found.moved, found.before, found.after, found.kinds, examples)
+
+
+_GroupPair = tuple["str | None", "str | None"]
+
+
+def _in_documents(client: Client, old: Target, new: Target, progress: Progress) -> Iterator[_GroupPair]:
+    """The group id that each document has by the old keys, and by the new ones."""
     fields = (old.fields.group, new.fields.group)
     query = {"bool": {"filter": [{"exists": {"field": name}} for name in fields]}}
     total = count(client, new.path, query)
     pages = client.pages(new.path, {"query": query, "_source": list(fields)}, page_size=2000)
     for hit in tracked((hit for page in pages for hit in page), progress, "comparing groups", total):
-        before, after = (_group(hit, target) for target in (old, new))
-        if before is not None and after is not None:
-            overlaps[before, after] += 1
-    found = compare_groups(overlaps)
-    examples = tuple(_with_documents(client, old, new, one) for one in found.examples)
-    return GroupChanges(found.documents, found.moved, found.before, found.after, found.kinds, examples)
+        yield _group(hit, old), _group(hit, new)
+
+
+def _beside(client: Client, old: Target, new: Target, progress: Progress) -> Iterator[_GroupPair]:
+    """The same where each has indices of its own."""
+    former, present = View(client, old), View(client, new)
+    query, field = {"exists": {"field": new.fields.group}}, new.fields.group
+    pages = present.pages(new.path, {"query": query, "_source": [field]}, page_size=1000)
+    total = -(-count(present, new.path, query) // 1000)
+    for page in tracked(pages, progress, "comparing groups", total, step=1):
+        references = [(hit.index, hit.id, hit.routing) for hit in page]
+        for hit, entry in zip(page, former.entries(references, [old.fields.group]), strict=True):
+            yield None if entry is None else _group(entry, old), _group(hit, new)
 
 
 def regrouped(client: Client, old: Target, new: Target) -> tuple[str, ...]:
@@ -174,3 +204,16 @@ def _with_documents(client: Client, old: Target, new: Target, example: Example) 
     query = {"bool": {"filter": [{"bool": {"should": clauses}}], "should": principals, "minimum_should_match": 0}}
     hits = search(client, new.path, {"size": _SHOWN, "query": query, "_source": False})["hits"]["hits"]
     return Example(example.kind, example.before, example.after, tuple(hit["_id"] for hit in hits))
+
+
+def _with_documents_beside(client: Client, old: Target, new: Target, example: Example) -> Example:
+    """The same where each has indices of its own."""
+    ids: dict[str, None] = {}
+    for target, groups in ((old, example.before), (new, example.after)):
+        clauses = [{"terms": {target.fields.group: sorted(groups)[:_SHOWN]}}]
+        principals = [{"term": {target.fields.principal: {"value": True}}}]
+        query = {"bool": {"filter": clauses, "should": principals, "minimum_should_match": 0}}
+        body = {"size": _SHOWN, "query": query, "_source": False}
+        hits = search(View(client, target), target.path, body)["hits"]["hits"] if groups else []
+        ids |= {hit["_id"]: None for hit in hits}
+    return Example(example.kind, example.before, example.after, tuple(ids)[:_SHOWN])

@@ -3,7 +3,16 @@
 from es_neardupe.sidecar.joining import Names, TooMany, ids_clause
 from es_neardupe.sidecar.mirror import Mirrored, mirror
 from es_neardupe.sidecar.names import REFERENCE, sidecar_mapping, sidecar_name, writes_group
-from es_neardupe.sidecar.opening import kept_beside, must_be_stored, open_inline, opened, sidecars_of, with_source_modes
+from es_neardupe.sidecar.opening import (
+    kept_beside,
+    must_be_stored,
+    open_inline,
+    opened,
+    over,
+    sidecars_of,
+    telling_mappings,
+    with_source_modes,
+)
 from es_neardupe.sidecar.view import View
 
 __all__ = [
@@ -18,9 +27,11 @@ __all__ = [
     "must_be_stored",
     "open_inline",
     "opened",
+    "over",
     "sidecar_mapping",
     "sidecar_name",
     "sidecars_of",
+    "telling_mappings",
     "with_source_modes",
     "writes_group",
 ]

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from es_neardupe import queries
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.documents import stored_fields
+from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.sidecar.completing import entries, their_parts
 from es_neardupe.sidecar.joining import Names, addresses_of, ids_clause
 from es_neardupe.sidecar.names import REFERENCE, sidecar_name
 
-__all__ = ["Known", "confirmation", "entry", "gone", "uuids", "with_stored"]
+__all__ = ["Known", "confirmation", "entry", "gone", "successors", "uuids", "with_inherited", "with_stored"]
 
 JSON = dict[str, Any]
 
@@ -89,6 +91,54 @@ def with_stored(client: Client, target: Target, hits: list[Hit]) -> Iterator[tup
         stored = stored_fields(found.source if found else {}, target.settings.prefix)
         source = {**hit.source, target.settings.prefix: stored}
         yield Hit(hit.index, hit.id, hit.routing, hit.seq_no, hit.primary_term, source), found
+
+
+def with_inherited(client: Client, target: Target, hits: Sequence[Hit]) -> list[Hit]:
+    """Documents, each with the group id that it has under the prefix which the target inherits from."""
+    if target.inherits is None:
+        return list(hits)
+    former = replace(target, settings=replace(target.settings, prefix=target.inherits))
+    references = [(hit.index, hit.id, hit.routing) for hit in hits]
+    found = entries(client, former, references, [former.fields.group])
+    return [
+        replace(hit, source={**hit.source, target.inherits: stored_fields(one.source if one else {}, target.inherits)})
+        for hit, one in zip(hits, found, strict=True)
+    ]
+
+
+def successors(client: Client, source: Target, target: Target, hits: Iterable[Hit]) -> Iterator[Action]:
+    """The writes by which whole entries of ``source`` (the hits) take the place of those of ``target``, refused by the
+    server if these changed since; none where both say the same.
+
+    A group id that is in the user's document is still there if both are of the same version of it.
+    """
+    names, prefix = Names(source), target.settings.prefix
+    for chunk in chunked(hits, _BATCH):
+        asked = [(sidecar_name(names.theirs[hit.index], prefix), hit.id, hit.routing) for hit in chunk]
+        for hit, (name, *_), there in zip(chunk, asked, fetch(client, asked, True), strict=True):
+            before: Mapping[str, Any] = {} if there is None else there.source
+            made = _successor(hit, source.settings.prefix, before, prefix)
+            if made is not None and made != before:
+                yield Action(
+                    op="create" if there is None else "index",
+                    index=name,
+                    id=hit.id,
+                    body=made,
+                    routing=hit.routing,
+                    seq_no=None if there is None else there.seq_no,
+                    primary_term=None if there is None else there.primary_term,
+                )
+
+
+def _successor(hit: Hit, prefix: str, before: Mapping[str, Any], wanted: str) -> JSON | None:
+    """An entry as it is to be under the other prefix, where ``before`` is now; None for what is none of ours."""
+    fields, reference = stored_fields(hit.source, prefix), stored_fields(hit.source, REFERENCE)
+    if not fields or not reference:
+        return None
+    former = stored_fields(before, REFERENCE)
+    stays = stored_fields(before, wanted).get("group") == fields.get("group")
+    same = {**former, "mirrored": None} == {**reference, "mirrored": None}
+    return {wanted: fields, REFERENCE: {**reference, "mirrored": stays and same and former["mirrored"] is True}}
 
 
 def entry(update: Action, found: Hit | None, prefix: str, uuid: str, *, current: bool) -> Action:

@@ -33,10 +33,16 @@ def sidecar_name(index: str, prefix: str) -> str:
     return f"{prefix}-sidecar-{plain}" if _ROLLED_OVER.search(index) else f"{plain}-{prefix}-sidecar"
 
 
-def sidecar_mapping(index: str, settings: Settings, *, write_group: bool) -> dict[str, Any]:
-    """The mapping of our index: our object as it is in documents, and the reference; the settings in ``_meta``."""
+def sidecar_mapping(
+    index: str, settings: Settings, *, write_group: bool, notes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The mapping of our index: our object as it is in documents, and the reference; in ``_meta`` the settings, with
+    ``notes`` to keep there."""
     mapping = companion_mapping("sidecar")
-    meta = {settings.prefix: settings.to_meta(), REFERENCE: {"index": index, "write_group": write_group}}
+    meta = {
+        settings.prefix: {**settings.to_meta(), **(notes or {})},
+        REFERENCE: {"index": index, "write_group": write_group},
+    }
     properties = mapping["properties"] | {settings.prefix: fields_mapping()}
     return mapping | {"_meta": meta, "properties": properties}
 

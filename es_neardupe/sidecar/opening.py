@@ -18,16 +18,27 @@ from es_neardupe.indices import (
     not_rolled_over,
     open_target,
     result_window,
+    serving_prefix,
     stored_settings,
     the_one_of,
 )
 from es_neardupe.joins import relations_left_alone
+from es_neardupe.migrations import inherited_prefix, next_prefix, replaced_prefix
 from es_neardupe.records import Product
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 from es_neardupe.sidecar.names import sidecar_name, writes_group
 from es_neardupe.sidecar.view import View
 
-__all__ = ["kept_beside", "must_be_stored", "open_inline", "opened", "sidecars_of", "with_source_modes"]
+__all__ = [
+    "kept_beside",
+    "must_be_stored",
+    "open_inline",
+    "opened",
+    "over",
+    "sidecars_of",
+    "telling_mappings",
+    "with_source_modes",
+]
 
 JSON = dict[str, Any]
 
@@ -51,7 +62,7 @@ def opened(
     try:
         return client, open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
     except NotInitialised as error:
-        target = _open_beside(client, name, prefix, texts, adopting)
+        target = _open_beside(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
         if target is None:
             if not isinstance(error, RolledOver) and (hidden := _hidden(client, name, prefix)):
                 raise NotInitialised(
@@ -59,6 +70,11 @@ def opened(
                 ) from error
             raise
     return View(client, target), target
+
+
+def over(client: Client, target: Target) -> Client:
+    """The client by which a target is asked and written: a `View` of it where keys are beside an index."""
+    return client if target.beside is None else View(client, target)
 
 
 def _hidden(client: Client, name: str, prefix: str) -> str:
@@ -89,15 +105,38 @@ def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> di
     found: dict[str, JSON] = {}
     names = {sidecar_name(index, prefix): index for index in mappings}
     for some in chunked(names, 20):
-        answer = client.request("GET", path(",".join(some), "_mapping"), params={"ignore_unavailable": True})
-        found |= {names[name]: entry["mappings"] for name, entry in (answer or {}).items() if name in names}
+        answer = client.request("GET", path(",".join(some), "_mapping"), params={"ignore_unavailable": True}) or {}
+        found |= {names[name]: answer[name]["mappings"] for name in some if name in answer}
     return found
+
+
+def _coming(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
+    """As `sidecars_of`, for those that a migration makes; none where this user has no rights on them."""
+    try:
+        return sidecars_of(client, mappings, next_prefix(prefix))
+    except Forbidden:
+        return {}
 
 
 def kept_beside(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
     """As `sidecars_of`, where no index has keys in its documents; nothing is asked where one has."""
     inside = any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
     return {} if inside else sidecars_of(client, mappings, prefix)
+
+
+def telling_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:
+    """Concrete index -> the mapping whose ``_meta`` tells of our keys under a prefix, and of a migration from or to
+    them: its own, or where they are beside it, one with all that our indices there tell."""
+    mappings = mappings_of(client, name)
+    plain = replaced_prefix(prefix)
+    prefixes = (prefix, next_prefix(prefix)) if plain == prefix else (plain, prefix, next_prefix(prefix))
+    if any(one in mapping.get("_meta", {}) for mapping in mappings.values() for one in prefixes):
+        return mappings
+    metas: dict[str, JSON] = {index: {} for index in mappings}
+    for beside in (sidecars_of(client, mappings, plain), *(_coming(client, mappings, one) for one in prefixes[:-1])):
+        for index, mapping in beside.items():
+            metas[index] |= mapping.get("_meta", {})
+    return {index: {"_meta": meta} for index, meta in metas.items()} if any(metas.values()) else mappings
 
 
 def with_source_modes(client: Client, name: str, mappings: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -137,12 +176,15 @@ def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
     return mapping.get("store") in (True, "true")
 
 
-def _open_beside(client: Client, name: str, prefix: str, texts: bool, adopting: bool) -> Target | None:
+def _open_beside(client: Client, name: str, prefix: str, *, texts: bool, adopting: bool, writes: bool) -> Target | None:
     """The target where our indices are beside the user's; None if there is none of them."""
     mappings = mappings_of(client, name)
     beside = sidecars_of(client, mappings, prefix)
     if not beside:
         return None
+    coming = _coming(client, mappings, prefix)
+    if (serving := serving_prefix(name, coming, prefix, writes=writes)) != prefix:
+        prefix, beside = serving, coming
     mappings = with_source_modes(client, name, mappings)
     families = families_of(client, name, mappings)
     _check_each(name, mappings, beside, prefix)
@@ -177,6 +219,7 @@ def _open_beside(client: Client, name: str, prefix: str, texts: bool, adopting: 
         family_named(families, name),
         relations_left_alone(mappings.values(), settings.relations),
         new,
+        inherits=inherited_prefix(beside.values(), prefix),
         beside=Beside(there, write_group, stored),
     )
 
