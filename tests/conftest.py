@@ -19,6 +19,7 @@ import pytest
 from containers import container
 from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
+from jvm_tools import compile_quickly
 from secured import Secured, secured
 from secured_users import ROLES, USERS
 
@@ -31,9 +32,11 @@ from es_neardupe.keys import native
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
 OLDER_SERVERS = "elasticsearch-8.19,opensearch-2.19"
 START_SERVERS = ("test_node_server.py", "test_server_clusters.py")
-"""The tests that start servers of their own."""
+"""The tests that start servers of their own, besides those with an ``own_node``."""
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
+
+compile_quickly()
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
@@ -49,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--spread", action="store_true", help="the tests of one server in all processes, a node of its own for each"
     )
-    parser.addoption("--soak-seconds", type=int, default=25, help="how long the soak goes on, on each server")
+    parser.addoption("--soak-seconds", type=int, default=30, help="how long the soak goes on, on each server")
     parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")
     parser.addoption("--docker", action="store_true", help="start the servers as containers, if an engine answers")
 
@@ -81,7 +84,7 @@ def _group(item: pytest.Item) -> str | None:
         return f"{server} {item.path.name}" if item.config.getoption("--spread") else server
     if "secured_server" in getattr(item, "fixturenames", ()):
         return "secured"
-    return "nodes" if item.path.name in START_SERVERS else None
+    return "nodes" if item.path.name in START_SERVERS or "own_node" in getattr(item, "fixturenames", ()) else None
 
 
 @pytest.fixture(scope="session")

@@ -25,6 +25,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from drivers import DRIVERS, Driver, environment, version
+from jvm_tools import compile_quickly
 
 from es_neardupe import node
 from es_neardupe.errors import NodeError
@@ -34,8 +35,10 @@ RESULTS = ROOT / "docs" / "matrix.json"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
 
-_SERVER_TESTS = ["-n", "2", "--dist", "loadgroup", "--spread", "-m", "server and not nodes and not long"]
+_SPREAD = ["-n", "2", "--dist", "loadgroup", "--spread"]
+_SERVER_TESTS = [*_SPREAD, "--soak-seconds", "10", "-m", "server and not nodes and not long"]
 _DRIVER_TESTS = [
+    *_SPREAD,
     *(f"tests/test_{name}.py" for name in ("server_smoke", "server_ingest", "clients_server", "clients_faults")),
     *("-m", "not long"),
 ]
@@ -72,6 +75,7 @@ class Row:
 def main() -> int:
     """Run what was asked for; the exit code is 1 if anything failed or nothing ran."""
     arguments = _arguments()
+    compile_quickly()
     rows: list[Row] = []
     for release in arguments.servers or node.SUPPORTED:
         if arguments.matrix:

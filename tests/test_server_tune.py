@@ -15,7 +15,7 @@ from server_tools import make_index, mapping, ours, put
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
 from es_neardupe.companions import Companion, companion_name, exists
-from es_neardupe.errors import Forbidden, IndexUnusable, LeaseHeld, NotFound
+from es_neardupe.errors import Forbidden, LeaseHeld, NotFound
 from es_neardupe.indices import open_target
 from es_neardupe.tuning import TuningWarning, records, tuned
 
@@ -135,8 +135,10 @@ def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) 
         assert not exists(client, beside) or mapping(client, beside) == before
     assert not exists(client, beside)
     pipeline.init(client, index_name, SETTINGS, sidecar=True)
-    with pytest.raises(IndexUnusable, match="beside it, where migrate cannot change them"):
-        pipeline.migrate(client, index_name, threshold=0.5, tune=True)
+    assert pipeline.migrate(client, index_name, threshold=0.5, tune=True).tuned == {
+        beside: {"index.refresh_interval": None}
+    }
+    assert stored(client, beside)["refresh_interval"] is None
 
 
 def test_records_that_are_none_of_ours(client: Client, index: str) -> None:
