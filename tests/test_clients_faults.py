@@ -461,12 +461,28 @@ def scroller(start: Callable[..., Fake]) -> Iterator[tuple[Fake, Client]]:
 
 
 @pytest.mark.parametrize("fault", [None, error(503, "x"), error(429, "x")])
-def test_a_scroll_is_never_continued_twice(scroller: tuple[Fake, Client], fault: Reply) -> None:
+def test_a_scroll_is_never_continued_twice(
+    scroller: tuple[Fake, Client], fault: Reply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one is begun instead, and gives what is missing; four of them at most."""
+    monkeypatch.setattr(paging, "_PAUSE", 0)
     fake, client = scroller
-    fake.on("POST /_search/scroll", fault, reply({"_scroll_id": "s", "hits": {"hits": []}}))
+    second = {"_scroll_id": "s", "hits": {"hits": [{"_index": "i", "_id": "2"}]}}
+    last = {"_scroll_id": "s", "hits": {"hits": []}}
+    fake.on("POST /_search/scroll", fault, reply(second), reply(last))
+    assert [hit.id for page in client.pages("i", {}) for hit in page] == ["1", "2"]
+    asked = [line for line, *_ in fake.seen if "scroll" in line or line == "POST /i/_search"]
+    assert [line.partition("?")[0] for line in asked][:4] == [
+        "POST /i/_search",
+        "POST /_search/scroll",
+        "DELETE /_search/scroll",
+        "POST /i/_search",
+    ]
+    fake.on("POST /_search/scroll", *[fault] * 9)
+    begun = fake.count("POST /i/_search")
     with pytest.raises((Unreachable, RequestError)):
         list(client.pages("i", {}))
-    assert fake.count("POST /_search/scroll") == 1
+    assert fake.count("POST /i/_search") == begun + 4
     assert fake.seen[-1][0] == "DELETE /_search/scroll"
 
 
@@ -477,7 +493,8 @@ def test_a_scroll_that_ends_early(scroller: tuple[Fake, Client]) -> None:
         list(client.pages("i", {}))
 
 
-def test_an_expired_snapshot(scroller: tuple[Fake, Client]) -> None:
+def test_an_expired_snapshot(scroller: tuple[Fake, Client], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "_PAUSE", 0)
     fake, client = scroller
     fake.on(
         "POST /_search/scroll",

@@ -22,6 +22,7 @@ from es_neardupe.indices import mappings_of, open_target
 from es_neardupe.lease import Lease, held
 from es_neardupe.migrations import Phase, phase_of
 from es_neardupe.pipeline.rounds import Round, may_pass
+from es_neardupe.sidecar import sidecars_of, telling_mappings
 from es_neardupe.tuning import records, tuned
 
 SETTINGS = Settings(("text",))
@@ -158,11 +159,12 @@ def test_a_rollover_in_the_middle_of_a_run(
 
 
 @both
-def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, client: Client) -> None:
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool, client: Client) -> None:
     """Before the switch, in it and after a kill: what is new is prepared, and the end is that of one run."""
     name = rolling.name
     rolling.add(0, 3)
-    pipeline.init(client, name, SETTINGS)
+    pipeline.init(client, name, SETTINGS, sidecar=sidecar)
     run_commands(client, name, [("enrich", {}), ("group", {})])
     assert pipeline.migrate(client, name, shingle=3, prepare=True).state == "prepared"
     second = rolling.roll()
@@ -171,17 +173,38 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, client: Client
     assert (dry.state, dry.enriched) == ("prepared", 2)
     assert "_meta" not in mapping(client, second)
 
-    run_to_death(client, name, [("migrate", {})], Moment(1, "after", ("_mapping", 4), "_bulk"))
-    assert phase_of(mappings_of(client, name).values(), "neardupe") is Phase.SWITCHING
+    puts = 3 if sidecar else 4  # an index beside the second one is made with its mapping
+    run_to_death(client, name, [("migrate", {})], Moment(1, "after", ("_mapping", puts), "_bulk"))
+    assert phase_of(telling_mappings(client, name, "neardupe").values(), "neardupe") is Phase.SWITCHING
     third = rolling.roll()
     rolling.add(5, 9)
     with pytest.raises(BeingMigrated, match=f"`es-neardupe migrate {name}`"):
         pipeline.enrich(client, name)
     assert pipeline.migrate(client, name).state == "done"
-    assert mapping(client, third)["_meta"] == mapping(client, second)["_meta"]
-    assert mapping(client, third)["_meta"].keys() == {"neardupe"}
+    told = [telling_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
+    assert told[0]["neardupe"] == told[1]["neardupe"]
+    assert [one.keys() - {"@source"} for one in told] == [{"neardupe"}] * 2
     assert [one.size for one in pipeline.groups(client, name)] == [9]
     assert pipeline.enrich(client, name, check=True).written == pipeline.group(client, name, check=True).written == 0
+
+
+def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Client) -> None:
+    """While a migration works on an index: it gets one beside it of both kinds before anything is switched."""
+    name = rolling.name
+    rolling.add(0, 3)
+    pipeline.init(client, name, SETTINGS, sidecar=True)
+    run_commands(client, name, [("enrich", {}), ("group", {})])
+
+    def meanwhile(comparison: object) -> bool:
+        new = rolling.roll()
+        rolling.add(3, 5)
+        assert pipeline.enrich(client, name, prefix="neardupe_next").prepared == (new,)
+        return True
+
+    assert pipeline.migrate(client, name, shingle=3, confirm=meanwhile).state == "done"
+    assert [one.size for one in pipeline.groups(client, name)] == [5]
+    beside = sidecars_of(client, mappings_of(client, name), "neardupe")
+    assert [one["dynamic"] for one in beside.values()] == ["strict"] * 2, "none was made by its first document"
 
 
 @pytest.mark.parametrize("rolling", ["stream"], indirect=True)

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from es_neardupe.clients import elasticsearch
+from es_neardupe.clients.again import retrying
 from es_neardupe.clients.detect import detect
 from es_neardupe.clients.driver import Driver
 from es_neardupe.clients.patience import PatientDriver
 from es_neardupe.clients.protocol import Client
-from es_neardupe.clients.server_client import ServerClient, retrying
+from es_neardupe.clients.server_client import ServerClient
 from es_neardupe.clients.settings import ConnectionSettings, ConnectionWarning, Retries
 from es_neardupe.clients.traced import TracedDriver
 from es_neardupe.errors import NoServer, SettingsError

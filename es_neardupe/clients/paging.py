@@ -9,6 +9,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from es_neardupe.clients.again import may_pass
 from es_neardupe.clients.protocol import path
 from es_neardupe.clients.seen import Seen
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
@@ -64,17 +65,20 @@ class Reading:
 
 def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
     """Pages of all matching documents, each once. Where the snapshot was lost on the way, since a node of the cluster
-    was, another one is taken, and what was read before is left out of it.
+    was, or a page of a scroll, another one is taken, and what was read before is left out of it.
 
-    Raises ``IncompleteAnswer`` if that does not help.
+    Raises ``IncompleteAnswer``, or what kept the page from coming, if that does not help.
     """
     seen = Seen()
-    for left in reversed(range(_SNAPSHOTS if _can_begin_again(client.server, reading) else 1)):
+    for left in reversed(range(_SNAPSHOTS if reading.slice is None else 1)):  # slices of another one are other ones
         try:
             for page in _snapshot(client, reading):
                 if fresh := seen.fresh(page):
                     yield fresh
             return
+        except _PageLost as lost:
+            if not left:
+                raise lost.why from lost
         except RequestError as error:
             if not _is_lost(error) or not left:
                 raise _explained(error, reading) from error
@@ -90,9 +94,12 @@ def _snapshot(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
             yield [_hit(raw) for raw in page]
 
 
-def _can_begin_again(server: Server, reading: Reading) -> bool:
-    """The slices of another snapshot are other ones: a single one of them cannot be taken anew."""
-    return reading.slice is None and _pages_points_in_time(server)
+class _PageLost(Exception):
+    """A page of a scroll did not come. The server may have moved on, so nothing but another scroll gives it."""
+
+    def __init__(self, why: NeardupeError) -> None:
+        super().__init__(str(why))
+        self.why = why
 
 
 def _is_lost(error: RequestError) -> bool:
@@ -173,18 +180,22 @@ def _by_scroll(client: Sender, reading: Reading) -> Generator[list[_Body], None,
         while hits := answer["hits"]["hits"]:
             seen += len(hits)
             yield hits
-            # Never sent again: the server has moved on, and a second request would skip a page.
-            answer = client.request(
-                "POST",
-                "/_search/scroll",
-                body={"scroll": reading.keep_alive, "scroll_id": scroll},
-                again=False,
-            )
+            answer = _next_of_scroll(client, {"scroll": reading.keep_alive, "scroll_id": scroll})
             scroll = answer["_scroll_id"]
         if seen != expected:
             raise IncompleteAnswer(f"Reading {reading.index} gave {seen} of {expected} documents. Try again.")
     finally:
         _drop(client, "/_search/scroll", {"scroll_id": [scroll]})
+
+
+def _next_of_scroll(client: Sender, body: _Body) -> Any:
+    """Never sent again: the server may have moved on, and a second request would skip a page."""
+    try:
+        return client.request("POST", "/_search/scroll", body=body, again=False)
+    except NeardupeError as error:
+        if may_pass(error):
+            raise _PageLost(error) from error
+        raise
 
 
 _WHOLE: dict[str, str | int | bool] = {"allow_partial_search_results": False}

@@ -3,45 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from tenacity import (
-    RetryCallState,
-    Retrying,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_after_delay,
-    wait_random_exponential,
-)
+from tenacity import RetryCallState
 
+from es_neardupe.clients.again import retrying
 from es_neardupe.clients.answers import Answer, check_whole, refusal
 from es_neardupe.clients.driver import Driver
 from es_neardupe.clients.paging import Reading, pages
 from es_neardupe.clients.protocol import to_json
 from es_neardupe.clients.settings import Retries
-from es_neardupe.errors import Blocked, NeardupeError, RequestError, Unreachable
+from es_neardupe.errors import NeardupeError, RequestError, Unreachable
 from es_neardupe.events import told
 from es_neardupe.pacing import Pace
 from es_neardupe.records import Hit, Product, Server
 
-__all__ = ["ServerClient", "query_of", "retrying"]
+__all__ = ["ServerClient", "query_of"]
 
 # One dialect for Elasticsearch 8 and 9, whichever major version the driver has.
 _DIALECTS = {
     Product.ELASTICSEARCH: "application/vnd.elasticsearch+{}; compatible-with=8",
     Product.OPENSEARCH: "application/{}",
 }
-_WORTH_ANOTHER_TRY = {429, 502, 503, 504}
-_NODE_LOST = {
-    "connect_transport_exception",
-    "node_closed_exception",
-    "node_disconnected_exception",
-    "node_not_connected_exception",
-}
-"""The node that we talk to passed the request on to one that was just lost: another takes its place."""
-
 _Params = Mapping[str, str | int | bool]
 
 
@@ -151,25 +136,6 @@ class ServerClient:
             attempt=state.attempt_number,
             wait=round(state.upcoming_sleep, 2),
         )
-
-
-def retrying(retries: Retries, before: Callable[[RetryCallState], None] | None = None) -> Retrying:
-    """Calls a function again while it raises what may pass, ``before`` each further try; then raises its last error."""
-    return Retrying(
-        before_sleep=before,
-        retry=retry_if_exception(_may_pass),
-        stop=stop_after_attempt(retries.attempts) | stop_after_delay(retries.total),
-        wait=wait_random_exponential(multiplier=retries.wait, max=retries.longest_wait),
-        reraise=True,
-    )
-
-
-def _may_pass(error: BaseException) -> bool:
-    if isinstance(error, Blocked):
-        return error.status == 503  # no master, or a cluster that starts: somebody has to lift any other block
-    if isinstance(error, RequestError):
-        return error.status in _WORTH_ANOTHER_TRY or error.type in _NODE_LOST
-    return isinstance(error, Unreachable)
 
 
 def _body(answer: Answer, doing: str, whole: bool) -> Any:

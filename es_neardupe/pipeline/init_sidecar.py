@@ -69,7 +69,12 @@ class Sidecars:
         return tuple(lacking)
 
     def note(self, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
-        """Put settings, and notes beside them, in the place of what ours tell; where none is, it is made so."""
+        """Put settings, and notes beside them, in the place of what those tell that are there."""
+        for index in self.known:
+            self._make(index, settings, notes)
+
+    def make(self, settings: Settings, notes: Mapping[str, Any]) -> None:
+        """As `note`; those that are missing are made so."""
         for index in self._mappings:
             self._make(index, settings, notes)
 

@@ -14,7 +14,7 @@ from es_neardupe.migrations import Migration, Phase, migration_of, next_prefix, 
 from es_neardupe.pipeline.init import init
 from es_neardupe.pipeline.init_sidecar import Sidecars
 from es_neardupe.settings import Settings
-from es_neardupe.sidecar import opened, sidecars_of, telling_mappings
+from es_neardupe.sidecar import opened, telling_mappings
 
 __all__ = ["Plan", "Wanted", "mark", "open_plan"]
 
@@ -157,8 +157,11 @@ def mark(client: Client, index: str, plan: Plan, phase: Phase) -> None:
 def _mark_beside(client: Client, index: str, plan: Plan, phase: Phase, notes: Mapping[str, Any]) -> None:
     """The same where keys are beside the indices: those of the new prefix have indices of their own, which tell of the
     migration. While they tell of ``SWITCHING``, nobody asks the others for their settings."""
-    mappings = mappings_of(client, index)
+    mappings, after = mappings_of(client, index), plan.after.settings
+    former = Sidecars(client, index, mappings, after, write_group=False)
+    if phase is not Phase.PREPARING:  # a rollover may have made some that have none yet
+        without = {name: mapping for name, mapping in mappings.items() if name not in former.known}
+        Sidecars(client, index, without, after, write_group=former.write_group).prepare(after)
     if phase is Phase.CLEANING:
-        there = {name: mappings[name] for name in sidecars_of(client, mappings, plan.prefix)}
-        Sidecars(client, index, there, plan.after.settings, write_group=False).note(plan.after.settings)
-    Sidecars(client, index, mappings, plan.settings, write_group=False).note(plan.settings, notes)
+        former.note(after)
+    Sidecars(client, index, mappings, plan.settings, write_group=False).make(plan.settings, notes)
