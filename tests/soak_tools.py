@@ -71,7 +71,7 @@ class World:
             (1, lambda: self.disturbed("watch", once=True, **self.grouping)),
             (2, lambda: self.killed("enrich", check=True)),
             (3, lambda: self.killed("group", check=True, **self.grouping)),
-            (1 * inline, self.migrate),
+            (1, self.migrate),
             (2, self.begin_anew),
         ]
         weights, things = zip(*steps, strict=True)
@@ -204,6 +204,7 @@ class World:
         done = pipeline.migrate(self.client, self.index, **wanted)
         self.log.append(f"  on to its end: {done.state}, {done.left} left")
         assert (done.state, done.left) == ("done", 0)
+        assert not [name for name in self._settings() if "_next" in name]
 
     def begin_anew(self) -> None:
         """Everything of ours is taken out, and other settings are chosen."""

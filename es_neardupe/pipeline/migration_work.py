@@ -16,8 +16,9 @@ from es_neardupe.migrations import Phase
 from es_neardupe.pipeline.clean import clean
 from es_neardupe.pipeline.enrich import enrich
 from es_neardupe.pipeline.group import group
+from es_neardupe.pipeline.migration_comparison import compared, regrouped
 from es_neardupe.pipeline.migration_plan import Plan, mark
-from es_neardupe.pipeline.switching import compared, hand_over, inherit_groups, regrouped, switch_documents
+from es_neardupe.pipeline.switching import hand_over, inherit_groups, switch_documents
 from es_neardupe.registry import Registry
 from es_neardupe.sidecar import opened, over
 
