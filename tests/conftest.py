@@ -9,7 +9,6 @@ import os
 import shutil
 import sys
 import sysconfig
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from hypothesis import HealthCheck, settings
 from jvm_tools import compile_quickly
 from secured import Secured, secured
 from secured_users import ROLES, USERS
+from server_tools import new_name
 
 from es_neardupe import node
 from es_neardupe.cli import main
@@ -161,7 +161,7 @@ def client(server_url: str) -> Iterator[Client]:
 @pytest.fixture
 def index_name(client: Client) -> Iterator[str]:
     """The name of an index that is not there yet; whatever the test makes of it is deleted."""
-    name = f"test-{uuid.uuid4().hex[:11]}x"  # rollovers make names that end with digits only
+    name = new_name()
     yield name
     made = {"h": "index", "format": "json", "expand_wildcards": "all"}  # hidden companions too
     for one in client.request("GET", path("_cat", "indices", f"{name}*"), params=made):

@@ -7,6 +7,7 @@ import random
 import re
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any
@@ -22,6 +23,11 @@ from es_neardupe.sidecar import opened
 JSON = dict[str, Any]
 TEXT = {"text": {"type": "text"}}
 _SYLLABLES = ["ba", "co", "di", "fu", "ga", "he", "ki", "lo", "mu", "ne", "po", "ra", "si", "tu", "ve", "wa", "zo"]
+
+
+def new_name() -> str:
+    """The name of an index that is not there yet. Only rollovers make names that end with digits."""
+    return f"test-{uuid.uuid4().hex[:11]}x"
 
 
 def words(seed: object, number: int) -> list[str]:

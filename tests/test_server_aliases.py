@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
-from server_tools import change, family, hits, make_index, mapping, ours, put, theirs
+from server_tools import change, family, hits, make_index, mapping, new_name, ours, put, theirs
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -19,7 +18,7 @@ SETTINGS = Settings(("text",))
 @pytest.fixture
 def base(client: Client) -> Iterator[str]:
     """Two indices, BASE-1 and BASE-2, with an alias BASE-all; one family lies across them."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     texts = family(name, 6)
     for number in (1, 2):
         make_index(client, f"{name}-{number}", aliases={f"{name}-all": {}})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import read_jsonl
-from server_tools import change, jaccard, make_index, put, true_pairs
+from server_tools import change, jaccard, make_index, new_name, put, true_pairs
 
 from es_neardupe import Settings, pipeline, spill
 from es_neardupe.clients import Client, path
@@ -157,7 +156,7 @@ def test_copies_between_two_fields(client: Client, index_name: str) -> None:
 @pytest.fixture
 def two(client: Client) -> Iterator[str]:
     """Two indices NAME-1 and NAME-2 behind the alias NAME, the same documents in both."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     for number in (1, 2):
         make_index(client, f"{name}-{number}", TITLE, aliases={name: {}})
         put(client, f"{name}-{number}", {"x": {"title": "one two three"}, f"y{number}": {"title": "one two three"}})

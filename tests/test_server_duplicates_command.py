@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli, Run
-from server_tools import JSON, make_index, one_line, put, send, words
+from server_tools import JSON, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -57,7 +56,7 @@ OTHER: dict[str, JSON] = {
 @pytest.fixture(scope="module")
 def news(client: Client) -> Iterator[str]:
     """An alias of two indices without any field of ours; they are ``NAME-one`` and ``NAME-other``."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     for part, sources in (("one", ONE), ("other", OTHER)):
         make_index(client, f"{name}-{part}", FIELDS, aliases={name: {}})
         put(client, f"{name}-{part}", sources)

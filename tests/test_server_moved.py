@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import random
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -15,7 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli, Run
-from server_tools import JSON, family, jaccard, make_index, one_line, put, send, words
+from server_tools import JSON, family, jaccard, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -88,7 +87,7 @@ def site() -> History:
 @pytest.fixture(scope="module")
 def crawled(client: Client, site: History) -> Iterator[str]:
     """The history in an index that no test changes."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     make_index(client, name, SITE, settings={"number_of_shards": 2, "number_of_replicas": 0})
     put(client, name, site.sources)
     pipeline.init(client, name, SETTINGS)

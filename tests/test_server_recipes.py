@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON
+from server_tools import JSON, new_name
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -28,7 +27,7 @@ BRIDGE = {"1001", "1002", "1003", "1004"}
 @pytest.fixture(scope="module")
 def news(client: Client) -> Iterator[str]:
     """The index of the examples, which no test changes."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     pipeline.init(client, name, Settings(("body",)), create=True)
     pipeline.load(client, name, [str(DOCS / "articles.jsonl")])
     pipeline.group(client, name)
@@ -141,7 +140,7 @@ def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: s
 @pytest.fixture(scope="module")
 def pages(client: Client) -> Iterator[str]:
     """The index of the page about moved."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     pipeline.init(client, name, Settings(("body",)), create=True)
     pipeline.load(client, name, [str(DOCS / "pages.jsonl")])
     pipeline.group(client, name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 from conftest import Cli
 from kill_tools import Moment, run_commands, run_to_death
-from server_tools import JSON, TEXT, family, make_index, mapping, ours, send, theirs
+from server_tools import JSON, TEXT, family, make_index, mapping, new_name, ours, send, theirs
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -76,7 +75,7 @@ both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
 def rolled(client: Client, kind: str) -> Iterator[Rolling]:
     """A data stream (kind ``stream``) or an alias with a write index for a block; the test is skipped where the server
     has none."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     try:
         made = Rolling(client, name, stream=kind == "stream")
     except RequestError as error:

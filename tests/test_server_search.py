@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, family, make_index, one_line, put, send, words
+from server_tools import JSON, family, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -47,7 +46,7 @@ def fill(client: Client, index: str) -> str:
 @pytest.fixture(scope="module")
 def filled(client: Client) -> Iterator[str]:
     """An index that no test changes."""
-    name = f"test-{uuid.uuid4().hex[:12]}"
+    name = new_name()
     yield fill(client, name)
     pipeline.clean(client, name)
     client.request("DELETE", path(name))

@@ -7,14 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 from kill_tools import State, copies_of, put_back
-from server_tools import JSON, family, make_index, one_line, ours, put, theirs, wait_until
+from server_tools import JSON, family, make_index, new_name, one_line, ours, put, theirs, wait_until
 
 from es_neardupe import Settings, node, pipeline
 from es_neardupe.asking import count
@@ -193,7 +192,7 @@ def test_a_server_that_crashes_and_comes_back(own_node: node.Node, command: str)
     indirect=["own_node"],
 )
 def test_a_server_that_stops_in_the_middle(own_node: node.Node, command: str, field: str) -> None:
-    index = f"test-{uuid.uuid4().hex[:12]}"
+    index = new_name()
     client = connect(ConnectionSettings(url=own_node.url))
     filled(client, index)
     users = theirs(client, index)
