@@ -50,7 +50,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--smoke", default=OLDER_SERVERS, help="servers for the smoke set")
     parser.addoption(
-        "--spread", action="store_true", help="the tests of one server in all processes, a node of its own for each"
+        "--spread",
+        action="store_true",
+        help="the tests of one server in all processes; a node for each, if none is given",
     )
     parser.addoption("--soak-seconds", type=int, default=30, help="how long the soak goes on, on each server")
     parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")

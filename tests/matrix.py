@@ -3,8 +3,8 @@
     scripts/test --matrix [SERVER ...]     the server tests on each server, then the drivers' tests with each driver
     scripts/test --clients [SERVER ...]    the drivers' tests only
 
-The servers run one after the other, each in two nodes that share the tests. What ran is told at the end, and written
-into docs/matrix.json and the table of the README, which hold the last run of each server.
+The servers run one after the other, each in one node, on which two processes share the tests. What ran is told at
+the end, and written into docs/matrix.json and the table of the README, which hold the last run of each server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
 
 _SPREAD = ["-n", "2", "--dist", "loadgroup", "--spread"]
-_SERVER_TESTS = [*_SPREAD, "--soak-seconds", "10", "-m", "server and not nodes and not long"]
+_WHICH = ["-m", "server and not nodes and not long"]
+_SERVER_TESTS = [*_SPREAD, "--soak-seconds", "10", *_WHICH]
 _DRIVER_TESTS = [
     *_SPREAD,
     *(f"tests/test_{name}.py" for name in ("server_smoke", "server_ingest", "clients_server", "clients_faults")),
@@ -77,10 +78,12 @@ def main() -> int:
     arguments = _arguments()
     compile_quickly()
     rows: list[Row] = []
+    files = server_files() if arguments.matrix else []
     for release in arguments.servers or node.SUPPORTED:
-        if arguments.matrix:
-            rows.append(run_all(release))
-        rows += run_drivers(release)
+        with _server(release) as given:
+            if arguments.matrix:
+                rows.append(_run(release, None, [*files, *_SERVER_TESTS], {**os.environ, **given}))
+            rows += run_drivers(release, given)
     for line in table(rows):
         print(line)
     record(rows)
@@ -104,26 +107,27 @@ def _release(name: str) -> node.Release:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def run_all(release: node.Release) -> Row:
-    """All server tests on one server, with the installed driver."""
-    return _run(release, None, _SERVER_TESTS, dict(os.environ))
+def server_files() -> list[str]:
+    """The files with server tests: each process that looks through all the others takes some seconds."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *_WHICH]
+    collected = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return sorted({line.partition("::")[0] for line in collected.splitlines() if "::" in line})
 
 
-def run_drivers(release: node.Release) -> Iterator[Row]:
-    """The drivers' tests with each driver of the product, on one node."""
-    with _server(release) as given:
-        for driver in DRIVERS:
-            if driver.product == release.server:
-                yield _run(release, driver, _DRIVER_TESTS, {**environment(driver), "ES_NEARDUPE_TEST_URL": given})
+def run_drivers(release: node.Release, given: Mapping[str, str]) -> Iterator[Row]:
+    """The drivers' tests with each driver of the product, on the given node."""
+    for driver in DRIVERS:
+        if driver.product == release.server:
+            yield _run(release, driver, _DRIVER_TESTS, {**environment(driver), **given})
 
 
 @contextmanager
-def _server(release: node.Release) -> Iterator[str]:
-    """A node for the block: ``KIND-VERSION=URL``."""
+def _server(release: node.Release) -> Iterator[dict[str, str]]:
+    """A node for the block, as the environment of tests names it."""
     with tempfile.TemporaryDirectory() as data:
         started = node.start(release.server, release.version, data=data)
         try:
-            yield f"{_name(release)}={started.url}"
+            yield {"ES_NEARDUPE_TEST_URL": f"{_name(release)}={started.url}"}
         finally:
             node.stop(release.server, release.version, data=data)
 

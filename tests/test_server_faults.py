@@ -344,7 +344,7 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
     assert len([one for one in ours(client, index_name).values() if one["state"] == "signed"]) == 300
     assert 12 < queue.most <= 48
     early, late = (sum(queue.refused[part]) for part in (slice(None, 18), slice(18, None)))
-    assert early > 2 * late
+    assert early > late
 
 
 def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_name: str) -> None:

@@ -13,7 +13,7 @@ from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client
 
 SEED = 5
-MOMENTS = 5
+MOMENTS = 3
 """For each of the two beginnings: ten on each server."""
 
 FAMILIES = 120

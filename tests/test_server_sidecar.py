@@ -184,7 +184,12 @@ def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, ind
     client.request("DELETE", path(index_name))
     make_index(client, index_name, PROPERTIES)
     put(client, index_name, {"a": document("a", "quite another text, of the same number")})
+    told = [one.message for one in pipeline.doctor(client, index_name) if one.level == "warning"]
+    assert [
+        one for one in told if one.startswith(f"of the entries, 1 are of an index that was called {index_name} before")
+    ]
     assert pipeline.enrich(client, index_name).written == 1
+    assert [one.level for one in pipeline.doctor(client, index_name) if one.name == "sidecar"] == ["ok"]
 
 
 def test_a_read_only_index(client: Client, index_name: str) -> None:

@@ -23,6 +23,7 @@ from es_neardupe.rights import seen_in_part
 from es_neardupe.roles import Names
 from es_neardupe.settings import DEFAULT_PREFIX, Settings
 from es_neardupe.sidecar import (
+    View,
     must_be_stored,
     opened,
     sidecar_name,
@@ -31,6 +32,7 @@ from es_neardupe.sidecar import (
     with_source_modes,
     writes_group,
 )
+from es_neardupe.sidecar.entries import of_others
 from es_neardupe.tuning import records
 
 __all__ = ["Check", "Level", "doctor"]
@@ -66,7 +68,8 @@ def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[
     parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
     if scheme.sample_mod:
         parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
-    checks += [Check("scheme", "ok", parts), *_rollover(client, target), *_visibility(client, target)]
+    checks += [Check("scheme", "ok", parts), *_replaced(client, target)]
+    checks += [*_rollover(client, target), *_visibility(client, target)]
     return [*checks, *_limits(client, target), *_documents(client, target)]
 
 
@@ -123,6 +126,19 @@ def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str)
         for kind in (Companion.GROUPS, Companion.PAIRS)
     )
     return Names(index, groups, pairs, coming_groups, coming_pairs)
+
+
+def _replaced(client: Client, target: Target) -> Iterator[Check]:
+    """Whether the keys beside an index are those of another one, which it has taken the place of."""
+    if not isinstance(client, View):
+        return
+    for index, number in of_others(client.plain, target).items():
+        yield Check(
+            "sidecar",
+            "warning",
+            f"of the entries, {number:,} are of an index that was called {index} before: run `es-neardupe enrich "
+            f"{target.name}`, then `group`",
+        )
 
 
 def _rollover(client: Client, target: Target) -> Iterator[Check]:

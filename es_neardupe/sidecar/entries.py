@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from es_neardupe import queries
+from es_neardupe.asking import count
 from es_neardupe.bulk import chunked
 from es_neardupe.clients import Client, path
 from es_neardupe.documents import stored_fields
@@ -17,7 +18,17 @@ from es_neardupe.sidecar.completing import entries, their_parts
 from es_neardupe.sidecar.joining import Names, addresses_of, ids_clause
 from es_neardupe.sidecar.names import REFERENCE, sidecar_name
 
-__all__ = ["Known", "confirmation", "entry", "gone", "successors", "uuids", "with_inherited", "with_stored"]
+__all__ = [
+    "Known",
+    "confirmation",
+    "entry",
+    "gone",
+    "of_others",
+    "successors",
+    "uuids",
+    "with_inherited",
+    "with_stored",
+]
 
 JSON = dict[str, Any]
 
@@ -33,6 +44,17 @@ def uuids(client: Client, target: Target) -> dict[str, str]:
     """Concrete index -> its uuid: one that was made anew under the same name begins its sequence numbers anew."""
     found = client.request("GET", path(target.path, "_settings", "index.uuid"), params={"flat_settings": "true"})
     return {index: entry["settings"]["index.uuid"] for index, entry in found.items()}
+
+
+def of_others(client: Client, target: Target) -> dict[str, int]:
+    """Concrete index -> the entries beside it that are of another one which had its name before; none are left out."""
+    names = Names(target)
+    found = {
+        index: count(client, names.ours[index], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}})
+        for index, uuid in uuids(client, target).items()
+        if index not in target.new
+    }
+    return {index: number for index, number in found.items() if number}
 
 
 class Known:
