@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import lzma
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 from containers import container
 from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
@@ -37,6 +39,7 @@ START_SERVERS = ("test_node_server.py", "test_server_clusters.py")
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 compile_quickly()
+typer.main.get_command = functools.lru_cache(typer.main.get_command)  # else made anew for each command that is run
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
