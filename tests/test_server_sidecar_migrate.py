@@ -93,7 +93,8 @@ def test_as_with_keys_in_the_documents(client: Client, index_name: str, write_gr
         stored = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, sidecar_name(both.beside, "neardupe"))}
         shown = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, both.beside)}
         assert shown == {id: {"group": one["group"]} for id, one in stored.items()}
-    assert pipeline.contained(client, both.beside, id="d000") is not None
+    one, other = both.run(pipeline.contained, id="d000")
+    assert one == other
 
 
 def test_what_is_prepared_changes_nothing_that_serves(client: Client, index_name: str) -> None:

@@ -68,13 +68,13 @@ class Sidecars:
             self._make(index, settings)
         return tuple(lacking)
 
-    def note(self, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
-        """Put settings, and notes beside them, in the place of what those tell that are there."""
+    def note(self, settings: Settings) -> None:
+        """Put settings in the place of what those tell that are there."""
         for index in self.known:
-            self._make(index, settings, notes)
+            self._make(index, settings)
 
     def make(self, settings: Settings, notes: Mapping[str, Any]) -> None:
-        """As `note`; those that are missing are made so."""
+        """As `note`, with notes beside the settings; those that are missing are made so."""
         for index in self._mappings:
             self._make(index, settings, notes)
 

@@ -129,11 +129,11 @@ def telling_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:
     them: its own, or where they are beside it, one with all that our indices there tell."""
     mappings = mappings_of(client, name)
     plain = replaced_prefix(prefix)
-    prefixes = (prefix, next_prefix(prefix)) if plain == prefix else (plain, prefix, next_prefix(prefix))
-    if any(one in mapping.get("_meta", {}) for mapping in mappings.values() for one in prefixes):
+    kept = dict.fromkeys((plain, prefix))
+    if any(one in mapping.get("_meta", {}) for mapping in mappings.values() for one in (*kept, next_prefix(prefix))):
         return mappings
     metas: dict[str, JSON] = {index: {} for index in mappings}
-    for beside in (sidecars_of(client, mappings, plain), *(_coming(client, mappings, one) for one in prefixes[:-1])):
+    for beside in (sidecars_of(client, mappings, plain), *(_coming(client, mappings, one) for one in kept)):
         for index, mapping in beside.items():
             metas[index] |= mapping.get("_meta", {})
     return {index: {"_meta": meta} for index, meta in metas.items()} if any(metas.values()) else mappings
