@@ -3,7 +3,7 @@
     scripts/test --matrix [SERVER ...]     the server tests on each server, then the drivers' tests with each driver
     scripts/test --clients [SERVER ...]    the drivers' tests only
 
-The servers run one after the other, each in one node, on which two processes share the tests. What ran is told at
+The servers run one after the other, each in one node, on which three processes share the tests. What ran is told at
 the end, and written into docs/matrix.json and the table of the README, which hold the last run of each server.
 """
 
@@ -35,7 +35,7 @@ RESULTS = ROOT / "docs" / "matrix.json"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
 
-_SPREAD = ["-n", "2", "--dist", "loadgroup", "--spread"]
+_SPREAD = ["-n", "3", "--dist", "loadgroup", "--spread"]
 _WHICH = ["-m", "server and not nodes and not long"]
 _SERVER_TESTS = [*_SPREAD, "--soak-seconds", "10", *_WHICH]
 _DRIVER_TESTS = [
