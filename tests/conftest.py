@@ -23,12 +23,12 @@ from hypothesis import HealthCheck, settings
 from jvm_tools import compile_quickly
 from secured import Secured, secured
 from secured_users import ROLES, USERS
-from server_tools import new_name
+from server_tools import delete_all, new_name
 
 from es_neardupe import node
 from es_neardupe.cli import main
-from es_neardupe.clients import Client, ConnectionSettings, connect, path
-from es_neardupe.errors import NodeError, NotFound
+from es_neardupe.clients import Client, ConnectionSettings, connect
+from es_neardupe.errors import NodeError
 from es_neardupe.keys import native
 
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
@@ -168,10 +168,7 @@ def index_name(client: Client) -> Iterator[str]:
     """The name of an index that is not there yet; whatever the test makes of it is deleted."""
     name = new_name()
     yield name
-    made = {"h": "index", "format": "json", "expand_wildcards": "all"}  # hidden companions too
-    for one in client.request("GET", path("_cat", "indices", f"{name}*"), params=made):
-        with contextlib.suppress(NotFound):
-            client.request("DELETE", path(one["index"]))
+    delete_all(client, f"{name}*", f"neardupe-groups-{name}*")
 
 
 @pytest.fixture

@@ -1,7 +1,9 @@
 """Every supported server with every test, and with every supported driver: ``scripts/test --matrix``.
 
-    scripts/test --matrix [SERVER ...]     the server tests on each server, then the drivers' tests with each driver
+    scripts/test --matrix [SERVER ...]     the server tests on each server, then the drivers' tests with older drivers
     scripts/test --clients [SERVER ...]    the drivers' tests only
+
+The newest major version of each driver is the one that is installed: all server tests run with it.
 
 The servers run one after the other, each in one node, on which three processes share the tests. What ran is told at
 the end, and written into docs/matrix.json and the table of the README, which hold the last run of each server.
@@ -21,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
+from importlib.metadata import version as installed
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -34,6 +37,9 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "matrix.json"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
+
+OLDER = tuple(one for one in DRIVERS if any(one.package == d.package and one.major < d.major for d in DRIVERS))
+"""The drivers that are not installed."""
 
 _SPREAD = ["-n", "3", "--dist", "loadgroup", "--spread"]
 _WHICH = ["-m", "server and not nodes and not long"]
@@ -115,8 +121,8 @@ def server_files() -> list[str]:
 
 
 def run_drivers(release: node.Release, given: Mapping[str, str]) -> Iterator[Row]:
-    """The drivers' tests with each driver of the product, on the given node."""
-    for driver in DRIVERS:
+    """The drivers' tests with each older driver of the product, on the given node."""
+    for driver in OLDER:
         if driver.product == release.server:
             yield _run(release, driver, _DRIVER_TESTS, {**environment(driver), **given})
 
@@ -150,7 +156,7 @@ def _run(release: node.Release, driver: Driver | None, tests: Sequence[str], var
         server=name,
         version=release.version,
         driver=driver.slug if driver else "",
-        driver_version=version(driver) if driver else "",
+        driver_version=version(driver) if driver else installed(_newest(release).package),
         passed=passed,
         failed=failed,
         skipped=skipped,
@@ -175,7 +181,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
     """The lines for the terminal."""
     yield f"\n{'server':<22} {'driver':<22} {'passed':>7} {'failed':>7} {'skipped':>8} {'seconds':>8}"
     for row in rows:
-        driver = f"{row.driver.rpartition('-')[0]} {row.driver_version}" if row.driver else "the installed one"
+        driver = f"{_title(row.driver or row.server)} {row.driver_version}"
         figures = f"{row.passed:>7} {row.failed:>7} {row.skipped:>8} {row.seconds:>8}"
         yield f"{row.server.partition('-')[0] + ' ' + row.version:<22} {driver:<22} {figures}"
 
@@ -199,17 +205,17 @@ def wanted() -> list[tuple[str, str]]:
     return [
         (_name(release), driver)
         for release in node.SUPPORTED
-        for driver in ("", *(one.slug for one in DRIVERS if one.product == release.server))
+        for driver in ("", *(one.slug for one in OLDER if one.product == release.server))
     ]
 
 
 def readme_table(rows: Iterable[Row]) -> str:
     """Servers down, drivers across."""
     found = {row.key: row for row in rows}
-    heads = ["server", "all server tests", *(_head(driver, found.values()) for driver in DRIVERS)]
+    heads = ["server", "all server tests, with the newest driver", *(_head(one, found.values()) for one in OLDER)]
     lines = [heads, ["---"] * len(heads)]
     for release in node.SUPPORTED:
-        cells = [_cell(found, release, driver) for driver in (None, *DRIVERS)]
+        cells = [_cell(found, release, driver) for driver in (None, *OLDER)]
         title = {"elasticsearch": "Elasticsearch", "opensearch": "OpenSearch"}[release.server]
         lines.append([f"{title} {release.version}", *cells])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -219,13 +225,25 @@ def _cell(rows: Mapping[tuple[str, str], Row], release: node.Release, driver: Dr
     if driver is not None and driver.product != release.server:
         return "–"
     row = rows.get((_name(release), driver.slug if driver else ""))
-    return row.words if row else "not run yet"
+    if row is None:
+        return "not run yet"
+    return row.words if driver else f"{row.words} ({_title(row.server)} {row.driver_version})"
 
 
 def _head(driver: Driver, rows: Iterable[Row]) -> str:
     """The name of a driver with the version that ran."""
     ran = sorted({row.driver_version for row in rows if row.driver == driver.slug})
-    return f"{driver.package.removesuffix('-py')}-py {', '.join(ran) or driver.major}"
+    return f"{_title(driver.slug)} {', '.join(ran) or driver.major}"
+
+
+def _title(name: str) -> str:
+    """The name of a driver, from its own or from that of a server: elasticsearch-py, opensearch-py."""
+    return f"{name.partition('-')[0]}-py"
+
+
+def _newest(release: node.Release) -> Driver:
+    """The installed driver for a server."""
+    return next(one for one in DRIVERS if one.product == release.server and one not in OLDER)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,14 @@ def new_name() -> str:
     return f"test-{uuid.uuid4().hex[:11]}x"
 
 
+def delete_all(client: Client, *patterns: str) -> None:
+    """Delete the indices of these names, hidden and closed ones too."""
+    # Not by _cat/indices, for which the server counts documents and bytes.
+    names = client.request("GET", path(",".join(patterns), "_alias"), params={"expand_wildcards": "all"})
+    if names:
+        client.request("DELETE", path(",".join(names)), params={"ignore_unavailable": True})
+
+
 def words(seed: object, number: int) -> list[str]:
     """Made-up words: nearly all shingles of two such lists differ."""
     rng = random.Random(str(seed))

@@ -3,7 +3,6 @@ end in it when they are run again; and nothing is lost, doubled or reverted."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import re
@@ -38,11 +37,11 @@ from fault_proxy import (
     vanishing,
 )
 from kill_tools import State
-from server_tools import JSON, family, make_index, one_line, ours, put, reconcile, send, words
+from server_tools import JSON, delete_all, family, make_index, one_line, ours, put, reconcile, send, words
 
 from es_neardupe import Settings, pipeline
-from es_neardupe.clients import Client, ConnectionSettings, Retries, connect, path
-from es_neardupe.errors import NotFound, Unreachable
+from es_neardupe.clients import Client, ConnectionSettings, Retries, connect
+from es_neardupe.errors import Unreachable
 from es_neardupe.requests import example
 
 FEW = ("--batch", "16")
@@ -145,7 +144,7 @@ class Course:
 
     def begin(self) -> None:
         """Make it anew, with nothing in it."""
-        wipe(self.client, self.index)
+        delete_all(self.client, f"{self.index}*")
         odd = {"type": "object", "enabled": False}
         make_index(self.client, self.index, {"text": {"type": "text"}, "odd": odd})
 
@@ -156,14 +155,6 @@ class Course:
             step.before(self.client, self.index)
             yield step
             assert State.of(self.client, self.index) == wanted, step
-
-
-def wipe(client: Client, index: str) -> None:
-    """Delete an index and ours beside it."""
-    shown = {"h": "index", "format": "json", "expand_wildcards": "all"}
-    for one in client.request("GET", path("_cat", "indices", f"{index}*"), params=shown):
-        with contextlib.suppress(NotFound):
-            client.request("DELETE", path(one["index"]))
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +172,7 @@ def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     assert not any(found.states[-1].ours.values())
     assert not found.states[-1].companions
     yield found
-    wipe(client, found.index)
+    delete_all(client, f"{found.index}*")
 
 
 @pytest.fixture
