@@ -405,6 +405,11 @@ class TestStart:
         with pytest.raises(NodeError, match=r"the folder .*file cannot be used"):
             node.start(data=tmp_path / "file", offline=True)
 
+    def test_two_processes_look_at_a_folder_at_once(self, tmp_path: Path) -> None:
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(state.require_folder, [tmp_path / "run"] * 2000)) == [None] * 2000
+        assert list((tmp_path / "run").iterdir()) == []
+
     def test_a_home_that_cannot_be_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "file").write_bytes(b"")
         monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path / "file"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -92,9 +93,8 @@ def require_folder(path: Path) -> None:
     """Make a folder and see that it can be written to, else NodeError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        probe = path / ".writable"
-        probe.touch()
-        probe.unlink()
+        with tempfile.TemporaryFile(dir=path):  # of a name that no process beside this one takes
+            pass
     except OSError as error:
         raise NodeError(f"the folder {path} cannot be used: {error.strerror or error}") from error
 
