@@ -39,7 +39,7 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
 
 OLDER = tuple(one for one in DRIVERS if any(one.package == d.package and one.major < d.major for d in DRIVERS))
-"""The drivers that are not installed."""
+"""All but the newest of each product, which is the installed one."""
 
 _SPREAD = ["-n", "3", "--dist", "loadgroup", "--spread"]
 _WHICH = ["-m", "server and not nodes and not long"]
