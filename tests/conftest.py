@@ -168,7 +168,7 @@ def index_name(client: Client) -> Iterator[str]:
     """The name of an index that is not there yet; whatever the test makes of it is deleted."""
     name = new_name()
     yield name
-    delete_all(client, f"{name}*", f"neardupe-groups-{name}*")
+    delete_all(client, name)
 
 
 @pytest.fixture

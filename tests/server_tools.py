@@ -30,10 +30,11 @@ def new_name() -> str:
     return f"test-{uuid.uuid4().hex[:11]}x"
 
 
-def delete_all(client: Client, *patterns: str) -> None:
-    """Delete the indices of these names, hidden and closed ones too."""
+def delete_all(client: Client, name: str) -> None:
+    """Delete the indices whose names begin so, hidden and closed ones too, and what is ours of several of them."""
     # Not by _cat/indices, for which the server counts documents and bytes.
-    names = client.request("GET", path(",".join(patterns), "_alias"), params={"expand_wildcards": "all"})
+    wanted = path(f"{name}*,neardupe-groups-{name}*", "_alias")
+    names = client.request("GET", wanted, params={"expand_wildcards": "all"})
     if names:
         client.request("DELETE", path(",".join(names)), params={"ignore_unavailable": True})
 

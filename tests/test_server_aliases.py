@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
-from server_tools import change, family, hits, make_index, mapping, new_name, ours, put, theirs
+from server_tools import change, delete_all, family, hits, make_index, mapping, new_name, ours, put, theirs
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, path
@@ -27,8 +27,7 @@ def base(client: Client) -> Iterator[str]:
     put(client, f"{name}-1", {"same": {"text": "the same id in both indices one"}})
     put(client, f"{name}-2", {"same": {"text": "the same id in both indices two, but longer"}})
     yield name
-    for number in (1, 2):
-        client.request("DELETE", path(f"{name}-{number}"))
+    delete_all(client, name)
 
 
 @pytest.mark.parametrize("suffix", ["-all", "-*", "-1,{base}-2"])

@@ -77,8 +77,8 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     copies = {("notice", "notice-again")}
     assert (tried.common.effect.gained, tried.matches) == (0, len(wanted - copies))
     assert tried.common.effect.lost == tried.common.effect.without - tried.matches > 100
-    example = tried.common.effect.examples[0].casefold()  # one of the texts has it in capitals
-    assert example.startswith("this e-mail and any attachments are confidential")
+    begins = "This e-mail and any attachments are confidential"
+    assert tried.common.effect.examples[0].startswith((begins, begins.upper()))  # one of the texts has it in capitals
 
     first = pipeline.group(client, index_name, ignore_common=0.2, max_bucket=500)
     (stored,) = stored_lists(client, index_name)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import read_jsonl
-from server_tools import change, jaccard, make_index, new_name, put, true_pairs
+from server_tools import change, delete_all, jaccard, make_index, new_name, put, true_pairs
 
 from es_neardupe import Settings, pipeline, spill
 from es_neardupe.clients import Client, path
@@ -161,8 +161,7 @@ def two(client: Client) -> Iterator[str]:
         make_index(client, f"{name}-{number}", TITLE, aliases={name: {}})
         put(client, f"{name}-{number}", {"x": {"title": "one two three"}, f"y{number}": {"title": "one two three"}})
     yield name
-    for number in (1, 2):
-        client.request("DELETE", path(f"{name}-{number}"))
+    delete_all(client, name)
 
 
 @pytest.mark.parametrize("name", ["{0}", "{0}-*", "{0}-1,{0}-2"])

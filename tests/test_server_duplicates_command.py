@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from conftest import Cli, Run
-from server_tools import JSON, make_index, new_name, one_line, put, send, words
+from server_tools import JSON, delete_all, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings, pipeline
-from es_neardupe.clients import Client, path
+from es_neardupe.clients import Client
 from es_neardupe.requests import example, names
 
 FIELDS = {name: {"type": "text"} for name in ("title", "abstract", "body")} | {"year": {"type": "integer"}}
@@ -61,8 +61,7 @@ def news(client: Client) -> Iterator[str]:
         make_index(client, f"{name}-{part}", FIELDS, aliases={name: {}})
         put(client, f"{name}-{part}", sources)
     yield name
-    for part in ("one", "other"):
-        client.request("DELETE", path(f"{name}-{part}"))
+    delete_all(client, name)
 
 
 @pytest.fixture

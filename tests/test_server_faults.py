@@ -146,7 +146,7 @@ class Course:
 
     def begin(self) -> None:
         """Make it anew, with nothing in it."""
-        delete_all(self.client, f"{self.index}*")
+        delete_all(self.client, self.index)
         odd = {"type": "object", "enabled": False}
         make_index(self.client, self.index, {"text": {"type": "text"}, "odd": odd})
 
@@ -174,7 +174,7 @@ def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     assert not any(found.states[-1].ours.values())
     assert not found.states[-1].companions
     yield found
-    delete_all(client, f"{found.index}*")
+    delete_all(client, found.index)
 
 
 @pytest.fixture
