@@ -107,6 +107,11 @@ class Hit:
         """Index and id."""
         return self.index, self.id
 
+    @property
+    def reference(self) -> Reference:
+        """Index, id and routing."""
+        return self.index, self.id, self.routing
+
 
 Address = tuple[str, str]
 """Concrete index and id: what names a document."""

@@ -28,11 +28,13 @@ from fault_proxy import (
     FaultProxy,
     Forward,
     Queue,
+    Reply,
     Request,
     Trouble,
     delayed,
     dribbling,
     in_turn,
+    items_refused,
     lost_answer,
     short_waits,
     too_large,
@@ -364,6 +366,45 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
     assert 12 < queue.most <= 48
     early, late = (sum(queue.refused[part]) for part in (slice(None, 18), slice(18, None)))
     assert early > late
+
+
+def test_documents_that_a_clean_could_not_write_and_that_changed_then(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str
+) -> None:
+    """Refused at first; then gone, or indexed anew: what became of them is counted all the same."""
+    prepared(client, index_name)
+    anew = {"text": "another one"}
+
+    def meanwhile(request: Request, forward: Forward) -> Reply:
+        reply = items_refused(500, "null_pointer_exception")(request, forward)
+        send(client, [({"delete": one("d0")}, None), ({"index": one("d2")}, anew)])
+        return reply
+
+    def one(id: str) -> JSON:
+        return {"_index": index_name, "_id": id}
+
+    proxy.set(Fault(meanwhile, BULK))
+    report = pipeline.clean(through, index_name)
+    assert (report.documents, report.cleaned, report.deleted, report.left) == (6, 5, 1, 0)
+    assert report.refusals == ("null_pointer_exception: no room",)
+    assert ours(client, index_name) == {id: {} for id in ("d1", "d2", "d3", "d4", "d5")}
+
+
+def test_documents_that_go_before_a_clean_reads_them(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str
+) -> None:
+    prepared(client, index_name)
+
+    def delete(request: Request, forward: Forward) -> Reply:
+        send(client, [({"delete": {"_index": index_name, "_id": "d0"}}, None)])
+        return forward(request)
+
+    counted_before = rf"/{index_name}/(_pit|_search/point_in_time|_search\?.*scroll)"
+    fault = Fault(delete, counted_before)
+    proxy.set(fault)
+    report = pipeline.clean(through, index_name)
+    assert fault.met == 1
+    assert (report.documents, report.cleaned, report.deleted, report.left) == (5, 5, 0, 0)
 
 
 def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_name: str) -> None:

@@ -122,7 +122,7 @@ def _drawn(client: Client, target: Target, size: int, seed: int, progress: Progr
     numbers, kept = np.empty(0, np.uint64), np.empty(0, object)
     for page in client.pages(target.path, {"query": everything, "_source": False}, page_size=_PAGE):
         references = np.empty(len(page), object)
-        references[:] = [(hit.index, hit.id, hit.routing) for hit in page]
+        references[:] = [hit.reference for hit in page]
         numbers = np.concatenate((numbers, _numbers(page, seed)))
         kept = np.concatenate((kept, references))
         lowest = np.argsort(numbers, kind="stable")[:size]

@@ -39,13 +39,13 @@ class CleanReport:
 
     index: str
     documents: int
-    """With fields of ours when the run began."""
+    """That had fields of ours when the run read them."""
     cleaned: int
     """Without our fields now."""
     deleted: int
     """While the run went on."""
     left: int
-    """Changed again and again while the run went on, or refused: run it again."""
+    """With fields of ours still: changed again and again while the run went on, or refused. Run it again."""
     removed: tuple[str, ...]
     """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the keys beside."""
     refusals: tuple[str, ...]
@@ -98,11 +98,11 @@ def clean(
     return CleanReport(
         index=index,
         documents=work.total,
-        cleaned=work.total if dry_run else work.tally.counts["written"],
-        deleted=work.tally.counts["deleted"],
-        left=0 if dry_run else work.left,
-        removed=() if work.left and not dry_run else (*companions, *beside),
-        refusals=work.tally.refusals,
+        cleaned=work.cleaned,
+        deleted=work.deleted,
+        left=work.left,
+        removed=() if work.left else (*companions, *beside),
+        refusals=work.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
@@ -117,65 +117,87 @@ def _delete(client: Client, *names: str) -> None:
 
 
 class _Cleaning:
-    """Takes our object field out of the documents that have it."""
+    """Takes our object field out of the documents that have it, and counts what became of each."""
 
     def __init__(self, client: Client, target: Target, batch: int, workers: int, progress: Progress) -> None:
         self._client, self._target = client, target
         self._prefix = target.settings.prefix
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}
-        self._cleaned = _by_script if _has_scripts(client) else _by_index
-        self._lost = dict[Address, Reference]()
-        self.tally = Tally()
-        self.total = self.left = 0
+        self._actions = _by_script if _has_scripts(client) else _by_index
+        self._open = dict[Address, Reference]()
+        """Documents that were read, of which nobody knows yet that they are without our fields."""
+        self._tally = Tally()
+        self.total = self.cleaned = self.deleted = self.left = 0
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why documents were left in one round at least."""
+        return self._tally.refusals
 
     def run(self, rehearsal: Rehearsal | None) -> None:
         """Several times, as documents may change under our hands. Nothing where we never wrote into them; with a
         ``rehearsal`` it is shown the first requests, and nothing is written."""
         if self._target.beside is not None and not self._target.beside.write_group:
             return
-        refresh(self._client, self._target.path)
-        self.total = self.left = count(self._client, self._target.path, self._query)
+        found = self._count()
         if rehearsal is not None:
+            self.total = self.cleaned = found
             self._rehearse(rehearsal)
             return
         for _ in range(_ROUNDS):
-            if not self.left:
+            if not found:
                 break
-            self._round()
-            refresh(self._client, self._target.path)
-            self.left = count(self._client, self._target.path, self._query)
-        _settle(self._client, self._lost.values(), self._prefix, self.tally)
+            self._round(found)
+            found = self._count()
+        if self._open or found:
+            self._settle()
+
+    def _count(self) -> int:
+        """Documents with fields of ours now."""
+        refresh(self._client, self._target.path)
+        return count(self._client, self._target.path, self._query)
 
     def _rehearse(self, rehearsal: Rehearsal) -> None:
         if rehearsal.full:
             return
-        for _ in write(rehearsal, self._cleaned(self._hits(), self._prefix, Tally()), batch=self._batch, workers=1):
+        for _ in write(rehearsal, self._actions(self._hits(), self._prefix, Tally()), batch=self._batch, workers=1):
             if rehearsal.full:
                 break
 
-    def _round(self) -> None:
-        hits = tracked(self._hits(), self._progress, "cleaning", self.left)
-        actions = self._cleaned(hits, self._prefix, self.tally)
+    def _round(self, number: int) -> None:
+        hits = tracked(self._hits(), self._progress, "cleaning", number)
+        actions = self._actions(self._met(hits), self._prefix, self._tally)
         for outcome in write(self._client, actions, batch=self._batch, workers=self._workers):
-            if outcome.conflict:
-                self._lost[outcome.action.address] = outcome.action.reference
-            else:
-                self.tally.add(outcome)
-                self._lost.pop(outcome.action.address, None)
+            if not outcome.conflict:
+                self._tally.add(outcome)
+            if (outcome.done or outcome.gone) and self._open.pop(outcome.action.address, None) is not None:
+                self.cleaned += outcome.done
+                self.deleted += outcome.gone
+
+    def _met(self, hits: Iterable[Hit]) -> Iterator[Hit]:
+        """Count each document once, however often it is read before something becomes of it."""
+        for hit in hits:
+            self.total += hit.address not in self._open
+            self._open[hit.address] = hit.reference
+            yield hit
 
     def _hits(self) -> Iterator[Hit]:
-        body = {"query": self._query, "_source": self._cleaned is _by_index}
+        body = {"query": self._query, "_source": self._actions is _by_index}
         return (hit for page in self._client.pages(self._target.path, body, page_size=self._batch) for hit in page)
 
-
-def _settle(client: Client, lost: Iterable[Reference], prefix: str, tally: Tally) -> None:
-    """Count what became of documents whose last write conflicted: they are gone, or without our fields by now. The
-    answer to a write of ours may have been lost; or somebody indexed them anew. Others are left."""
-    for chunk in chunked(lost, 100):
-        for hit in fetch(client, chunk, [prefix]):
-            tally.counts["deleted"] += hit is None
-            tally.counts["written"] += hit is not None and prefix not in hit.source
+    def _settle(self) -> None:
+        """Documents whose last write was refused or conflicted may be gone, or without our fields all the same: the
+        answer to a write of ours was lost, or somebody indexed them anew. All others are left, and those that got
+        fields of ours after the last round."""
+        for chunk in chunked(self._open.values(), 100):
+            for hit in fetch(self._client, chunk, [self._prefix]):
+                self.deleted += hit is None
+                self.cleaned += hit is not None and self._prefix not in hit.source
+        self.left = self.total - self.cleaned - self.deleted
+        unmet = max(0, self._count() - self.left)
+        self.total += unmet
+        self.left += unmet
 
 
 def _check_migration(client: Client, index: str, prefix: str) -> None:

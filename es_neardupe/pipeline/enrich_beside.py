@@ -89,7 +89,7 @@ class Beside:
         pages = self._client.pages(self._target.path, body, page_size=_PAGE)
         for page in tracked(pages, self._progress, "reading versions", -(-total // _PAGE), step=1):
             self._see(page)
-            changed = [(hit.index, hit.id, hit.routing) for hit in page if not self._known.same(hit)]
+            changed = [hit.reference for hit in page if not self._known.same(hit)]
             yield from self._fetched(changed, new=True)
 
     def _see(self, page: Sequence[Hit]) -> None:

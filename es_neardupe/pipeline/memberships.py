@@ -85,7 +85,7 @@ def _principals(client: Client, target: Target, members: Sequence[Hit], source: 
     groups = sorted({_group(hit, target) for hit in members})
     body = {"query": queries.groups_by_id(target.fields, groups), "_source": False}
     pages = client.pages(target.path, body, page_size=_PAGE) if groups else ()
-    references = [(hit.index, hit.id, hit.routing) for page in pages for hit in page]
+    references = [hit.reference for page in pages for hit in page]
     found: dict[str, list[Hit]] = {}
     for hit in fetch(client, references, source):
         grouping = None if hit is None else documents.decode_grouping(_stored(hit, target))

@@ -56,7 +56,7 @@ def _beside(client: Client, old: Target, new: Target, progress: Progress) -> Ite
     pages = present.pages(new.path, {"query": query, "_source": [field]}, page_size=1000)
     total = -(-count(present, new.path, query) // 1000)
     for page in tracked(pages, progress, "comparing groups", total, step=1):
-        references = [(hit.index, hit.id, hit.routing) for hit in page]
+        references = [hit.reference for hit in page]
         for hit, entry in zip(page, former.entries(references, [old.fields.group]), strict=True):
             yield None if entry is None else _group(entry, old), _group(hit, new)
 

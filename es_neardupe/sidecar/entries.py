@@ -108,7 +108,7 @@ def with_stored(client: Client, target: Target, hits: list[Hit]) -> Iterator[tup
     """Documents, each with our stored fields in it and with its entry (None: there is none)."""
     names = ["scheme", "state", "content", "tokens", "features", "numeric", "group"]
     asked = [f"{target.settings.prefix}.{name}" for name in names]
-    references = [(hit.index, hit.id, hit.routing) for hit in hits]
+    references = [hit.reference for hit in hits]
     for hit, found in zip(hits, entries(client, target, references, asked), strict=True):
         stored = stored_fields(found.source if found else {}, target.settings.prefix)
         source = {**hit.source, target.settings.prefix: stored}
@@ -120,7 +120,7 @@ def with_inherited(client: Client, target: Target, hits: Sequence[Hit]) -> list[
     if target.inherits is None:
         return list(hits)
     former = replace(target, settings=replace(target.settings, prefix=target.inherits))
-    references = [(hit.index, hit.id, hit.routing) for hit in hits]
+    references = [hit.reference for hit in hits]
     found = entries(client, former, references, [former.fields.group])
     return [
         replace(hit, source={**hit.source, target.inherits: stored_fields(one.source if one else {}, target.inherits)})

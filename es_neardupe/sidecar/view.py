@@ -114,7 +114,7 @@ class View(ClientOver):
 
     def _with_entries(self, page: Sequence[Hit], ours: Source) -> list[Hit]:
         """The user's documents with our fields in them."""
-        found = entries(self.plain, self._target, [_reference(hit) for hit in page], ours)
+        found = entries(self.plain, self._target, [hit.reference for hit in page], ours)
         return [
             hit if one is None else replace(one, source={**hit.source, **one.source}, score=hit.score)
             for hit, one in zip(page, found, strict=True)
@@ -131,7 +131,7 @@ class View(ClientOver):
                     yield completed
 
     def _completed(self, hits: Sequence[Hit], theirs: Source, values: Sequence[Any]) -> list[Hit]:
-        references = [_reference(hit) for hit in hits]
+        references = [hit.reference for hit in hits]
         found = their_parts(self.plain, self._target, references, theirs)
         described = their_values(self.plain, self._target, references, values)
         return [
@@ -248,7 +248,3 @@ def _with_entry(found: JSON, entry: Hit | None) -> JSON:
         return found
     version = {"_seq_no": entry.seq_no, "_primary_term": entry.primary_term}
     return {**found, **version, "_source": {**parts_of(found), **entry.source}}
-
-
-def _reference(hit: Hit) -> Reference:
-    return hit.index, hit.id, hit.routing
