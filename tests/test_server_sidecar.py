@@ -258,6 +258,25 @@ def test_routing_is_kept(client: Client, index_name: str) -> None:
     assert (report.removed, report.documents) == (1, 0)  # the others are seen to be there by their routing
 
 
+def test_since_reads_recent_texts_and_all_that_changed(client: Client, index_name: str, server_cli: Cli) -> None:
+    documents = _ready(client, index_name)
+    _work(client, index_name)
+    wanted = _stored(client, index_name)
+    date = sorted(one["date"] for one in documents.values())[10]
+    recent = sorted(id for id, one in documents.items() if one["date"] >= date)
+    older = sorted(documents.keys() - set(recent))
+    for id in (older[0], recent[0]):  # what no version shows
+        change(client, f"{index_name}-neardupe-sidecar", id, {"neardupe": {"content": "f" * 32}})
+    change(client, index_name, older[1], {"text": "something else"})
+    command = ("enrich", index_name, "--since", f"date={date}", "--json")
+    report = server_cli(*command).json
+    assert (report["read"], report["written"], report["unchanged"]) == (len(recent) + 1, 2, len(recent) - 1)
+    changed = {id for id, one in _stored(client, index_name).items() if one["content"] != wanted[id]["content"]}
+    assert changed == {older[0], older[1]}
+    assert server_cli(*command).json["written"] == 0
+    assert "has no field" in server_cli("enrich", index_name, "--since", f"nodate={date}").err
+
+
 def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> None:
     _ready(client, index_name)
     with pytest.raises(SchemeMismatch, match="kept beside"):
@@ -266,8 +285,6 @@ def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> No
         pipeline.init(client, index_name, Settings(("text",), threshold=0.5), sidecar=True)
     with pytest.raises(IndexUnusable, match="kept beside"):
         pipeline.load(client, index_name, ["-"])
-    with pytest.raises(SettingsError, match="leave out"):
-        pipeline.enrich(client, index_name, since=("date", "2024-01-01"))
     with pytest.raises(SettingsError, match="write-group"):
         pipeline.search_request(client, index_name, "text")
     with pytest.raises(SettingsError, match="cannot be asked from the side"):

@@ -14,7 +14,6 @@ from es_neardupe.asking import counts, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, pretend, write
 from es_neardupe.clients import Client
-from es_neardupe.errors import SettingsError
 from es_neardupe.fetch import fetch
 from es_neardupe.field_checks import check_range_field
 from es_neardupe.indices import Target
@@ -204,12 +203,7 @@ def _inline(client: Client, target: Target, asked: _Asked, send: Send) -> _Done:
 
 
 def _beside(client: View, target: Target, asked: _Asked, send: Send) -> _Done:
-    """Write the fingerprints into the index beside. Raises `SettingsError` for ``since``: versions tell what is new."""
-    if asked.since is not None:
-        raise SettingsError(
-            f"The keys of {target.name} are beside it, where sequence numbers tell which documents changed: leave out "
-            f"--since, and the field that goes with it."
-        )
+    """Write the fingerprints into the index beside."""
     scope = queries.matching(target.within(asked.query))
     before = counts(
         client,
@@ -218,10 +212,10 @@ def _beside(client: View, target: Target, asked: _Asked, send: Send) -> _Done:
         everything={"match_all": {}},
         left_alone=queries.of_relations(target.left_alone),
     )
-    run = Beside(
-        client, target, rewrite=asked.all, check=asked.check, max_chars=asked.max_chars, progress=asked.progress
-    )
-    run.run(scope, before["scope"], send)
+    run = Beside(client, target, rewrite=asked.all, max_chars=asked.max_chars, progress=asked.progress)
+    recent = None if asked.since is None else queries.since(*asked.since)
+    every = recent is None and (asked.check or asked.all)
+    run.run(scope, before["scope"], send, every=every, recent=recent)
     return _Done(before, run.current, run.tally, run.states)
 
 

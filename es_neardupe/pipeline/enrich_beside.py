@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from es_neardupe import documents
+from es_neardupe import documents, queries
 from es_neardupe.asking import search
 from es_neardupe.bulk import chunked
 from es_neardupe.fetch import fetch
@@ -40,13 +40,10 @@ Send = Callable[[Iterable[Action]], Iterable[Outcome]]
 class Beside:
     """One run: decides what is written, and counts what becomes of all documents."""
 
-    def __init__(
-        self, client: View, target: Target, *, rewrite: bool, check: bool, max_chars: int, progress: Progress
-    ) -> None:
+    def __init__(self, client: View, target: Target, *, rewrite: bool, max_chars: int, progress: Progress) -> None:
         self._client = client
         self._target = target
         self._rewrite = rewrite
-        self._check = check
         self._max_chars = max_chars
         self._progress = progress
         self._uuids = uuids(client, target)
@@ -57,11 +54,17 @@ class Beside:
         self.current = 0
         """Documents in scope that had an entry of the scheme."""
 
-    def run(self, scope: Mapping[str, Any], total: int, send: Send) -> None:
+    def run(
+        self, scope: Mapping[str, Any], total: int, send: Send, *, every: bool, recent: Mapping[str, Any] | None
+    ) -> None:
         """Write the entries of the documents in scope that have none of their present text, and remove those of
-        documents that are gone."""
-        every = self._check or self._rewrite or self._known.fitting < _FEW * total
-        pages = self._texts(scope) if every else self._changed(scope, total)
+        documents that are gone.
+
+        Texts are read of documents whose version is not that of their entry, and whatever the version says of ``every``
+        document or of those that ``recent`` finds.
+        """
+        every = every or self._known.fitting < _FEW * total
+        pages = self._texts(scope) if every else self._selected(scope, total, recent)
         told = tracked(chain.from_iterable(pages), self._progress, "fingerprinting", total if every else None)
         lost = self._settle(send(self._writes(chunked(told, _FETCH))))
         for _ in range(_ROUNDS):
@@ -82,6 +85,13 @@ class Beside:
         for page in self._client.pages(self._target.path, body, page_size=size, first_page=min(300, size)):
             self._see(page)
             yield page
+
+    def _selected(self, scope: Mapping[str, Any], total: int, recent: Mapping[str, Any] | None) -> Iterator[list[Hit]]:
+        """Of recent documents all texts, of the others those that changed."""
+        if recent is None:
+            return self._changed(scope, total)
+        older = {"bool": {"filter": [scope], "must_not": [recent]}}
+        return chain(self._texts(queries.all_of(scope, recent)), self._changed(older, total))
 
     def _changed(self, scope: Mapping[str, Any], total: int) -> Iterator[list[Hit]]:
         """Only the texts of documents whose version is not that of their entry."""
