@@ -3,38 +3,67 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from itertools import chain
 
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import Blocked
 
-__all__ = ["check_writable", "way_to_lift", "write_blocks"]
+__all__ = ["ASKED", "check_writable", "names_of", "way_out", "write_blocks"]
+
+_STORE = "index.store.type"
+_SNAPSHOTS = ("snapshot", "remote_snapshot")
+"""Stores of searchable snapshots, in Elasticsearch and in OpenSearch: such an index is never written again."""
+
+ASKED = f"index.blocks.*,{_STORE}"
+"""The settings that tell."""
+
+Blocks = Mapping[str, list[str]]
+"""Concrete index -> the names of the settings that keep it from being written, at least one."""
 
 
-def write_blocks(client: Client, name: str) -> list[str]:
-    """The blocks that keep an index from being written, such as ``index.blocks.read_only``."""
-    found = client.request("GET", path(name, "_settings", "index.blocks.*"), params={"flat_settings": "true"})
-    return sorted(
-        {
-            key
-            for entry in (found or {}).values()
-            for key, value in entry["settings"].items()
-            if str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
-        }
-    )
+def write_blocks(client: Client, name: str) -> Blocks:
+    """What keeps an index, or those behind a name, from being written, such as ``index.blocks.read_only``."""
+    answer = client.request("GET", path(name, "_settings", ASKED), params={"flat_settings": "true"}) or {}
+    found = {
+        index: sorted(key for key, value in entry["settings"].items() if _forbids(key, value))
+        for index, entry in sorted(answer.items())
+    }
+    return {index: keys for index, keys in found.items() if keys}
+
+
+def _forbids(key: str, value: object) -> bool:
+    if key == _STORE:
+        return value in _SNAPSHOTS
+    return str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
 
 
 def check_writable(client: Client, name: str) -> None:
     """Raises `Blocked` for an index that is read-only, before any work is done in vain."""
     if blocks := write_blocks(client, name):
         raise Blocked(
-            f"Index {name} is blocked for writing by {', '.join(blocks)}. {way_to_lift(name, blocks)}",
+            f"Index {name} is blocked for writing by {names_of(blocks)}. {way_out(name, blocks)}",
             status=403,
             type="cluster_block_exception",
         )
 
 
-def way_to_lift(name: str, blocks: Sequence[str]) -> str:
-    """What to say of `write_blocks`."""
-    settings = json.dumps(dict.fromkeys(blocks))
-    return f"If that is a mistake, or the disk has room again: PUT /{name}/_settings {settings}"
+def names_of(blocks: Blocks) -> str:
+    """The settings, each once."""
+    return ", ".join(sorted({*chain.from_iterable(blocks.values())}))
+
+
+def way_out(name: str, blocks: Blocks) -> str:
+    """What to say of the `write_blocks` of a name."""
+    frozen = [index for index, keys in blocks.items() if _STORE in keys]
+    others = {index: keys for index, keys in blocks.items() if index not in frozen}
+    said = []
+    if frozen:
+        said.append(
+            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Keep keys and group ids beside "
+            f"it, with `es-neardupe init {name} --sidecar`."
+        )
+    if others:
+        settings = json.dumps(dict.fromkeys(sorted({*chain.from_iterable(others.values())})))
+        said.append(f"If that is a mistake, or the disk has room again: PUT /{','.join(others)}/_settings {settings}")
+    return " ".join(said)

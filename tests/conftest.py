@@ -33,7 +33,7 @@ from es_neardupe.keys import native
 
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
 OLDER_SERVERS = "elasticsearch-8.19,opensearch-2.19"
-START_SERVERS = ("test_node_server.py", "test_server_clusters.py")
+START_SERVERS = ("test_node_server.py", "test_server_clusters.py", "test_server_frozen.py")
 """The tests that start servers of their own, besides those with an ``own_node``."""
 
 DATA = Path(__file__).parents[2] / "shared" / "data"

@@ -41,11 +41,11 @@ from fault_proxy import (
     vanishing,
 )
 from kill_tools import State
-from server_tools import JSON, delete_all, family, make_index, one_line, ours, put, reconcile, send, words
+from server_tools import JSON, delete_all, family, hits, make_index, one_line, ours, put, reconcile, send, words
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, ConnectionSettings, Retries, connect
-from es_neardupe.errors import Unreachable
+from es_neardupe.errors import RequestError, Unreachable
 from es_neardupe.requests import example
 
 FEW = ("--batch", "16")
@@ -366,6 +366,24 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
     assert 12 < queue.most <= 48
     early, late = (sum(queue.refused[part]) for part in (slice(None, 18), slice(18, None)))
     assert early > late
+
+
+def test_a_lost_answer_and_a_synthetic_source(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str
+) -> None:
+    """Our own write is known as such although the server tells the time of it in another form."""
+    try:
+        text = {"text": {"type": "text", "store": True}}
+        make_index(client, index_name, text, settings={"index.mapping.source.mode": "synthetic"})
+    except RequestError:
+        pytest.skip("this server has no such setting")
+    put(client, index_name, {f"d{n}": {"text": one} for n, one in enumerate(family("synthetic", 5, length=60))})
+    pipeline.init(client, index_name, Settings(("text",)))
+    fault = Fault(lost_answer, BULK)
+    proxy.set(fault)
+    report = pipeline.enrich(through, index_name)
+    assert (fault.met, report.written, report.unchanged) == (1, 5, 0)
+    assert re.fullmatch(r"[0-9T:-]+\.000Z", hits(client, index_name)[0]["_source"]["neardupe"]["at"])
 
 
 def test_documents_that_a_clean_could_not_write_and_that_changed_then(

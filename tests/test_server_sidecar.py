@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -256,6 +257,20 @@ def test_routing_is_kept(client: Client, index_name: str) -> None:
     client.request("DELETE", path(index_name, "_doc", "r3"), params={"routing": "way3", "refresh": True})
     report = pipeline.enrich(client, index_name, query={"match_none": {}})
     assert (report.removed, report.documents) == (1, 0)  # the others are seen to be there by their routing
+
+
+@pytest.mark.parametrize("write_group", [False, True])
+def test_a_block_of_ours_is_told_by_its_name(client: Client, index_name: str, write_group: bool) -> None:
+    _ready(client, index_name, write_group=write_group)
+    ours = f"{index_name}-neardupe-sidecar"
+    client.request("PUT", path(ours, "_settings"), body={"index.blocks.write": True})
+    lift = rf"by index.blocks.write\. .*PUT /{ours}/_settings"
+    with pytest.raises(Blocked, match=lift):
+        pipeline.enrich(client, index_name)
+    (found,) = [one for one in pipeline.doctor(client, index_name) if one.name == "blocks"]
+    assert re.search(lift.removeprefix("by "), found.message.replace(": nothing can be written", ""))
+    client.request("PUT", path(ours, "_settings"), body={"index.blocks.write": None})
+    assert pipeline.enrich(client, index_name).written > 0
 
 
 def test_since_reads_recent_texts_and_all_that_changed(client: Client, index_name: str, server_cli: Cli) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, family, hits, make_index, put, send
+from server_tools import JSON, assert_settled, family, hits, make_index, put, send, theirs
 from sidecar_tools import PROPERTIES, document, state, texts
 from test_server_rollover import Rolling, rolled
 
@@ -178,6 +178,28 @@ def test_source_that_a_setting_disables(client: Client, index_name: str) -> None
     assert pipeline.enrich(client, index_name).written >= 6
     assert pipeline.group(client, index_name).stale == 0
     assert [one.message for one in pipeline.doctor(client, index_name) if one.level != "ok"] == []
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool) -> None:
+    """Made from the fields for each answer: no value comes back as it was written, but for what it means."""
+    try:
+        stored = {**PROPERTIES, "text": {"type": "text", "store": True}, "tags": {"type": "keyword"}}
+        make_index(client, index_name, stored, settings={"index.mapping.source.mode": "synthetic"})
+    except RequestError:
+        pytest.skip("this server has no such setting")
+    documents = texts(1, 24)
+    put(client, index_name, {id: {**one, "tags": ["b", "a"]} for id, one in documents.items()})
+    before = theirs(client, index_name)
+    assert all('"tags": ["a", "b"]' in doc for doc in before.values())
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.6), sidecar=sidecar, write_group=sidecar)
+    done = pipeline.enrich(client, index_name)
+    assert done.written == done.documents == len(documents)
+    pipeline.group(client, index_name)
+    assert 0 < min(one.min_similarity for one in pipeline.groups(client, index_name)) < 1
+    assert_settled(client, index_name)
+    assert pipeline.enrich(client, index_name, check=True).written == 0
+    assert theirs(client, index_name) == before
 
 
 def test_source_that_is_derived(client: Client, index_name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from es_neardupe import documents
+from es_neardupe import blocks, documents
 from es_neardupe.keys import tokenize
 from es_neardupe.pacing import Pace
 from es_neardupe.pipeline.duplicate_results import DocumentPair, PairList
@@ -45,7 +45,7 @@ class FakeClient:
         }
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
-        if path.endswith(("/_refresh", "/_settings/index.blocks.*")):
+        if path.endswith(("/_refresh", f"/_settings/{blocks.ASKED}")):
             return {}
         assert (method, path) == ("POST", "/_mget")
         self.requests.append(len(body["docs"]))

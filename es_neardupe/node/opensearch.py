@@ -52,7 +52,7 @@ def _callback(values: Mapping[str, str | Sequence[str]]) -> Any:
     import jpype
 
     def build(_self: Any, _number: int, builder: Any) -> None:
-        for name, value in {**values, "node.roles": _ROLES}.items():
+        for name, value in {"node.roles": _ROLES, **values}.items():
             if isinstance(value, str):
                 builder.put(name, value)
             else:

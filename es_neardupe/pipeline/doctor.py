@@ -9,7 +9,7 @@ from typing import Any
 
 from es_neardupe import queries
 from es_neardupe.asking import count
-from es_neardupe.blocks import way_to_lift, write_blocks
+from es_neardupe.blocks import names_of, way_out, write_blocks
 from es_neardupe.clients import Client
 from es_neardupe.companions import Companion, companion_name
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
@@ -177,7 +177,7 @@ def _blocks(client: Client, index: str) -> Check:
     blocks = write_blocks(client, index)
     if not blocks:
         return Check("blocks", "ok", "none")
-    return Check("blocks", "error", f"{', '.join(blocks)}: nothing can be written. {way_to_lift(index, blocks)}")
+    return Check("blocks", "error", f"{names_of(blocks)}: nothing can be written. {way_out(index, blocks)}")
 
 
 def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:

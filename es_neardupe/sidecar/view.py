@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe import blocks
 from es_neardupe.clients import Client, ClientOver, path
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.fetch import fetch
@@ -62,7 +63,9 @@ class View(ClientOver):
                 return self._search(body, params)
             if action == "_refresh":
                 return self._refresh()
-            if action in ("_settings/index.blocks.*", "_disk_usage"):
+            if action == f"_settings/{blocks.ASKED}":
+                return self._of_written(method, action, params)
+            if action == "_disk_usage":
                 return self._of_ours(method, action, params)
         return self.plain.request(method, path, params=params, body=body)
 
@@ -229,13 +232,15 @@ class View(ClientOver):
         self.plain.request("POST", path(self._names.path, "_refresh"))
 
     def _of_ours(self, method: str, action: str, params: _Params | None) -> Any:
-        """What our index says of itself, under the names of the user's; of the latter too where it is written."""
+        """What our index says of itself, under the names of the user's."""
         answer = self.plain.request(method, f"{path(self._names.path)}/{action}", params=params) or {}
-        found = {self._names.theirs.get(name, name): entry for name, entry in answer.items()}
+        return {self._names.theirs.get(name, name): entry for name, entry in answer.items()}
+
+    def _of_written(self, method: str, action: str, params: _Params | None) -> Any:
+        """What is to be said of the indices that are written: ours, and the user's if group ids go there."""
         assert self._target.beside is not None
-        if self._target.beside.write_group and action != "_disk_usage":
-            found |= self.plain.request(method, f"{path(self._target.path)}/{action}", params=params) or {}
-        return found
+        names = [self._names.path, *[self._target.path] * self._target.beside.write_group]
+        return self.plain.request(method, f"{path(','.join(names))}/{action}", params=params)
 
 
 def _there(found: Mapping[str, Any]) -> bool:
