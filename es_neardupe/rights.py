@@ -1,6 +1,7 @@
 """Whether a user sees an index whole, and may do what comes last: asked before anything is done.
 
-Elasticsearch can hide documents and fields of an index from some users.
+Servers can hide documents and fields of an index from some users. Elasticsearch tells whether they do. OpenSearch does
+not; but it refuses updates to such users, so before anything is written it is asked for one that can change nothing.
 
 What only looks needs no such question: the user's own connection asks, so it finds what this user may see.
 """
@@ -13,23 +14,69 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import Forbidden, RequestError
+from es_neardupe.errors import Forbidden, NotFound, RequestError
 from es_neardupe.indices import Target
 from es_neardupe.records import Product
 
-__all__ = ["check_may_delete", "check_sees_all", "seen_in_part"]
+__all__ = ["check_may_delete", "check_sees_all", "check_updates", "seen_in_part"]
 
 _READING = {"read", "all"}
+
+_NOBODY = "es-neardupe-no-such-document"
+_HIDDEN = re.compile(r"\b(DLS|FLS)\b|field or document level security")
+"""In the words in which OpenSearch, and Elasticsearch, refuse an update of what a user sees a part of."""
 
 
 def check_sees_all(client: Client, target: Target, what: str) -> None:
     """Raises `Forbidden` if this user sees only a part of the documents or fields; ``what`` needs all of them."""
-    if partly := seen_in_part(client, target):
+    _refuse(seen_in_part(client, target), what)
+
+
+def check_updates(client: Client, target: Target, what: str, *, whole: bool = False) -> None:
+    """Raises `Forbidden` if this user's updates are refused since he sees only a part of the documents or fields.
+
+    An update of a document that is not there is asked for. Elasticsearch, which `check_sees_all` has asked, only if
+    ``whole`` documents will be written: then whoever may not update is refused too, as nobody knows what he sees.
+    """
+    if whole or _has_security_plugin(client):
+        _refuse([index for index in target.indices if not _may_update(client, index, surely=whole)], what)
+
+
+def _refuse(partly: Sequence[str], what: str) -> None:
+    if partly:
         raise Forbidden(
             f"This user sees only a part of the documents or fields of {', '.join(partly)}, and {what} is about all "
             f"of them: log in as a user whose roles have no query and no list of fields for it.",
             status=403,
         )
+
+
+def _has_security_plugin(client: Client) -> bool:
+    """Whether this is an OpenSearch that may hide something."""
+    if client.server.product is not Product.OPENSEARCH:
+        return False
+    try:
+        client.request("GET", path("_plugins", "_security", "authinfo"))
+    except Forbidden:
+        return True
+    except RequestError:
+        return False
+    return True
+
+
+def _may_update(client: Client, index: str, *, surely: bool) -> bool:
+    """Whether updates are not refused for what is hidden. Refusals for another reason are raised if it must be known
+    ``surely``; else they will come when something is written."""
+    try:
+        client.request("POST", path(index, "_update", _NOBODY), params={"routing": _NOBODY}, body={"doc": {}})
+    except NotFound:
+        pass
+    except RequestError as error:
+        if _HIDDEN.search(error.reason):
+            return False
+        if surely:
+            raise
+    return True
 
 
 def check_may_delete(client: Client, names: Sequence[str]) -> None:

@@ -26,7 +26,8 @@ def main(node: dict[str, Any]) -> None:
         elasticsearch.run(home, node["version"], node["settings"])
     else:
         jvm.start(node["heap"], jars)
-        opensearch.run(home, node["version"], int(node["settings"]["http.port"]), node["settings"])
+        port = int(node["settings"]["http.port"])
+        opensearch.run(home, node["version"], port, node["settings"], node.get("plugins", ()))
     print("started", file=answer, flush=True)
     sys.stdin.read()
 

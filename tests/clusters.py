@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-from server_tools import JSON
+from server_tools import JSON, required
 
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
 from es_neardupe.errors import NodeError
@@ -113,13 +112,8 @@ def cluster(
     release: Release, home: Path, *, size: int = 3, more: Mapping[str, str | Sequence[str]] | None = None
 ) -> Iterator[Cluster]:
     """Start nodes in an empty folder for a ``with`` block. The test is skipped, in CI fails, if they do not start."""
-    try:
-        with _started(release, home, size, more or {}) as found:
-            yield found
-    except NodeError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no cluster to be had: {error}")
+    with required(), _started(release, home, size, more or {}) as found:
+        yield found
 
 
 @contextlib.contextmanager

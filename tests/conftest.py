@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import lzma
@@ -22,17 +21,20 @@ from fault_proxy import FaultProxy
 from hypothesis import HealthCheck, settings
 from jvm_tools import compile_quickly
 from secured import Secured, secured
-from secured_users import ROLES, USERS
-from server_tools import delete_all, new_name
+from secured_opensearch import secured_opensearch
+from secured_users import ROLES, USERS, opensearch_users
+from server_tools import delete_all, new_name, required
 
 from es_neardupe import node
 from es_neardupe.cli import main
 from es_neardupe.clients import Client, ConnectionSettings, connect
-from es_neardupe.errors import NodeError
 from es_neardupe.keys import native
 
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
 OLDER_SERVERS = "elasticsearch-8.19,opensearch-2.19"
+SECURED = {"secured_server", "secured_opensearch_server"}
+"""The fixtures of servers with security."""
+
 START_SERVERS = ("test_node_server.py", "test_server_clusters.py", "test_server_frozen.py")
 """The tests that start servers of their own, besides those with an ``own_node``."""
 
@@ -73,11 +75,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs a server, and begin with that: the tests of one server stay in one process of several."""
     for item in items:
-        if {"server_url", "secured_server"} & set(getattr(item, "fixturenames", ())):
+        if {"server_url", *SECURED} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
         if group := _group(item):
             item.add_marker(pytest.mark.xdist_group(group))
-        if group in ("nodes", "secured"):
+        if group in ("nodes", *SECURED):
             item.add_marker(pytest.mark.nodes)
     items.sort(key=lambda item: not _group(item))
 
@@ -87,8 +89,8 @@ def _group(item: pytest.Item) -> str | None:
     if "server_url" in getattr(item, "fixturenames", ()):
         server = str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
         return f"{server} {item.path.name}" if item.config.getoption("--spread") else server
-    if "secured_server" in getattr(item, "fixturenames", ()):
-        return "secured"
+    for name in SECURED & set(getattr(item, "fixturenames", ())):
+        return name
     return "nodes" if item.path.name in START_SERVERS or "own_node" in getattr(item, "fixturenames", ()) else None
 
 
@@ -111,12 +113,8 @@ def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         yield running[0].url
         return
     data = tmp_path_factory.mktemp(name)
-    try:
+    with required():
         started = node.start(kind, version, data=data, heap="512m")
-    except NodeError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no server to be had: {error}")
     yield started.url
     node.stop(kind, version, data=data)
 
@@ -124,13 +122,15 @@ def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.fixture(scope="session")
 def secured_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     """A real Elasticsearch with security, whose users and roles are those of `secured_users`."""
-    with contextlib.ExitStack() as stack:
-        try:
-            started = stack.enter_context(secured(tmp_path_factory.mktemp("secured"), USERS, ROLES))
-        except NodeError as error:
-            if os.environ.get("CI"):
-                raise
-            pytest.skip(f"no secured server to be had: {error}")
+    with required(), secured(tmp_path_factory.mktemp("secured"), USERS, ROLES) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def secured_opensearch_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A real OpenSearch with security."""
+    users, roles = opensearch_users()
+    with required(), secured_opensearch(tmp_path_factory.mktemp("secured"), users, roles) as started:
         yield started
 
 

@@ -31,8 +31,6 @@ from es_neardupe.node import folders, jars, jvm, locks, logs, maven
 
 VERSION = "8.19.21"
 MODULES = ("transport-netty4", "x-pack-core", "x-pack-security")
-_SHA256 = "215d5f3dbf0609a149f6218a9e47b6ae2df34ebbff3c5754e35f15a5e5393c8a"
-_COORDINATES = f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}::zip"
 _ROOT = f"elasticsearch-{VERSION}"
 _START_TIMEOUT = 240.0
 _CLOSE_TIMEOUT = 30.0
@@ -88,22 +86,25 @@ def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iter
     Raises `NodeError` if it cannot be had or does not start.
     """
     jvm.require_extra()
-    _unpack(_distribution(), home)
+    _unpack(_DISTRIBUTION.file(), home)
     _write_users(home / "config", users, roles)
     tls = authority("127.0.0.1", "localhost")
     ca_file, certificates = _write_certificates(home / "config", tls, users)
-    port = _free_port()
+    port = free_port()
+    log = home / "secured.log"
     try:
-        with _process(home, port):
+        with running("secured_process.py", [str(home), VERSION, str(port)], home, log):
+            if skipped := re.findall(r"ERROR (.*skipping role.*)", log.read_text("utf-8", "replace")):
+                raise NodeError(f"the secured Elasticsearch cannot read a role: {skipped[0]}")
             yield Secured(f"https://127.0.0.1:{port}", {user.name: user for user in users}, tls, ca_file, certificates)
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def _process(home: Path, port: int) -> Iterator[None]:
-    log = home / "secured.log"
-    command = [sys.executable, str(Path(__file__).with_name("secured_process.py")), str(home), VERSION, str(port)]
+def running(script: str, arguments: Sequence[str], home: Path, log: Path) -> Iterator[None]:
+    """The process of a server, which says when it has started. Raises `NodeError` if it does not."""
+    command = [sys.executable, str(Path(__file__).with_name(script)), *arguments]
     with log.open("wb") as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=home, start_new_session=True
@@ -112,10 +113,8 @@ def _process(home: Path, port: int) -> Iterator[None]:
     late.start()
     try:
         if not _says_started(process):
-            raise NodeError(f"the secured Elasticsearch could not be started; {logs.ending(log)}")
+            raise NodeError(f"the secured server could not be started; {logs.ending(log)}")
         late.cancel()
-        if skipped := re.findall(r"ERROR (.*skipping role.*)", log.read_text("utf-8", "replace")):
-            raise NodeError(f"the secured Elasticsearch cannot read a role: {skipped[0]}")
         yield
     finally:
         late.cancel()
@@ -135,21 +134,35 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.communicate()
 
 
-def _distribution() -> Path:
-    """The archive of the server, fetched once into the cache; its checksum is that of the release."""
-    cache = folders.cache() / "distributions"
-    with locks.hold(cache / "lock", timeout=600, doing="fetching the secured Elasticsearch"):
-        file = cache / f"{_ROOT}.zip"
-        if not file.exists() or jars.sha256(file) != _SHA256:
-            _fetch(cache / "repository", file)
-            if jars.sha256(file) != _SHA256:
-                raise NodeError(f"{file} was not downloaded whole; try again")
-    return file
+@dataclass(frozen=True)
+class Archive:
+    """What is fetched once into the cache."""
+
+    coordinates: str
+    sha256: str
+
+    def file(self) -> Path:
+        """Where it lies. Raises `NodeError` if it cannot be had."""
+        cache = folders.cache() / "distributions"
+        name = "-".join(self.coordinates.split(":")[1:3])
+        with locks.hold(cache / "lock", timeout=600, doing=f"fetching {name}"):
+            file = cache / f"{name}.zip"
+            if not file.exists() or jars.sha256(file) != self.sha256:
+                _fetch(self.coordinates, cache / "repository", file)
+                if jars.sha256(file) != self.sha256:
+                    raise NodeError(f"{file} was not downloaded whole; try again")
+        return file
 
 
-def _fetch(repository: Path, file: Path) -> None:
+_DISTRIBUTION = Archive(
+    f"org.elasticsearch.distribution.integ-test-zip:elasticsearch:{VERSION}::zip",
+    "215d5f3dbf0609a149f6218a9e47b6ae2df34ebbff3c5754e35f15a5e5393c8a",
+)
+
+
+def _fetch(coordinates: str, repository: Path, file: Path) -> None:
     shutil.rmtree(repository, ignore_errors=True)
-    (found,) = maven.download(_COORDINATES, repository)
+    (found,) = maven.download(coordinates, repository)
     found.replace(file)
     shutil.rmtree(repository, ignore_errors=True)
 
@@ -200,7 +213,7 @@ def _hashed(password: str) -> str:
     return f"{{PBKDF2}}{_ROUNDS}${base64.b64encode(salt).decode()}${base64.b64encode(digest).decode()}"
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from pathlib import Path
 from typing import Any
 
 from secured import User
+from secured_opensearch import ACTIONS, PASSWORD, opensearch_role, opensearch_roles
 
 from es_neardupe.roles import ROLES as DOCUMENTED
 from es_neardupe.roles import Names
@@ -58,14 +60,15 @@ BESIDE = "secured-beside"
 KEPT = "secured-kept"
 """One with its keys beside it, for the roles of docs/roles.md as they are then."""
 
-KEPT_NAMES = Names(
-    KEPT,
-    f"{KEPT}-neardupe-groups",
-    f"{KEPT}-neardupe-pairs",
-    f"{KEPT}-neardupe_next-groups",
-    f"{KEPT}-neardupe_next-pairs",
-    beside=(f"{KEPT}-neardupe-sidecar",),
-    coming_beside=(f"{KEPT}-neardupe_next-sidecar",),
+
+def names_beside(index: str) -> Names:
+    """Those of our hidden indices beside one with keys in its documents."""
+    ours = [f"{index}-{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
+    return Names(index, *ours)  # type: ignore[arg-type]
+
+
+KEPT_NAMES = dataclasses.replace(
+    names_beside(KEPT), beside=(f"{KEPT}-neardupe-sidecar",), coming_beside=(f"{KEPT}-neardupe_next-sidecar",)
 )
 
 
@@ -131,6 +134,33 @@ ROLES: dict[str, Any] = {
     **{name: _on(WORKED, role) for name, (_, _, role) in less().items()},
     **on_kept(),
 }
+
+
+LIMITS: dict[str, dict[str, Any]] = {
+    "sees-some-documents": {"dls": json.dumps({"term": {"url": "/d1"}})},
+    "sees-some-fields": {"fls": ["url", "date", "neardupe*"]},
+    "sees-some-masked": {"masked_fields": ["text"]},
+}
+"""What OpenSearch may hide of `WORKED` from a user who has all rights on it."""
+
+
+def limited_roles() -> dict[str, dict[str, Any]]:
+    """The roles of the users of `LIMITS`."""
+    indices = dataclasses.astuple(names_beside(WORKED))[:5]
+    roles = {name: opensearch_role(dict.fromkeys(indices, ACTIONS)) for name in LIMITS}
+    for name, limit in LIMITS.items():
+        roles[name]["index_permissions"][0] |= limit
+    return roles
+
+
+def opensearch_users() -> tuple[list[User], dict[str, Any]]:
+    """The users of the secured OpenSearch, and the roles as it takes them: one for each of ours, on `WORKED` and, with
+    keys beside it, on `KEPT`."""
+    beside = {f"{name}-beside": role for name, role in opensearch_roles(KEPT_NAMES).items()}
+    roles = opensearch_roles(names_beside(WORKED)) | beside | limited_roles()
+    users = [User(name, PASSWORD, (name,)) for name in roles]
+    return [User("admin", PASSWORD, ("all_access",)), User("stranger", PASSWORD, ()), *users], roles
+
 
 USERS = (
     User("admin", "admin-password", ("superuser",)),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import random
 import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +18,7 @@ import pytest
 
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, path, to_json
+from es_neardupe.errors import NodeError
 from es_neardupe.pipeline.groups import Group
 from es_neardupe.registry import Entry, Registry
 from es_neardupe.sidecar import opened
@@ -23,6 +26,17 @@ from es_neardupe.sidecar import opened
 JSON = dict[str, Any]
 TEXT = {"text": {"type": "text"}}
 _SYLLABLES = ["ba", "co", "di", "fu", "ga", "he", "ki", "lo", "mu", "ne", "po", "ra", "si", "tu", "ve", "wa", "zo"]
+
+
+@contextlib.contextmanager
+def required() -> Iterator[None]:
+    """Where a server is started: if it cannot be had, the test is skipped; in CI it fails."""
+    try:
+        yield
+    except NodeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no server to be had: {error}")
 
 
 def new_name() -> str:

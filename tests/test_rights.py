@@ -12,10 +12,10 @@ from unit_tools import SETTINGS, FakeClient
 
 from es_neardupe.clients import ConnectionSettings
 from es_neardupe.clients.driver import authorization, identity
-from es_neardupe.errors import Forbidden, RequestError
+from es_neardupe.errors import Forbidden, NotFound, RequestError
 from es_neardupe.indices import Target
 from es_neardupe.records import Product, Server
-from es_neardupe.rights import check_sees_all, seen_in_part
+from es_neardupe.rights import check_sees_all, check_updates, seen_in_part
 
 QUERY = ['{"term": {"public": true}}']
 TARGET = Target("news", ("news-1", "news-2"), SETTINGS, 10_000)
@@ -90,6 +90,35 @@ def test_a_regex_of_lucene_that_is_not_understood(regex: str) -> None:
 def test_nobody_tells() -> None:
     assert seen_in_part(Asked(refusal=RequestError("no handler", status=400)), TARGET) == []
     assert seen_in_part(FakeClient(), TARGET) == []  # OpenSearch is not asked
+
+
+class Refusing(FakeClient):
+    """Elasticsearch, to a login of whose rights it does not tell."""
+
+    server = Server(Product.ELASTICSEARCH, (8, 19, 21))
+
+    def __init__(self, error: RequestError) -> None:
+        super().__init__()
+        self.error = error
+        self.updated: list[list[str]] = []
+
+    def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
+        assert (method, body) == ("POST", {"doc": {}})
+        self.updated.append(path.split("/")[1:3])
+        raise self.error
+
+
+def test_whole_documents_are_written_only_by_who_surely_sees_them() -> None:
+    words = "Can't execute an update request if field or document level security is enabled"
+    hidden = RequestError("refused", status=400, type="security_exception", reason=words)
+    lacking = Forbidden("lacks the index privilege 'index'", status=403, reason="is unauthorized")
+    for error, told in ((hidden, "only a part"), (lacking, "privilege 'index'")):
+        with pytest.raises(Forbidden, match=told):
+            check_updates(Refusing(error), TARGET, "cleaning", whole=True)
+        check_updates(Refusing(error), TARGET, "cleaning")  # not asked: `check_sees_all` has
+    allowing = Refusing(NotFound("no such document", status=404))
+    check_updates(allowing, TARGET, "cleaning", whole=True)
+    assert allowing.updated == [["news-1", "_update"], ["news-2", "_update"]]
 
 
 @given(st.text(min_size=1).filter(lambda name: ":" not in name), st.text(min_size=1))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from importlib.metadata import version as installed
@@ -10,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from drivers import DRIVERS, Driver, environment, version
+from server_tools import required
 
 from es_neardupe.clients import Client
-from es_neardupe.errors import NodeError
 
 
 def other(client: Client) -> Driver:
@@ -23,12 +22,8 @@ def other(client: Client) -> Driver:
 
 def test_smoke_set_with_another_driver(client: Client, request: pytest.FixtureRequest) -> None:
     driver = other(client)
-    try:
+    with required():
         variables = environment(driver)
-    except NodeError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(str(error))
     assert version(driver).startswith(f"{driver.major}.")
     name = request.node.callspec.params["server_url"]
     variables["ES_NEARDUPE_TEST_URL"] = f"{name}={client.url}"

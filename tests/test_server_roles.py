@@ -3,51 +3,34 @@
 from __future__ import annotations
 
 import base64
-import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import typer
-from conftest import Cli, Run
+from conftest import Cli
+from role_tools import (
+    COMING,
+    COMPANIONS,
+    TEXTS,
+    As,
+    delete_worked,
+    make_worked,
+    runner,
+    with_keys_beside,
+    works,
+)
 from secured import Secured
-from secured_users import ALIAS, KEPT, KEPT_NAMES, WORKED, documented, less
-from server_tools import TEXT, family, make_index, put, theirs
+from secured_users import ALIAS, KEPT_NAMES, WORKED, documented, less, names_beside
+from server_tools import put
 from test_docs import section, table
 
-from es_neardupe import Settings, pipeline, requests
+from es_neardupe import Settings, pipeline
 from es_neardupe.cli import app
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
-from es_neardupe.companions import exists
 from es_neardupe.errors import Forbidden
-from es_neardupe.roles import ROLES, Names, Role
-
-COMPANIONS = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}
-COMING = [f"{WORKED}-neardupe_next-{kind}" for kind in COMPANIONS]
-TEXTS = {f"d{k}": text for k, text in enumerate(family("roles", 4, length=60))}
-REQUEST = requests.example("identical-titles").replace('"title"', '"text"')
-
-ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "init": ("--field", "text", "--sample-mod", "4"),
-    "load": ("FILE",),
-    "enrich": ("--all",),
-    "group": ("--rebuild",),
-    "group --evidence": ("--rebuild",),
-    "watch": ("--once",),
-    "similar": ("--id", "d0"),
-    "contained": ("--id", "d0"),
-    "search": ("*",),
-    "moved": ("/d0",),
-    "duplicates": ("--request", "REQUEST", "--html", "PAGE"),
-    "compare": ("d0", "d1", "--html", "PAGE"),
-    "groups --history": ("GROUP",),
-    "pairs --ignore-common": ("0.5",),
-    "what-if": ("--min", "0.9"),
-    "clean": ("--yes",),
-    "migrate": ("--threshold", "0.7", "--evidence", "--tune", "--yes"),
-}
-"""What each command is given here, besides the index."""
+from es_neardupe.roles import ROLES, Role
 
 SELDOM = {"neardupe-evidence-less-2-delete"} | {f"neardupe-migrate-less-{place}-delete" for place in (1, 2, 4)}
 """What is needed only where the former registry, or an earlier run, has left what the new groups do not have."""
@@ -58,12 +41,6 @@ WITHOUT_INDEX = {"bands", "demo", "version"}
 def names() -> list[str]:
     """All commands, and those of them with an option that needs more."""
     return [command for role in ROLES for command in role.commands]
-
-
-def names_beside(index: str) -> Names:
-    """Those of our hidden indices beside one with keys in its documents."""
-    ours = [f"{index}-{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
-    return Names(index, *ours)  # type: ignore[arg-type]
 
 
 def test_every_command_has_a_role() -> None:
@@ -105,45 +82,9 @@ def worked(secured_server: Secured, admin: Client) -> Iterator[Secured]:
     delete_worked(admin)
 
 
-def make_worked(admin: Client) -> None:
-    make_index(admin, WORKED, TEXT | {"url": {"type": "keyword"}, "date": {"type": "date"}})
-    put(admin, WORKED, {id: {"text": text, "url": f"/{id}", "date": "2024-01-01"} for id, text in TEXTS.items()})
-    pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
-    pipeline.enrich(admin, WORKED)
-    pipeline.group(admin, WORKED, evidence=True)
-
-
-def delete_worked(admin: Client) -> None:
-    for name in (*COMPANIONS.values(), *COMING, WORKED):
-        admin.request("DELETE", path(name), params={"ignore_unavailable": True})
-
-
-As = Callable[..., Run]
-
-
 @pytest.fixture
 def run_as(worked: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Client) -> As:
-    """Run a command as one of the users, with what `ARGUMENTS` has for it."""
-    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))
-    files = {"FILE": tmp_path / "more.jsonl", "REQUEST": tmp_path / "request.json", "PAGE": tmp_path / "page.html"}
-    files["FILE"].write_text(json.dumps({"id": "more", "text": "another text of six words here"}), "utf-8")
-    files["REQUEST"].write_text(REQUEST, "utf-8")
-
-    def run(user: str, name: str, index: str = WORKED) -> Run:
-        for variable, value in worked.environment(user).items():
-            monkeypatch.setenv(variable, value)
-        word, *options = name.split()
-        values = [str(files.get(one, one)) for one in ARGUMENTS.get(name, ARGUMENTS.get(word, ()))]
-        if "GROUP" in values:
-            values = [pipeline.groups(admin, index)[0].group if one == "GROUP" else one for one in values]
-        return cli(word, index, *options, *values)
-
-    return run
-
-
-def works(run: Run) -> bool:
-    """Whether the rights were enough: done, or refused for the want of documents, which comes after."""
-    return run.code == 0 or "too few" in run.err
+    return runner(worked, admin, cli, monkeypatch, tmp_path)
 
 
 INCLUDED = {"manage": ("view_index_metadata", "maintenance", "create_index", "delete_index")}
@@ -253,33 +194,9 @@ def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> N
     assert [run.err for run in runs if run.code == 1 and ("lacks" in run.err or "privilege" in run.err)], lacks
 
 
-@pytest.fixture
-def kept(worked: Secured, admin: Client) -> Iterator[str]:
-    """An index with the same documents, of which nobody has made keys."""
-    make_index(admin, KEPT, TEXT | {"url": {"type": "keyword"}, "date": {"type": "date"}})
-    put(admin, KEPT, {id: {"text": text, "url": f"/{id}", "date": "2024-01-01"} for id, text in TEXTS.items()})
-    yield KEPT
-    coming = (KEPT_NAMES.coming_groups, KEPT_NAMES.coming_pairs, *KEPT_NAMES.coming_beside)
-    ours = (KEPT_NAMES.groups, KEPT_NAMES.pairs, *KEPT_NAMES.beside, *coming)
-    for name in (*ours, KEPT):
-        admin.request("DELETE", path(name), params={"ignore_unavailable": True})
-
-
 @pytest.mark.parametrize("most", [1, pytest.param(99, marks=pytest.mark.long)])
-def test_a_role_is_enough_where_keys_are_beside(most: int, kept: str, run_as: As, admin: Client) -> None:
-    """On the index itself the right to read, for every command; from `init` to `clean`. ``most``: of each role."""
-    before = theirs(admin, kept)
-    done = run_as("neardupe-init-beside", "init --sidecar", kept)
-    assert done.code == 0, done.err
-    pipeline.enrich(admin, kept)
-    pipeline.group(admin, kept, evidence=True)
-    for role in sorted(ROLES, key=lambda one: one.name == "neardupe-clean"):
-        for name in role.commands_for(KEPT_NAMES)[:most] if role.name != "neardupe-init" else ():
-            done = run_as(f"{role.name}-beside", name, kept)
-            assert "lacks" not in done.err, (name, done.err)
-            assert works(done) or name == "doctor", (name, done.err)
-    assert theirs(admin, kept) == before
-    assert not [name for name in (*KEPT_NAMES.beside, *KEPT_NAMES.coming_beside) if exists(admin, name)]
+def test_a_role_is_enough_where_keys_are_beside(most: int, run_as: As, admin: Client) -> None:
+    with_keys_beside(run_as, admin, most)
 
 
 def test_a_role_is_enough_for_its_commands(

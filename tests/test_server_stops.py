@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 from kill_tools import State, copies_of, put_back
-from server_tools import JSON, family, make_index, new_name, one_line, ours, put, theirs, wait_until
+from server_tools import JSON, family, make_index, new_name, one_line, ours, put, required, theirs, wait_until
 
 from es_neardupe import Settings, node, pipeline
 from es_neardupe.asking import count
 from es_neardupe.clients import Client, ConnectionSettings, connect, path
-from es_neardupe.errors import NodeError
 
 NUMBER = 200
 """Families of three; a document a request makes a run long enough to be cut off."""
@@ -118,12 +117,8 @@ def own_node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    try:
+    with required():
         started = node.start(request.param, port=port, heap="384m")
-    except NodeError as error:
-        if os.environ.get("CI"):
-            raise
-        pytest.skip(f"no server to be had: {error}")
     yield started
     node.stop()
 

@@ -95,5 +95,9 @@ def _numbers(text: object) -> _Version | None:
 def _unknown(url: str, product: Product | None, nodes: Answer) -> UnsupportedServer | Forbidden:
     if nodes.status == 403:
         what = f"the version of {product.value.capitalize()}" if product else "which server this is"
-        return Forbidden(f"{url}: this user may not see {what}. Allow the cluster privilege 'monitor'.", status=403)
+        return Forbidden(
+            f"{url}: this user may not see {what}. Allow the cluster privilege 'monitor' (of OpenSearch: "
+            f"'cluster_monitor').",
+            status=403,
+        )
     return UnsupportedServer(f"{url} answers, but not as a search server; {_WORDS}.")

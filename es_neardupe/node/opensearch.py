@@ -31,20 +31,23 @@ def start(launch: Launch) -> Callable[[], None]:
     return run(launch.data, launch.version, launch.port, settings(launch)).close  # type: ignore[no-any-return]
 
 
-def run(home: Path, version: str, port: int, values: Mapping[str, str | Sequence[str]]) -> Any:
-    """Start a node with these settings in a folder: the Java object, whose ``close`` ends it."""
+def run(
+    home: Path, version: str, port: int, values: Mapping[str, str | Sequence[str]], plugins: Sequence[str] = ()
+) -> Any:
+    """Start a node with these settings in a folder: the Java object, whose ``close`` ends it. ``plugins``: classes of
+    more of them than the usual, whose jars are on the class path."""
     runner_class = java_class(_RUNNER)
     runner = runner_class()
     runner.onBuild(_callback(values))
     runner.setMaxHttpPort(port + 100)  # of itself it refuses every port from 9300 on
     configs = runner_class.newConfigs().basePath(str(home)).numOfNode(1)
-    runner.build(configs.baseHttpPort(port).moduleTypes(_modules(version)))
+    runner.build(configs.baseHttpPort(port).moduleTypes(",".join([*_modules(version), *plugins])))
     return runner
 
 
-def _modules(version: str) -> str:
+def _modules(version: str) -> list[str]:
     suffix = "Plugin" if version.startswith("2.") else "ModulePlugin"
-    return ",".join(f"{name}{suffix}" for name in _MODULES)
+    return [f"{name}{suffix}" for name in _MODULES]
 
 
 def _callback(values: Mapping[str, str | Sequence[str]]) -> Any:

@@ -14,7 +14,7 @@ from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client, path, to_json
 from es_neardupe.companions import Companion, companion_name, exists
-from es_neardupe.errors import BeingMigrated, InputError, NotFound, RequestError
+from es_neardupe.errors import BeingMigrated, Forbidden, InputError, NotFound, RequestError
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, mappings_of, remove_settings, stored_settings
 from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
@@ -22,7 +22,7 @@ from es_neardupe.pipeline.tunable import tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
-from es_neardupe.rights import check_may_delete, check_sees_all
+from es_neardupe.rights import check_may_delete, check_sees_all, check_updates
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.sidecar import View, opened, sidecars_of, telling_mappings
 from es_neardupe.tally import Tally
@@ -83,11 +83,12 @@ def clean(
     check_sees_all(client, target, "cleaning")
     beside = () if target.beside is None else target.beside.names
     companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
+    work = _Cleaning(plain, target, batch, workers, progress)
     if not dry_run:
         check_may_delete(plain, [*companions, *beside])
         check_writable(client, index)
+        check_updates(plain, target, "cleaning", whole=work.whole)
         mend(plain, tuned_mappings(plain, index, prefix))
-    work = _Cleaning(plain, target, batch, workers, progress)
     work.run(rehearsal if dry_run else None)
     if dry_run:
         _delete(rehearsal, *beside)
@@ -124,11 +125,17 @@ class _Cleaning:
         self._prefix = target.settings.prefix
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}
+        self._writes = target.beside is None or target.beside.write_group
         self._actions = _by_script if _has_scripts(client) else _by_index
         self._open = dict[Address, Reference]()
         """Documents that were read, of which nobody knows yet that they are without our fields."""
         self._tally = Tally()
         self.total = self.cleaned = self.deleted = self.left = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether each document is written back as a whole."""
+        return self._writes and self._actions is _by_index
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -138,7 +145,7 @@ class _Cleaning:
     def run(self, rehearsal: Rehearsal | None) -> None:
         """Several times, as documents may change under our hands. Nothing where we never wrote into them; with a
         ``rehearsal`` it is shown the first requests, and nothing is written."""
-        if self._target.beside is not None and not self._target.beside.write_group:
+        if not self._writes:
             return
         found = self._count()
         if rehearsal is not None:
@@ -221,9 +228,11 @@ def _is_clean(client: Client, index: str, prefix: str) -> bool:
 
 
 def _has_scripts(client: Client) -> bool:
-    """Whether the server runs painless for us."""
+    """Whether the server runs painless. Who may not try it there may still use it in updates."""
     try:
         client.request("POST", path("_scripts", "painless", "_execute"), body={"script": {"source": "true"}})
+    except Forbidden:
+        return True
     except RequestError:
         return False
     return True

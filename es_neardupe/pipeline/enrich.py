@@ -24,7 +24,7 @@ from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
-from es_neardupe.rights import check_sees_all
+from es_neardupe.rights import check_sees_all, check_updates
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.sidecar import Mirrored, View, mirror, opened, over
 from es_neardupe.stages.renewal import Plan, is_current, plan, source_of, update
@@ -115,6 +115,7 @@ def enrich(
     prepared = target.new
     if not dry_run:
         check_writable(client, index)
+        check_updates(client, target, "enriching")
         client, target = _prepare_new(client, target)
     if since is not None:
         check_range_field(client, target.path, since[0])

@@ -25,7 +25,7 @@ from es_neardupe.pipeline.seeds import Start, start_of
 from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
-from es_neardupe.rights import check_sees_all
+from es_neardupe.rights import check_sees_all, check_updates
 from es_neardupe.rules import Linkage
 from es_neardupe.settings import DEFAULT_PREFIX
 from es_neardupe.sidecar import Mirrored, mirror, opened
@@ -174,6 +174,7 @@ def group(
     check_sees_all(client, target, "grouping")
     if not dry_run:
         check_writable(client, index)
+        check_updates(client, target, "grouping")
     run = Run(client, target, wanted, rules, max_bucket, evidence, progress)
     with nullcontext() if dry_run else held(client, target) as lease:
         refresh(client, target.path)

@@ -28,7 +28,7 @@ from es_neardupe.pipeline.ruling import check_linkage, rules_of
 from es_neardupe.pipeline.tunable import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.rehearsal import Rehearsal, ShownRequest
-from es_neardupe.rights import check_may_delete, check_sees_all
+from es_neardupe.rights import check_may_delete, check_sees_all, check_updates
 from es_neardupe.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.sidecar import opened, over, sidecar_name, telling_mappings
 
@@ -127,6 +127,7 @@ def migrate(
     else:
         check_may_delete(client, _coming_names(plan))
         check_writable(over(client, plan.old), index)
+        check_updates(client, plan.old, "migrating")
         with held(client, plan.coming, "migrate", id=_LEASE):
             _check_phase(client, plan)
             prepare_rolled_over(client, plan.old)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from es_neardupe.bulk import chunked
@@ -101,21 +101,23 @@ def open_inline(client: Client, name: str, prefix: str, what: str, *, writes: bo
 
 
 def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
-    """Concrete index -> the mapping of our index beside it, for those that have one."""
+    """Concrete index -> the mapping of our index beside it, for those that have one which this user may know of."""
     found: dict[str, JSON] = {}
     names = {sidecar_name(index, prefix): index for index in mappings}
     for some in chunked(names, 20):
-        answer = client.request("GET", path(",".join(some), "_mapping"), params={"ignore_unavailable": True}) or {}
+        answer = _visible_mappings(client, some)
         found |= {names[name]: answer[name]["mappings"] for name in some if name in answer}
     return found
 
 
-def _coming(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
-    """As `sidecars_of`, for those that a migration makes; none where this user has no rights on them."""
+def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
+    """Those of the indices that are there and that this user has rights on. OpenSearch refuses a request as a whole if
+    there are none on one of the names, be it the name of nothing."""
     try:
-        return sidecars_of(client, mappings, next_prefix(prefix))
+        return client.request("GET", path(",".join(names), "_mapping"), params={"ignore_unavailable": True}) or {}
     except Forbidden:
-        return {}
+        alone = [] if len(names) == 1 else [[name] for name in names]
+        return {index: mapping for name in alone for index, mapping in _visible_mappings(client, name).items()}
 
 
 def kept_beside(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
@@ -133,7 +135,10 @@ def telling_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:
     if any(one in mapping.get("_meta", {}) for mapping in mappings.values() for one in (*kept, next_prefix(prefix))):
         return mappings
     metas: dict[str, JSON] = {index: {} for index in mappings}
-    for beside in (sidecars_of(client, mappings, plain), *(_coming(client, mappings, one) for one in kept)):
+    for beside in (
+        sidecars_of(client, mappings, plain),
+        *(sidecars_of(client, mappings, next_prefix(one)) for one in kept),
+    ):
         for index, mapping in beside.items():
             metas[index] |= mapping.get("_meta", {})
     return {index: {"_meta": meta} for index, meta in metas.items()} if any(metas.values()) else mappings
@@ -182,7 +187,7 @@ def _open_beside(client: Client, name: str, prefix: str, *, texts: bool, adoptin
     beside = sidecars_of(client, mappings, prefix)
     if not beside:
         return None
-    coming = _coming(client, mappings, prefix)
+    coming = sidecars_of(client, mappings, next_prefix(prefix))
     if (serving := serving_prefix(name, coming, prefix, writes=writes)) != prefix:
         prefix, beside = serving, coming
     mappings = with_source_modes(client, name, mappings)
