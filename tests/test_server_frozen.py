@@ -18,7 +18,7 @@ SETTINGS = Settings(("text",), threshold=0.7)
 ROLES = {"3.8": "warm", "2.19": "search"}
 
 
-@pytest.fixture(params=sorted(ROLES))
+@pytest.fixture(params=["3.8", pytest.param("2.19", marks=pytest.mark.long)])
 def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A server with documents in ``news-2``, and others in ``news-1``, which is frozen; the alias ``news`` is both."""
     home, repository = tmp_path_factory.mktemp("frozen"), tmp_path_factory.mktemp("repository")
