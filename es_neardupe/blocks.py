@@ -38,11 +38,12 @@ def _forbids(key: str, value: object) -> bool:
     return str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
 
 
-def check_writable(client: Client, name: str) -> None:
-    """Raises `Blocked` for an index that is read-only, before any work is done in vain."""
+def check_writable(client: Client, name: str, *, new: bool = False) -> None:
+    """Raises `Blocked` for an index that is read-only, before any work is done in vain. ``new``: it has no keys yet,
+    and these can be elsewhere."""
     if blocks := write_blocks(client, name):
         raise Blocked(
-            f"Index {name} is blocked for writing by {names_of(blocks)}. {way_out(name, blocks)}",
+            f"Index {name} is blocked for writing by {names_of(blocks)}. {way_out(name, blocks, new=new)}",
             status=403,
             type="cluster_block_exception",
         )
@@ -53,17 +54,19 @@ def names_of(blocks: Blocks) -> str:
     return ", ".join(sorted({*chain.from_iterable(blocks.values())}))
 
 
-def way_out(name: str, blocks: Blocks) -> str:
-    """What to say of the `write_blocks` of a name."""
+def way_out(name: str, blocks: Blocks, *, new: bool = False) -> str:
+    """What to say of the `write_blocks` of a name; see `check_writable`."""
     frozen = [index for index, keys in blocks.items() if _STORE in keys]
     others = {index: keys for index, keys in blocks.items() if index not in frozen}
-    said = []
+    beside, said = f"`es-neardupe init {name} --sidecar`", []
     if frozen:
         said.append(
-            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Keep keys and group ids beside "
-            f"it, with `es-neardupe init {name} --sidecar`."
+            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Keep keys and group ids "
+            f"beside it, with {beside}."
         )
     if others:
         settings = json.dumps(dict.fromkeys(sorted({*chain.from_iterable(others.values())})))
         said.append(f"If that is a mistake, or the disk has room again: PUT /{','.join(others)}/_settings {settings}")
+        if new and not frozen:
+            said.append(f"If it is meant to stay, keep the keys beside the index, with {beside}.")
     return " ".join(said)

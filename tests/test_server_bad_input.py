@@ -157,7 +157,7 @@ def blocked(request: pytest.FixtureRequest, client: Client, filled: str) -> Iter
 def test_read_only_index(blocked: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     before = mapping(client, blocked), versions(client, blocked)
     lift = f"PUT /{blocked}/_settings", "index.blocks."
-    refused(server_cli("init", blocked, "--field", "text", "--prefix", "other"), "blocked", *lift)
+    refused(server_cli("init", blocked, "--field", "text", "--prefix", "other"), "blocked", *lift, "--sidecar`")
     refused(server_cli("enrich", blocked), "blocked", *lift)
     refused(server_cli("group", blocked), "blocked", *lift)
     refused(server_cli("clean", blocked, "--yes"), "blocked", *lift)

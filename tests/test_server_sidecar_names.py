@@ -200,6 +200,8 @@ def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool
     assert_settled(client, index_name)
     assert pipeline.enrich(client, index_name, check=True).written == 0
     assert theirs(client, index_name) == before
+    assert pipeline.clean(client, index_name).left == 0
+    assert {json.dumps(hit["_source"]) for hit in hits(client, index_name)} == {*before.values()}
 
 
 def test_source_that_is_derived(client: Client, index_name: str) -> None:

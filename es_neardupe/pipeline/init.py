@@ -117,7 +117,7 @@ def init(
     found = {"left_alone": _checked_relations(mappings, settings), **_later(client, index, mappings, settings)}
     to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
     if to_prepare:
-        check_writable(client, index)
+        check_writable(client, index, new=True)
     for name in to_prepare:
         _prepare(writer, name, mappings[name], settings)
     indices = tuple(sorted(mappings))
