@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -99,6 +99,16 @@ def with_keys_beside(run: As, admin: Client, most: int) -> None:
         assert not [name for name in (*KEPT_NAMES.beside, *KEPT_NAMES.coming_beside) if exists(admin, name)]
     finally:
         delete_all(admin, KEPT)
+
+
+def lacking_is_named(run: As, lacking: Mapping[tuple[str, str], str]) -> None:
+    """Each (user, command) is refused in one line, with these words in it."""
+    for (user, name), words in lacking.items():
+        done = run(user, name)
+        assert (done.code, done.out) == (1, ""), (user, name, done.err)
+        (line,) = done.err.splitlines()
+        assert line.startswith("error: "), (user, name, line)
+        assert words in line, (user, name, line)
 
 
 def works(run: Run) -> bool:

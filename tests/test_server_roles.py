@@ -16,6 +16,7 @@ from role_tools import (
     TEXTS,
     As,
     delete_worked,
+    lacking_is_named,
     make_worked,
     runner,
     with_keys_beside,
@@ -113,12 +114,7 @@ LACKING = {
 
 
 def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: Secured) -> None:
-    for (user, name), words in LACKING.items():
-        run = run_as(user, name)
-        assert (run.code, run.out) == (1, ""), (user, name, run.err)
-        (line,) = run.err.splitlines()
-        assert line.startswith("error: "), (user, name, line)
-        assert words in line, (user, name, line)
+    lacking_is_named(run_as, LACKING)
     lacks_at_the_end = f"lacks the index privilege 'delete_index' on {', '.join(COMING)}"
     with worked.client("neardupe-group") as client, pytest.raises(Forbidden, match=lacks_at_the_end):
         pipeline.migrate(client, WORKED, threshold=0.7)

@@ -14,6 +14,7 @@ from role_tools import (
     COMPANIONS,
     As,
     delete_worked,
+    lacking_is_named,
     make_worked,
     runner,
     with_keys_beside,
@@ -71,12 +72,7 @@ LACKING = {
 
 
 def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As) -> None:
-    for (user, name), words in LACKING.items():
-        run = run_as(user, name)
-        assert (run.code, run.out) == (1, ""), (user, name, run.err)
-        (line,) = run.err.splitlines()
-        assert line.startswith("error: "), (user, name, line)
-        assert words in line, (user, name, line)
+    lacking_is_named(run_as, LACKING)
 
 
 @pytest.mark.parametrize("user", LIMITS)
