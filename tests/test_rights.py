@@ -135,4 +135,5 @@ def test_identities_of_other_logins() -> None:
         identity(f"{kind} {word}") for kind in ("Bearer", "ApiKey") for word in ("secret-1", "secret-2", "bm9uZQ==")
     }
     assert len(tokens) == 6
+    assert identity("Bearer \ud800").startswith("bearer ")  # whatever a client that is wrapped was given
     assert not any("secret" in one or "none" in one for one in tokens)

@@ -99,7 +99,8 @@ def identity(header: str | None) -> str:
             name, colon, _ = base64.b64decode(word, validate=True).decode().partition(":")
             if colon:
                 return f"{kind.lower()} {name}"
-    return f"{kind.lower()} {hashlib.sha256(word.encode()).hexdigest()}" if header else ""
+    digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{kind.lower()} {digest}" if header else ""
 
 
 def parsed(text: str) -> Any:
