@@ -1,4 +1,7 @@
-"""Questions about documents: searches and counts that are whole answers, and what makes writes visible to them."""
+"""Questions about documents: searches and counts that are whole answers, and what makes writes visible to them.
+
+And whether a server has a request at all.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,20 @@ from contextlib import suppress
 from typing import Any
 
 from es_neardupe.clients import Client, path
-from es_neardupe.errors import Forbidden
+from es_neardupe.errors import Forbidden, RequestError
 
-__all__ = ["count", "counts", "refresh", "refresh_if_allowed", "search"]
+__all__ = ["count", "counts", "knows", "refresh", "refresh_if_allowed", "search"]
 
 JSON = dict[str, Any]
+
+
+def knows(client: Client, method: str, target: str, body: Mapping[str, Any] | None = None) -> bool:
+    """Whether the server has such a request, be it that this user may not send it."""
+    try:
+        client.request(method, target, body=body)
+    except RequestError as error:
+        return isinstance(error, Forbidden)
+    return True
 
 
 def refresh(client: Client, name: str) -> None:

@@ -43,15 +43,15 @@ def check_writable(client: Client, name: str, *, new: bool = False) -> None:
     and these can be elsewhere."""
     if blocks := write_blocks(client, name):
         raise Blocked(
-            f"Index {name} is blocked for writing by {names_of(blocks)}. {way_out(name, blocks, new=new)}",
+            f"Index {name} is blocked for writing by {', '.join(names_of(blocks))}. {way_out(name, blocks, new=new)}",
             status=403,
             type="cluster_block_exception",
         )
 
 
-def names_of(blocks: Blocks) -> str:
+def names_of(blocks: Blocks) -> list[str]:
     """The settings, each once."""
-    return ", ".join(sorted({*chain.from_iterable(blocks.values())}))
+    return sorted({*chain.from_iterable(blocks.values())})
 
 
 def way_out(name: str, blocks: Blocks, *, new: bool = False) -> str:
@@ -65,7 +65,7 @@ def way_out(name: str, blocks: Blocks, *, new: bool = False) -> str:
             f"beside it, with {beside}."
         )
     if others:
-        settings = json.dumps(dict.fromkeys(sorted({*chain.from_iterable(others.values())})))
+        settings = json.dumps(dict.fromkeys(names_of(others)))
         said.append(f"If that is a mistake, or the disk has room again: PUT /{','.join(others)}/_settings {settings}")
         if new and not frozen:
             said.append(f"If it is meant to stay, keep the keys beside the index, with {beside}.")

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from es_neardupe.asking import knows
 from es_neardupe.clients import Client, path
 from es_neardupe.errors import Forbidden, NotFound, RequestError
 from es_neardupe.indices import Target
@@ -53,15 +54,8 @@ def _refuse(partly: Sequence[str], what: str) -> None:
 
 def _has_security_plugin(client: Client) -> bool:
     """Whether this is an OpenSearch that may hide something."""
-    if client.server.product is not Product.OPENSEARCH:
-        return False
-    try:
-        client.request("GET", path("_plugins", "_security", "authinfo"))
-    except Forbidden:
-        return True
-    except RequestError:
-        return False
-    return True
+    opensearch = client.server.product is Product.OPENSEARCH
+    return opensearch and knows(client, "GET", path("_plugins", "_security", "authinfo"))
 
 
 def _may_update(client: Client, index: str, *, surely: bool) -> bool:

@@ -13,7 +13,7 @@ from secured_users import KEPT, KEPT_NAMES, WORKED
 from server_tools import TEXT, delete_all, family, make_index, put, theirs
 
 from es_neardupe import Settings, pipeline, requests
-from es_neardupe.clients import Client, path
+from es_neardupe.clients import Client
 from es_neardupe.companions import exists
 from es_neardupe.roles import ROLES
 
@@ -44,17 +44,20 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 """What each command is given here, besides the index."""
 
 
+def _fill(admin: Client, index: str) -> None:
+    make_index(admin, index, TEXT | {"url": {"type": "keyword"}, "date": {"type": "date"}})
+    put(admin, index, {id: {"text": text, "url": f"/{id}", "date": "2024-01-01"} for id, text in TEXTS.items()})
+
+
 def make_worked(admin: Client) -> None:
-    make_index(admin, WORKED, TEXT | {"url": {"type": "keyword"}, "date": {"type": "date"}})
-    put(admin, WORKED, {id: {"text": text, "url": f"/{id}", "date": "2024-01-01"} for id, text in TEXTS.items()})
+    _fill(admin, WORKED)
     pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
     pipeline.enrich(admin, WORKED)
     pipeline.group(admin, WORKED, evidence=True)
 
 
 def delete_worked(admin: Client) -> None:
-    for name in (*COMPANIONS.values(), *COMING, WORKED):
-        admin.request("DELETE", path(name), params={"ignore_unavailable": True})
+    delete_all(admin, WORKED)
 
 
 As = Callable[..., Run]
@@ -82,9 +85,8 @@ def runner(server: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyP
 
 def with_keys_beside(run: As, admin: Client, most: int) -> None:
     """On the index itself the right to read, for every command; from `init` to `clean`. ``most``: of each role."""
-    make_index(admin, KEPT, TEXT | {"url": {"type": "keyword"}, "date": {"type": "date"}})
     try:
-        put(admin, KEPT, {id: {"text": text, "url": f"/{id}", "date": "2024-01-01"} for id, text in TEXTS.items()})
+        _fill(admin, KEPT)
         before = theirs(admin, KEPT)
         done = run("neardupe-init-beside", "init --sidecar", KEPT)
         assert done.code == 0, done.err

@@ -194,10 +194,7 @@ def _write_users(config: Path, users: Sequence[User], roles: Mapping[str, Any]) 
 
 def _write_certificates(config: Path, tls: Shown, users: Sequence[User]) -> tuple[Path, dict[str, Pem]]:
     """The files that the settings of `secured_process` name; returns that of the authority, and those of the users."""
-    ca_file = config / "ca.pem"
-    tls.ca.cert_pem.write_to_path(str(ca_file))
-    for name, content in zip(("http.pem", "http.key"), tls.files, strict=True):
-        (config / name).write_bytes(content)
+    ca_file = tls.write(config, "http")
     certificates = {user.name: issue(tls.ca, user.name, config) for user in users}
     roles = {
         role: [certificates[u.name].subject for u in users if role in u.roles] for one in users for role in one.roles

@@ -17,11 +17,11 @@ from typing import Any
 
 import tenacity
 from secured import Archive, Secured, User, free_port, running
-from tls_tools import Shown, authority
+from tls_tools import authority
 
 from es_neardupe.errors import RequestError
 from es_neardupe.node import Release, jars, jvm
-from es_neardupe.roles import ROLES, Role
+from es_neardupe.roles import ROLES, Names
 
 VERSION = "3.4.0"
 PASSWORD = "opensearch-password"
@@ -59,8 +59,6 @@ _PLUGIN = Archive(
     "fc164c084979f7f793d295b6bca56bf8bee76dafb762adef9f14fa872e0a7596",
 )
 _CLASS = "org.opensearch.security.OpenSearchSecurityPlugin"
-_FILES = {"config": "config", "internal_users": "internalusers", "roles": "roles", "roles_mapping": "rolesmapping"}
-"""Those of the plugin's files that are ours -> what they say that they are."""
 
 _LOGIN = {
     "http_enabled": True,
@@ -81,9 +79,9 @@ def opensearch_role(privileges: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     return {"cluster_permissions": list(cluster), "index_permissions": indices}
 
 
-def opensearch_roles(names: Any) -> dict[str, dict[str, Any]]:
+def opensearch_roles(names: Names) -> dict[str, dict[str, Any]]:
     """Name -> the role as OpenSearch takes it, for each of ours that has commands for an index and those beside it."""
-    some: list[Role] = [role for role in ROLES if role.commands_for(names)]
+    some = [role for role in ROLES if role.commands_for(names)]
     return {role.name: opensearch_role(role.privileges(names)) for role in some}
 
 
@@ -98,7 +96,7 @@ def secured_opensearch(home: Path, users: Sequence[User], roles: Mapping[str, An
     tls = authority("127.0.0.1", "localhost")
     _lay_out(home, config)
     _write_users(config / "opensearch-security", users, roles)
-    ca_file = _write_certificates(config, tls)
+    ca_file = tls.write(config, "node")
     told = {"server": "opensearch", "version": VERSION, "heap": _HEAP, "home": str(home), "jars": str(home / "jars")}
     node = json.dumps({**told, "settings": _settings(port), "plugins": [_CLASS]})
     try:
@@ -152,16 +150,8 @@ def _write_users(config: Path, users: Sequence[User], roles: Mapping[str, Any]) 
         "roles_mapping": {role: {"users": [one.name for one in users if role in one.roles]} for role in named},
     }
     for name, content in contents.items():
-        meta = {"_meta": {"type": _FILES[name], "config_version": 2}}
+        meta = {"_meta": {"type": name.replace("_", ""), "config_version": 2}}
         (config / f"{name}.yml").write_text(json.dumps(meta | content), "utf-8")  # JSON is YAML
-
-
-def _write_certificates(config: Path, tls: Shown) -> Path:
-    """Those that the settings name; returns that of the authority."""
-    tls.ca.cert_pem.write_to_path(str(config / "ca.pem"))
-    for name, content in zip(("node.pem", "node.key"), tls.files, strict=True):
-        (config / name).write_bytes(content)
-    return config / "ca.pem"
 
 
 def _settings(port: int) -> dict[str, Any]:

@@ -61,10 +61,14 @@ KEPT = "secured-kept"
 """One with its keys beside it, for the roles of docs/roles.md as they are then."""
 
 
+def ours_beside(index: str) -> list[str]:
+    """Our hidden indices beside one with keys in its documents: registry and evidence, then those of a migration."""
+    return [f"{index}-{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
+
+
 def names_beside(index: str) -> Names:
-    """Those of our hidden indices beside one with keys in its documents."""
-    ours = [f"{index}-{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
-    return Names(index, *ours)  # type: ignore[arg-type]
+    """The same, by what they are."""
+    return Names(index, *ours_beside(index))
 
 
 KEPT_NAMES = dataclasses.replace(
@@ -146,7 +150,7 @@ LIMITS: dict[str, dict[str, Any]] = {
 
 def limited_roles() -> dict[str, dict[str, Any]]:
     """The roles of the users of `LIMITS`."""
-    indices = dataclasses.astuple(names_beside(WORKED))[:5]
+    indices = [WORKED, *ours_beside(WORKED)]
     roles = {name: opensearch_role(dict.fromkeys(indices, ACTIONS)) for name in LIMITS}
     for name, limit in LIMITS.items():
         roles[name]["index_permissions"][0] |= limit

@@ -18,7 +18,7 @@ import pytest
 
 from es_neardupe import pipeline
 from es_neardupe.clients import Client, path, to_json
-from es_neardupe.errors import NodeError
+from es_neardupe.errors import NodeError, RequestError
 from es_neardupe.pipeline.groups import Group
 from es_neardupe.registry import Entry, Registry
 from es_neardupe.sidecar import opened
@@ -100,6 +100,14 @@ def make_index(client: Client, name: str, properties: Mapping[str, Any] = TEXT, 
     body: JSON = {part: more.pop(part) for part in ("settings", "aliases") if part in more}
     body["mappings"] = {"properties": dict(properties), **more}
     client.request("PUT", path(name), body=body)
+
+
+def make_or_skip(client: Client, name: str, fields: JSON, settings: JSON) -> None:
+    """Make an index with settings that some servers do not have: there the test is skipped."""
+    try:
+        make_index(client, name, fields, settings=settings)
+    except RequestError:
+        pytest.skip("this server has no such setting")
 
 
 def put(client: Client, index: str, sources: Mapping[str, Any], *, routing: str | None = None) -> None:

@@ -41,11 +41,24 @@ from fault_proxy import (
     vanishing,
 )
 from kill_tools import State
-from server_tools import JSON, delete_all, family, hits, make_index, one_line, ours, put, reconcile, send, words
+from server_tools import (
+    JSON,
+    delete_all,
+    family,
+    hits,
+    make_index,
+    make_or_skip,
+    one_line,
+    ours,
+    put,
+    reconcile,
+    send,
+    words,
+)
 
 from es_neardupe import Settings, pipeline
 from es_neardupe.clients import Client, ConnectionSettings, Retries, connect
-from es_neardupe.errors import RequestError, Unreachable
+from es_neardupe.errors import Unreachable
 from es_neardupe.requests import example
 
 FEW = ("--batch", "16")
@@ -372,11 +385,8 @@ def test_a_lost_answer_and_a_synthetic_source(
     client: Client, proxy: FaultProxy, through: Client, index_name: str
 ) -> None:
     """Our own write is known as such although the server tells the time of it in another form."""
-    try:
-        text = {"text": {"type": "text", "store": True}}
-        make_index(client, index_name, text, settings={"index.mapping.source.mode": "synthetic"})
-    except RequestError:
-        pytest.skip("this server has no such setting")
+    text = {"text": {"type": "text", "store": True}}
+    make_or_skip(client, index_name, text, {"index.mapping.source.mode": "synthetic"})
     put(client, index_name, {f"d{n}": {"text": one} for n, one in enumerate(family("synthetic", 5, length=60))})
     pipeline.init(client, index_name, Settings(("text",)))
     fault = Fault(lost_answer, BULK)

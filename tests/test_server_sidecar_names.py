@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
-from server_tools import JSON, assert_settled, family, hits, make_index, put, send, theirs
+from server_tools import JSON, assert_settled, family, hits, make_index, make_or_skip, put, send, theirs
 from sidecar_tools import PROPERTIES, document, state, texts
 from test_server_rollover import Rolling, rolled
 
@@ -166,11 +166,8 @@ def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_na
 
 
 def test_source_that_a_setting_disables(client: Client, index_name: str) -> None:
-    settings = {"index.mapping.source.mode": "disabled"}
-    try:
-        make_index(client, index_name, {"text": {"type": "text", "store": True}}, settings=settings)
-    except RequestError:
-        pytest.skip("this server has no such setting")
+    stored = {"text": {"type": "text", "store": True}}
+    make_or_skip(client, index_name, stored, {"index.mapping.source.mode": "disabled"})
     put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
     with pytest.raises(IndexUnusable, match="has _source disabled"):
         pipeline.init(client, index_name, SETTINGS)
@@ -183,11 +180,8 @@ def test_source_that_a_setting_disables(client: Client, index_name: str) -> None
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool) -> None:
     """Made from the fields for each answer: no value comes back as it was written, but for what it means."""
-    try:
-        stored = {**PROPERTIES, "text": {"type": "text", "store": True}, "tags": {"type": "keyword"}}
-        make_index(client, index_name, stored, settings={"index.mapping.source.mode": "synthetic"})
-    except RequestError:
-        pytest.skip("this server has no such setting")
+    stored = {**PROPERTIES, "text": {"type": "text", "store": True}, "tags": {"type": "keyword"}}
+    make_or_skip(client, index_name, stored, {"index.mapping.source.mode": "synthetic"})
     documents = texts(1, 24)
     put(client, index_name, {id: {**one, "tags": ["b", "a"]} for id, one in documents.items()})
     before = theirs(client, index_name)
@@ -205,10 +199,7 @@ def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool
 
 
 def test_source_that_is_derived(client: Client, index_name: str) -> None:
-    try:
-        make_index(client, index_name, PROPERTIES, settings={"index.derived_source.enabled": True})
-    except RequestError:
-        pytest.skip("this server has no such setting")
+    make_or_skip(client, index_name, PROPERTIES, {"index.derived_source.enabled": True})
     put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
     with pytest.raises(IndexUnusable, match=r"cannot from ours.*--sidecar"):
         pipeline.init(client, index_name, SETTINGS)

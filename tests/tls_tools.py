@@ -43,6 +43,13 @@ class Shown:
         chain = (*self.server.cert_chain_pems, self.ca.cert_pem)
         return b"".join(pem.bytes() for pem in chain), self.server.private_key_pem.bytes()
 
+    def write(self, folder: Path, name: str) -> Path:
+        """What the server needs, as ``ca.pem``, ``NAME.pem`` and ``NAME.key``; returns the authority's file."""
+        for file, content in zip((f"{name}.pem", f"{name}.key"), self.files, strict=True):
+            (folder / file).write_bytes(content)
+        self.ca.cert_pem.write_to_path(str(folder / "ca.pem"))
+        return folder / "ca.pem"
+
     @property
     def of_server(self) -> str:
         return fingerprint(self.server.cert_chain_pems[0].bytes())

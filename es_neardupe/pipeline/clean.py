@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import schema
-from es_neardupe.asking import count, refresh
+from es_neardupe.asking import count, knows, refresh
 from es_neardupe.blocks import check_writable
 from es_neardupe.bulk import chunked, write
 from es_neardupe.clients import Client, path, to_json
 from es_neardupe.companions import Companion, companion_name, exists
-from es_neardupe.errors import BeingMigrated, Forbidden, InputError, NotFound, RequestError
+from es_neardupe.errors import BeingMigrated, InputError, NotFound
 from es_neardupe.fetch import fetch
 from es_neardupe.indices import Target, mappings_of, remove_settings, stored_settings
 from es_neardupe.migrations import is_switching, phase_of, replaced_prefix
@@ -229,13 +229,7 @@ def _is_clean(client: Client, index: str, prefix: str) -> bool:
 
 def _has_scripts(client: Client) -> bool:
     """Whether the server runs painless. Who may not try it there may still use it in updates."""
-    try:
-        client.request("POST", path("_scripts", "painless", "_execute"), body={"script": {"source": "true"}})
-    except Forbidden:
-        return True
-    except RequestError:
-        return False
-    return True
+    return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
 
 
 def _by_script(hits: Iterable[Hit], prefix: str, _: Tally) -> Iterator[Action]:

@@ -177,7 +177,7 @@ def _blocks(client: Client, index: str) -> Check:
     blocks = write_blocks(client, index)
     if not blocks:
         return Check("blocks", "ok", "none")
-    return Check("blocks", "error", f"{names_of(blocks)}: nothing can be written. {way_out(index, blocks)}")
+    return Check("blocks", "error", f"{', '.join(names_of(blocks))}: nothing can be written. {way_out(index, blocks)}")
 
 
 def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:

@@ -193,7 +193,7 @@ def _settled(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
 def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]) -> Iterator[Outcome]:
     """The outcomes of a dry run: what would be created conflicts with what is there. ``fields``: what to read of it."""
     for chunk in chunked(actions, _CHUNK):
-        present = fetch(client, [(*action.address, action.routing) for action in chunk], fields)
+        present = fetch(client, [action.reference for action in chunk], fields)
         for action, hit in zip(chunk, present, strict=True):
             yield Outcome(action, 200 if action.op == "index" or hit is None else 409)
 

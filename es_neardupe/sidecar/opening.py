@@ -116,8 +116,9 @@ def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
     try:
         return client.request("GET", path(",".join(names), "_mapping"), params={"ignore_unavailable": True}) or {}
     except Forbidden:
-        alone = [] if len(names) == 1 else [[name] for name in names]
-        return {index: mapping for name in alone for index, mapping in _visible_mappings(client, name).items()}
+        if len(names) == 1:
+            return {}
+        return {index: mapping for name in names for index, mapping in _visible_mappings(client, [name]).items()}
 
 
 def kept_beside(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
