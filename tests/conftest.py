@@ -61,6 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption("--soak-seconds", type=int, default=30, help="how long the soak goes on, on each server")
     parser.addoption("--soak-seed", type=int, default=1, help="what the soak draws everything from")
+    parser.addoption("--record", action="store_true", help="write the golden files of the commands anew")
     parser.addoption("--docker", action="store_true", help="start the servers as containers, if an engine answers")
 
 
