@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from es_neardupe.api import NearDupe
     from es_neardupe.errors import NeardupeError
-    from es_neardupe.keys import Scheme, estimate, features, fingerprints, tokenize
-    from es_neardupe.measures import resemblance
-    from es_neardupe.settings import Settings
+    from es_neardupe.index.settings import Settings
+    from es_neardupe.keys.fingerprint import fingerprints
+    from es_neardupe.keys.minhash import estimate
+    from es_neardupe.keys.scheme import Scheme
+    from es_neardupe.keys.shingles import features
+    from es_neardupe.keys.text import tokenize
+    from es_neardupe.similarity.formulas import resemblance
 
 __all__ = [
     "NearDupe",
@@ -27,11 +31,21 @@ __all__ = [
     "tokenize",
 ]
 
-_MODULES = {"NearDupe": "api", "NeardupeError": "errors", "Settings": "settings", "resemblance": "measures"}
+_MODULES = {
+    "NearDupe": "api",
+    "NeardupeError": "errors",
+    "Scheme": "keys.scheme",
+    "Settings": "index.settings",
+    "estimate": "keys.minhash",
+    "features": "keys.shingles",
+    "fingerprints": "keys.fingerprint",
+    "resemblance": "similarity.formulas",
+    "tokenize": "keys.text",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, when it is: a local server's process needs none of it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES.get(name, 'keys')}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,6 +1,6 @@
 """``python -m es_neardupe`` is ``es-neardupe``."""
 
-from es_neardupe.cli import main
+from es_neardupe.cli.app import main
 
 if __name__ == "__main__":
     main()

@@ -24,14 +24,17 @@ from typing import Any
 
 from bench_keys import make_texts, pin_to_one_core, read_texts
 
-from es_neardupe import node, pipeline
-from es_neardupe.clients import Client, ConnectionSettings, connect, path, to_json
+from es_neardupe.commands.duplicates.duplicates import duplicates
+from es_neardupe.commands.duplicates.hash_features import read_scope
+from es_neardupe.commands.duplicates.results import PairsResult
 from es_neardupe.errors import NotFound
-from es_neardupe.feature_trees import Characters, FeatureTree, Flatten, Ngrams, Sentences, Values, Words, describe
-from es_neardupe.pipeline.duplicate_results import PairsResult
+from es_neardupe.local_server import control
 from es_neardupe.records import Hit
-from es_neardupe.spill import Entries, scratch
-from es_neardupe.stages.scope import read_scope
+from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.similarity.features import Characters, FeatureTree, Flatten, Ngrams, Sentences, Values, Words, describe
+from es_neardupe.verification.spill_to_disk import Entries, scratch
 
 INDEX = "neardupe-bench-duplicates"
 F = ("text",)
@@ -52,7 +55,7 @@ def main() -> None:
         print(json.dumps(measured(arguments.url, json.loads(arguments.run))))
         return
     report_hashing(arguments.rounds)
-    client = connect(ConnectionSettings(url=arguments.url or node.start(say=print).url))
+    client = connect(ConnectionSettings(url=arguments.url or control.start(say=print).url))
     try:
         if arguments.texts:
             fill(client, read_texts(arguments.texts, 1_000_000))
@@ -160,7 +163,7 @@ def measured(url: str, asked: dict[str, Any]) -> dict[str, Any]:
     """The diagnostics of a run, its seconds, and by how much the memory of this process grew."""
     client = connect(ConnectionSettings(url=url))
     before = resident("VmRSS")
-    found = pipeline.duplicates(client, INDEX, asked)
+    found = duplicates(client, INDEX, asked)
     result = found.stages["pairs"]
     assert isinstance(result, PairsResult)
     hashed, grouped, validated = result.diagnostics.values()

@@ -18,15 +18,18 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
-from es_neardupe import Settings, node
-from es_neardupe.asking import refresh
-from es_neardupe.bulk import write
-from es_neardupe.clients import Client, ConnectionSettings, connect, path
-from es_neardupe.companions import Companion, companion_name
+from es_neardupe import Settings
+from es_neardupe.commands import enrich, group, init
 from es_neardupe.errors import NotFound
-from es_neardupe.indices import open_target
-from es_neardupe.pipeline import enrich, group, init
+from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.target import open_target
+from es_neardupe.local_server import control
 from es_neardupe.records import Action
+from es_neardupe.server.bulk import write
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.search import refresh
 
 T = TypeVar("T")
 
@@ -53,7 +56,7 @@ KINDS: dict[str, Callable[[int], Iterator[str]]] = {"copies": copies, "letters":
 def main() -> None:
     """Measure and print."""
     arguments = parse_arguments()
-    server = node.start(arguments.server, say=print)
+    server = control.start(arguments.server, say=print)
     client = connect(ConnectionSettings(url=server.url))
     print(f"{client.server}, --max-bucket {arguments.max_bucket}")
     for kind, make in KINDS.items():

@@ -16,17 +16,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from es_neardupe import Settings, node
-from es_neardupe.asking import refresh
-from es_neardupe.bulk import write
-from es_neardupe.clients import Client, ConnectionSettings, connect, path
-from es_neardupe.companions import remove
+from es_neardupe import Settings
+from es_neardupe.commands import group, init
+from es_neardupe.commands.enrich.ingest import fingerprinted_actions
 from es_neardupe.errors import NeardupeError, NotFound
-from es_neardupe.indices import open_target
-from es_neardupe.pipeline import group, init
+from es_neardupe.index.hidden_indices import remove
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS
+from es_neardupe.index.target import open_target
+from es_neardupe.local_server import control
 from es_neardupe.records import Action
-from es_neardupe.settings import DEFAULT_MAX_CHARS
-from es_neardupe.stages.ingest import fingerprinted_actions
+from es_neardupe.server.bulk import write
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.search import refresh
 
 INDEX = "bench-incremental"
 SETTINGS = Settings(("text",))
@@ -36,7 +39,7 @@ WORDS, FAMILY = 120, 4
 def main() -> None:
     """Measure and print."""
     arguments = parse_arguments()
-    server = node.start(arguments.server, say=print)
+    server = control.start(arguments.server, say=print)
     client = connect(ConnectionSettings(url=server.url))
     print(f"{client.server}, {arguments.documents:,} documents of {WORDS} words, {arguments.new:,} new ones")
     drop(client)

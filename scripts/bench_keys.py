@@ -103,7 +103,8 @@ def available(make: Callable[[], Sign]) -> Sign | str:
 
 def ours() -> Sign:
     """Text to fingerprint, band keys included."""
-    from es_neardupe.keys import Scheme, fingerprints
+    from es_neardupe.keys.fingerprint import fingerprints
+    from es_neardupe.keys.scheme import Scheme
 
     return partial(fingerprints, scheme=Scheme.for_threshold(0.8))
 

@@ -21,10 +21,12 @@ import numpy as np
 from bench_keys import make_texts, pin_to_one_core, read_texts
 from numpy.typing import NDArray
 
-from es_neardupe import measures
-from es_neardupe.alignment import Alignment, information, literal
-from es_neardupe.keys import Scheme, estimate, features, signatures, token_hashes
-from es_neardupe.measures import Weights
+from es_neardupe.keys.minhash import estimate, signatures
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.similarity import formulas
+from es_neardupe.similarity.alignment import Alignment, information, literal
+from es_neardupe.similarity.formulas import Weights
 
 U64 = NDArray[np.uint64]
 Run = Callable[[], object]
@@ -86,10 +88,10 @@ def report_pairs(texts: list[str], rounds: int) -> None:
         "literal matching": lambda: [literal(a, b) for a, b in tokens],
         "literal matching, from text": hashed,
         "information matching": lambda: [information(a, b) for a, b in tokens],
-        "resemblance, pair by pair": lambda: [measures.resemblance(a, b) for a, b in sets],
-        "bag": lambda: [measures.bag(a, b) for a, b in tokens],
-        "weighted": lambda: [measures.weighted(a, b, weights) for a, b in sets],
-        "edit": lambda: [measures.edit(a, b) for a, b in tokens],
+        "resemblance, pair by pair": lambda: [formulas.resemblance(a, b) for a, b in sets],
+        "bag": lambda: [formulas.bag(a, b) for a, b in tokens],
+        "weighted": lambda: [formulas.weighted(a, b, weights) for a, b in sets],
+        "edit": lambda: [formulas.edit(a, b) for a, b in tokens],
         "estimate": lambda: [estimate(a, b) for a, b in signed],
     }
     size = sum(map(len, one + other)) / len(one + other)
@@ -113,7 +115,7 @@ def report_batches(texts: list[str], rounds: int) -> None:
         found = features([one for group in groups for one in group], 5)
         pairs = [(size * k + a, size * k + b) for k in range(len(groups)) for a, b in combinations(range(size), 2)]
         left, right = np.array(pairs, np.intp).T
-        seconds = fastest(partial(measures.resemblances, found, left, right), rounds)
+        seconds = fastest(partial(formulas.resemblances, found, left, right), rounds)
         print(f"{f'groups of {size}':36} {len(pairs) / seconds:11,.0f} pairs/s   {len(pairs)} pairs")
 
 

@@ -21,13 +21,16 @@ from typing import Any
 
 from bench_keys import make_texts, read_texts
 
-from es_neardupe import Settings, node
-from es_neardupe.asking import refresh
-from es_neardupe.bulk import write
-from es_neardupe.clients import Client, ConnectionSettings, connect, path
+from es_neardupe import Settings
+from es_neardupe.commands import enrich, group, init
 from es_neardupe.errors import NotFound
-from es_neardupe.pipeline import enrich, group, init
+from es_neardupe.local_server import control
 from es_neardupe.records import Action
+from es_neardupe.server.bulk import write
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.search import refresh
 
 WORKERS, BATCH = 2, 500
 SETTINGS = Settings(("text",))
@@ -40,7 +43,7 @@ def main() -> None:
     arguments = parse_arguments()
     texts = read_texts(arguments.texts, arguments.count) if arguments.texts else make_texts(arguments.count)
     texts *= arguments.copies
-    server = node.start(arguments.server, say=print)
+    server = control.start(arguments.server, say=print)
     client = connect(ConnectionSettings(url=server.url))
     print(f"{client.server}, {len(texts):,} texts of {statistics.mean(map(len, texts)):,.0f} characters")
     rounds = [measure(client, texts) for _ in range(arguments.rounds + 1)][1:]

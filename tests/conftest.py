@@ -25,17 +25,19 @@ from secured_opensearch import secured_opensearch
 from secured_users import ROLES, USERS, opensearch_users
 from server_tools import delete_all, new_name, required
 
-from es_neardupe import node
-from es_neardupe.cli import main
-from es_neardupe.clients import Client, ConnectionSettings, connect
-from es_neardupe.keys import native
+from es_neardupe.cli.app import main
+from es_neardupe.keys import hashing
+from es_neardupe.local_server import control, versions
+from es_neardupe.server.client import Client
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
 
 DEFAULT_SERVERS = "elasticsearch-9.5,opensearch-3.8"
 OLDER_SERVERS = "elasticsearch-8.19,opensearch-2.19"
 SECURED = {"secured_server", "secured_opensearch_server"}
 """The fixtures of servers with security."""
 
-START_SERVERS = ("test_node_server.py", "test_server_clusters.py", "test_server_frozen.py")
+START_SERVERS = ("test_node.py", "test_clusters.py", "test_frozen.py")
 """The tests that start servers of their own, besides those with an ``own_node``."""
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
@@ -108,16 +110,16 @@ def server_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         with container(kind, version) as url:
             yield url
         return
-    release = node.pick(kind, version)
-    running = [one for one in node.running(kind) if one.version == release.version]
+    release = versions.pick(kind, version)
+    running = [one for one in control.running(kind) if one.version == release.version]
     if running and not request.config.getoption("--spread"):
         yield running[0].url
         return
     data = tmp_path_factory.mktemp(name)
     with required():
-        started = node.start(kind, version, data=data, heap="512m")
+        started = control.start(kind, version, data=data, heap="512m")
     yield started.url
-    node.stop(kind, version, data=data)
+    control.stop(kind, version, data=data)
 
 
 @pytest.fixture(scope="session")
@@ -138,7 +140,7 @@ def secured_opensearch_server(tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture(scope="session")
 def built_kernel() -> None:
     """The inner loops in C; without a compiler there are none to be tested."""
-    if native.kernel is None:
+    if hashing.kernel is None:
         headers = Path(sysconfig.get_path("include"), "Python.h")
         assert not (shutil.which("gcc") and headers.exists()), "gcc is here, but the kernel was not built"
         pytest.skip("the package was installed without a compiler")
@@ -152,7 +154,7 @@ def inner_loops(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(native, "kernel", None)
+        patched.setattr(hashing, "kernel", None)
         yield
 
 

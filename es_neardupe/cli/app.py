@@ -13,30 +13,34 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from es_neardupe.cli import (
+from es_neardupe.cli.commands import (
     audit,
+    bands,
+    clean,
     compare,
     contained,
     demo,
     distribution,
+    doctor,
     duplicates,
-    grouping,
-    listing,
-    looking,
+    enrich,
+    group,
+    groups,
+    init,
+    load,
     migrate,
     moved,
     node,
-    schemes,
-    searching,
-    upkeep,
+    pairs,
+    search,
+    similar,
+    stats,
     version,
     watch,
     what_if,
-    working,
 )
-from es_neardupe.cli.exits import ExitCode
-from es_neardupe.cli.output import fail, printable, say
-from es_neardupe.cli.runs import end
+from es_neardupe.cli.output import ExitCode, fail, printable, say
+from es_neardupe.cli.run_log import end
 from es_neardupe.errors import NeardupeError
 
 __all__ = ["app", "main"]
@@ -80,52 +84,31 @@ app = typer.Typer(
     ),
 )
 for module in (
-    schemes,
-    upkeep,
-    working,
-    grouping,
+    init,
+    load,
+    enrich,
+    group,
     watch,
-    listing,
-    looking,
-    migrate,
+    similar,
     contained,
-    searching,
+    search,
+    groups,
+    pairs,
     moved,
     duplicates,
     compare,
     distribution,
     what_if,
     audit,
-    demo,
+    stats,
+    migrate,
+    bands,
+    clean,
+    doctor,
     version,
+    demo,
 ):
     module.register(app)
-_AS_USED = [
-    "init",
-    "load",
-    "enrich",
-    "group",
-    "watch",
-    "similar",
-    "contained",
-    "search",
-    "groups",
-    "pairs",
-    "moved",
-    "duplicates",
-    "compare",
-    "distribution",
-    "what_if",
-    "audit",
-    "stats",
-    "migrate",
-    "bands",
-    "clean",
-    "doctor",
-    "version",
-    "demo",
-]
-app.registered_commands.sort(key=lambda command: _AS_USED.index(getattr(command.callback, "__name__", "")))
 app.add_typer(node.app, name="node")
 
 

@@ -15,12 +15,18 @@ from urllib.parse import urlsplit
 
 import typer
 
-from es_neardupe import node
-from es_neardupe.cli import runs
+from es_neardupe.cli import run_log
 from es_neardupe.cli.output import warn
-from es_neardupe.clients import Client, ConnectionWarning, connect, resolve_settings
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, SettingsError, Unreachable
-from es_neardupe.tuning import TuningWarning
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.tuning import TuningWarning
+from es_neardupe.local_server import control
+from es_neardupe.server.client import Client
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.resolve import resolve_settings
+from es_neardupe.server.login.settings import ConnectionWarning
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.verification.criterion import DECIDING
 
 __all__ = [
     "AsJson",
@@ -38,11 +44,14 @@ __all__ = [
     "connect_to",
     "connectable",
     "connected",
+    "deciding",
     "listed",
     "parameters_of",
     "parse_query",
     "resumable",
+    "writing",
 ]
+
 
 T = TypeVar("T", int, float)
 
@@ -153,7 +162,7 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
     """A client as `resolve_settings` finds it, else on the node at ``local_url``; warnings become messages."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ConnectionWarning)
-        run = runs.current()
+        run = run_log.current()
         settings = replace(resolve_settings(**flags), run=run.name if run else None)
         if urlsplit(flags.get("url") or "").password:
             warn(_IN_THE_LIST)
@@ -165,7 +174,7 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
 
 
 def _local_url() -> str | None:
-    return next((one.url for one in node.running()), None)
+    return next((one.url for one in control.running()), None)
 
 
 def connected(command: Callable[..., None]) -> Callable[..., None]:
@@ -181,12 +190,12 @@ def connected(command: Callable[..., None]) -> Callable[..., None]:
 def connectable(command: Callable[..., None]) -> Callable[..., None]:
     """The same for a command that may do without a server: its first parameter becomes what opens the client."""
     own = parameters_of(command)[1:]
-    connection, of_run = parameters_of(_connect), parameters_of(runs.options)
+    connection, of_run = parameters_of(_connect), parameters_of(run_log.options)
 
     @wraps(command)
     def run(**given: Any) -> None:
         how = {one.name: given.pop(one.name) for one in of_run}
-        begun = runs.begin(command.__name__.replace("_", "-"), given, **how)
+        begun = run_log.begin(command.__name__.replace("_", "-"), given, **how)
         options = {one.name: given.pop(one.name) for one in connection}
         with ExitStack() as stack:
             stack.enter_context(_telling())
@@ -276,3 +285,157 @@ def listed(kind: Callable[[str], T], what: str) -> Callable[[str | None], list[T
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
+
+
+_PANEL = "Load on the cluster"
+
+
+def _limits(
+    *,
+    max_rate: Annotated[
+        float | None,
+        typer.Option(help="Documents written a second at most.", show_default="no limit", rich_help_panel=_PANEL),
+    ] = None,
+    max_load: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Documents under way at most; fewer after refusals.",
+            show_default="no limit",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+) -> None:
+    """The options: see `Pace.limit`."""
+
+
+def writing(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of its load; its client keeps to them."""
+    own, limits = parameters_of(command), parameters_of(_limits)
+
+    @wraps(command)
+    def run(client: Client, **given: Any) -> None:
+        client.pace.limit(**{one.name: given.pop(one.name) for one in limits})
+        command(client, **given)
+
+    run.__signature__ = inspect.Signature([*own, *limits])  # type: ignore[attr-defined]
+    return run
+
+
+BY_THRESHOLD = {
+    name: str(getattr(Settings, name)) for name in ("threshold", "detection", "shingle", "permutations", "agree")
+}
+Threshold = Annotated[
+    float | None,
+    typer.Option(help="Resemblance from which pairs must be found, in (0, 1].", show_default=BY_THRESHOLD["threshold"]),
+]
+Detection = Annotated[
+    float | None,
+    typer.Option(
+        help="Share of the pairs exactly at the threshold that must be found.", show_default=BY_THRESHOLD["detection"]
+    ),
+]
+Shingle = Annotated[int | None, typer.Option(help="Words in a shingle.", show_default=BY_THRESHOLD["shingle"])]
+Permutations = Annotated[
+    int | None,
+    typer.Option(
+        help="Slots of the signature: one byte each in every document.", show_default=BY_THRESHOLD["permutations"]
+    ),
+]
+Agree = Annotated[
+    int | None,
+    typer.Option(
+        help="Bands that candidates have to share; with --bands and --rows.", show_default=BY_THRESHOLD["agree"]
+    ),
+]
+Bands = Annotated[int | None, typer.Option(help="Bands, instead of the chosen ones; with --rows.", show_default=False)]
+Rows = Annotated[int | None, typer.Option(help="Rows of a band; with --bands.", show_default=False)]
+
+
+_MEASURE = "Measure"
+
+Max = Annotated[float, typer.Option("--max", help="Greatest exact similarity, in (0, 1].")]
+MeasureName = Annotated[
+    str,
+    typer.Option(
+        "--measure", metavar="|".join(one.value for one in DECIDING), help="What decides.", rich_help_panel=_MEASURE
+    ),
+]
+MatchingName = Annotated[
+    str | None,
+    typer.Option(
+        "--matching",
+        metavar="|".join(one.value for one in Matching),
+        help="How common passages are found, for jaccard and the containments.",
+        show_default="literal",
+        rich_help_panel=_MEASURE,
+    ),
+]
+Features = Annotated[
+    list[str],
+    typer.Option(
+        "--features",
+        metavar="[FIELD:]SOURCE",
+        help="For resemblance, weighted and bag: other features than shingles. Repeatable.",
+        default_factory=list,
+        show_default=False,
+        rich_help_panel=_MEASURE,
+    ),
+]
+Ngram = Annotated[
+    int | None,
+    typer.Option("--ngram", help="For bag: words in an n-gram, 1 to 7.", show_default="1", rich_help_panel=_MEASURE),
+]
+Whitespace = Annotated[
+    bool,
+    typer.Option("--whitespace", help="For bag: words as they stand between blanks.", rich_help_panel=_MEASURE),
+]
+Renew = Annotated[
+    bool,
+    typer.Option("--renew", help="Take the frequencies of features anew, where they count.", rich_help_panel=_MEASURE),
+]
+IgnoreCommon = Annotated[
+    float | None,
+    typer.Option(
+        "--ignore-common",
+        metavar="SHARE",
+        help="Shingles that more than this share of the documents have do not count.",
+        show_default=False,
+        rich_help_panel=_MEASURE,
+    ),
+]
+
+
+def _choice(
+    *,
+    measure: MeasureName = "resemblance",
+    matching: MatchingName = None,
+    min: Min = None,
+    max: Max = 1.0,
+    features: Features,
+    ngram: Ngram = None,
+    whitespace: Whitespace = False,
+    renew: Renew = False,
+    ignore_common: IgnoreCommon = None,
+) -> None:
+    """The options that say what decides: see `deciding`."""
+
+
+def deciding(*without: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of what decides, but for some, where its own parameters have ``choice``; it gets
+    all of them in that, by their names."""
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        own = parameters_of(command)
+        options = [parameter for parameter in parameters_of(_choice) if parameter.name not in without]
+        place = next(number for number, parameter in enumerate(own) if parameter.name == "choice")
+
+        @wraps(command)
+        def run(client: Client, **given: Any) -> None:
+            choice = {parameter.name: given.pop(parameter.name) for parameter in options}
+            command(client, choice=choice, **given)
+
+        run.__signature__ = inspect.Signature([*own[:place], *options, *own[place + 1 :]])  # type: ignore[attr-defined]
+        return run
+
+    return decorated

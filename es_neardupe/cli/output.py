@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Any
 
 from rich import box
@@ -21,12 +21,13 @@ from rich.table import Table
 from rich.text import Text
 
 from es_neardupe import progress
+from es_neardupe.display_text import STEERING
 from es_neardupe.errors import NeardupeError
-from es_neardupe.events import told
-from es_neardupe.markup import STEERING
+from es_neardupe.log_events import told
 from es_neardupe.records import Address
 
 __all__ = [
+    "ExitCode",
     "as_json_text",
     "escaped",
     "fail",
@@ -46,6 +47,7 @@ __all__ = [
     "warn",
     "without_controls",
 ]
+
 
 _CONTROLS = re.compile(rf"[\x00-\x1f\x7f-\x9f{STEERING}]")
 """Control characters, and those that steer the text around them."""
@@ -248,3 +250,25 @@ def logged_progress(clock: Callable[[], float] = time.monotonic) -> progress.Pro
             told(logging.INFO, "progress", stage=stage, done=done, total=total)
 
     return logged
+
+
+def by_measure(measure: str, similarity: float) -> dict[str, Any]:
+    """The similarity of a pair: ``resemblance``, or the name of another measure and its value."""
+    if measure == "resemblance":
+        return {"resemblance": similarity}
+    return {"measure": measure, "similarity": similarity}
+
+
+class ExitCode(IntEnum):
+    """The exit codes; `docs/operations.md` explains them."""
+
+    DONE = 0
+    """All was done; there may be warnings."""
+    FAILED = 1
+    """An error, said in one line; or documents were refused or left; or a question was answered no."""
+    USAGE = 2
+    """An unknown command or option, or a value that cannot be one: nothing was begun."""
+    INTERRUPTED = 130
+    """Ctrl-C: the same command goes on where it stopped."""
+    CLOSED = 141
+    """Whoever read our output closed it, as `head` does."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.mixing import MULTIPLIER, U64, mix64
-from es_neardupe.keys.signature import Signatures
+from es_neardupe.keys.hashing import MULTIPLIER, U64, mix64
+from es_neardupe.keys.minhash import Signatures
+from es_neardupe.keys.shingles import Shingles
 
-__all__ = ["KEY_LENGTH", "band_keys", "chosen_bands", "joint_keys", "share_keys"]
+__all__ = ["KEY_LENGTH", "band_keys", "chosen_bands", "joint_keys", "sample_keys", "share_keys"]
+
 
 KEY_LENGTH = 8
 """Characters of a band key."""
@@ -86,3 +88,27 @@ def _base64(packed: U64) -> NDArray[np.str_]:
         cells[:, _B64_POSITIONS:, 0] = np.arange(_LATIN, _LATIN + bands - _B64_POSITIONS, dtype=np.uint8)
     code_points = np.frombuffer(encoded, np.uint8).astype(np.uint32)
     return code_points.view(f"U{KEY_LENGTH}").reshape(packed.shape)
+
+
+"""Characters of a sampled key."""
+
+_LOWER = np.uint64(16)
+
+
+def sample_keys(found: Shingles, mod: int) -> list[tuple[str, ...]]:
+    """The keys of the features that are 0 modulo ``mod`` (1 or more) of each text, in the order of the features.
+
+    A feature comes out of `mix64`, so that no remainder is more frequent than another; the key is made of its upper 48
+    bits, which a modulus of at most 2^16 leaves free.
+    """
+    chosen = found.distinct & (found.values % np.uint64(mod) == 0)
+    keys = _sampled_keys(found.values[chosen])
+    ends = np.concatenate(([0], np.cumsum(chosen)))[found.bounds]
+    return [tuple(keys[start:end]) for start, end in pairwise(ends.tolist())]
+
+
+def _sampled_keys(values: U64) -> list[str]:
+    """The upper 48 bits of each number as 8 characters of URL-safe base64, highest first."""
+    octets = (values >> _LOWER).astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
+    text = urlsafe_b64encode(octets.tobytes()).decode("ascii")
+    return [text[at : at + KEY_LENGTH] for at in range(0, len(text), KEY_LENGTH)]

@@ -7,11 +7,10 @@ from itertools import repeat
 
 import xxhash
 
-from es_neardupe.keys.bands import band_keys
-from es_neardupe.keys.samples import sample_keys
+from es_neardupe.keys.bands import band_keys, sample_keys
+from es_neardupe.keys.minhash import sign
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.keys.shingling import feature_counts, shingles
-from es_neardupe.keys.signature import sign
+from es_neardupe.keys.shingles import feature_counts, shingles
 from es_neardupe.keys.text import chunks, normalize
 from es_neardupe.records import Fingerprint, State
 

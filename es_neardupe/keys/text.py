@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
-from es_neardupe.keys import native
+from es_neardupe.keys import hashing
 from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
 
-__all__ = ["chunks", "normalize", "spans", "tokenize"]
+__all__ = ["chunks", "contents", "normalize", "spans", "tokenize"]
+
 
 CHUNK_TEXTS = 256
 CHUNK_CHARS = 1 << 19
@@ -61,8 +63,8 @@ def spans(text: str) -> NDArray[np.int64]:
 def normalize(texts: Sequence[str]) -> list[bytes]:
     """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
     folded = _folded(texts)
-    if native.kernel is not None:
-        found: list[bytes] = native.kernel.contents(folded)
+    if hashing.kernel is not None:
+        found: list[bytes] = hashing.kernel.contents(folded)
         return found
     return _contents(folded)
 
@@ -153,3 +155,10 @@ def _insert_blanks(buffer: NDArray[np.uint8], positions: NDArray[np.int64]) -> N
     kept[positions] = False
     spread[kept] = buffer
     return spread
+
+
+def contents(texts: Sequence[str]) -> list[str]:
+    """The content hash of each text, as `fingerprints` gives it: 32 hexadecimal digits, "" without tokens."""
+    return [
+        xxhash.xxh3_128_hexdigest(content) if content else "" for chunk in chunks(texts) for content in normalize(chunk)
+    ]

@@ -1,0 +1,73 @@
+"""How surely the keys find the pairs that a measure calls similar.
+
+Keys are made for the resemblance. Where another measure decides, two texts can be as similar as wanted and have few
+shingles in common: then it says nothing that the keys find pairs of the threshold's resemblance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.similarity.measure import Measure, MeasureName
+
+__all__ = ["DetectionCase", "detection_cases", "detection_of"]
+
+_RATIOS = (1, 2, 5)
+_RESEMBLANCES = (0.8, 0.5, 0.2)
+
+
+@dataclass(frozen=True)
+class DetectionCase:
+    """Pairs of one shape that are exactly as similar as wanted."""
+
+    shape: str
+    """Such as ``one passage, lengths 1:2``, or ``resemblance 0.5`` where the measure leaves that open."""
+    resemblance: float
+    """The resemblance of such a pair of long texts."""
+    probability: float
+    """Probability that they are candidates."""
+
+
+def detection_of(measure: Measure, least: float, scheme: Scheme) -> float | None:
+    """Probability that a pair exactly ``least`` similar is a candidate; None where the measure does not decide that."""
+    return scheme.detection(least) if measure.by_keys else None
+
+
+def detection_cases(measure: Measure, least: float, scheme: Scheme) -> tuple[DetectionCase, ...]:
+    """What can be said instead, for concrete pairs; nothing for the resemblance that the keys are made for."""
+    if measure.by_keys:
+        return ()
+    if measure.aligned or measure.name is MeasureName.EDIT:
+        shapes = [*_passages(measure.name, least), _throughout(measure, least, scheme.shingle)]
+    else:
+        shapes = [(f"resemblance {resemblance:g}", resemblance) for resemblance in _RESEMBLANCES]
+    return tuple(DetectionCase(shape, value, scheme.detection(value)) for shape, value in shapes)
+
+
+def _passages(name: MeasureName, least: float) -> Iterator[tuple[str, float]]:
+    """Long texts with one passage in common: C / (L + S - C), since it has about as many shingles as words.
+
+    Left out is where even a text that is wholly contained does not reach ``least``.
+    """
+    for ratio in _RATIOS:
+        shorter = 1 / ratio
+        if (common := _common(name, least, shorter)) <= shorter:
+            yield f"one passage, lengths 1:{ratio}", common / (1 + shorter - common)
+
+
+def _throughout(measure: Measure, least: float, w: int) -> tuple[str, float]:
+    """Long texts of one length with a single word changed here and there: each change ends a passage, and n passages
+    have C - n (w - 1) shingles. A passage of fewer than w words is none for measures that go by passages."""
+    common = _common(measure.name, least, 1.0)
+    passages = min(1 - common, common / w) if measure.aligned else 1 - common
+    shared = max(0.0, common - passages * (w - 1))
+    return "changes throughout, lengths 1:1", shared / (2 - shared)
+
+
+def _common(name: MeasureName, least: float, shorter: float) -> float:
+    """C for texts of the lengths 1 and ``shorter`` that are exactly ``least`` similar."""
+    if name is MeasureName.CONTAINMENT:
+        return least * shorter
+    return least * (1 + shorter) / (1 + least) if name is MeasureName.JACCARD else least

@@ -1,0 +1,138 @@
+"""Stage: the stored fingerprints of a whole index -> columns. Keys and counts, never texts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from sys import intern
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
+from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.index.mapping import Fields
+from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
+from es_neardupe.records import Address, Classes, Corpus, Grouping, Hit, Reference, State
+
+__all__ = ["classes_of", "in_order", "read_corpus", "source_of"]
+
+_READ = ("scheme", "state", "content", "bands", "tokens", "features", "group", "principal", "similarity")
+
+
+def source_of(fields: Fields) -> list[str]:
+    """What `read_corpus` has to read of a document."""
+    return [f"{fields.prefix}.{name}" for name in _READ]
+
+
+def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: Rules = DEFAULT_RULES) -> Corpus:
+    """Take the pages apart into columns; hits with the ``docvalue_fields`` of the rules."""
+    references: list[Reference] = []
+    versions: list[tuple[int, int]] = []
+    content: list[str] = []
+    tokens: list[int] = []
+    keys: list[NDArray[np.uint64]] = []
+    group_ids: list[str | None] = []
+    groupings: list[Grouping | None] = []
+    states = dict.fromkeys((state.value for state in State), 0)
+    corrupt: list[Address] = []
+    described: list[Mapping[str, Any]] = []
+    columns = rules.columns
+    for page in pages:
+        page_keys: list[str] = []
+        for hit in page:
+            stored = stored_fields(hit.source, prefix)
+            try:
+                fingerprint = decode(stored)
+                page_keys.append(_joined(fingerprint.bands, bands, fingerprint.state))
+            except CorruptFingerprint:
+                corrupt.append(hit.address)
+                continue
+            references.append((intern(hit.index), hit.id, hit.routing))
+            versions.append((hit.seq_no or 0, hit.primary_term or 0))
+            content.append(fingerprint.content)
+            tokens.append(fingerprint.tokens)
+            group_ids.append(_group_id(stored))
+            groupings.append(decode_grouping(stored))
+            states[fingerprint.state.value] += 1
+            if columns:
+                described.append({name: value for name, value in hit.source.items() if name != prefix})
+        keys.append(np.frombuffer("".join(page_keys).encode("latin-1"), np.uint64).reshape(-1, bands))
+    return Corpus(
+        references=references,
+        versions=np.array(versions, np.int64).reshape(-1, 2),
+        content=np.array(content, "S32"),
+        tokens=np.array(tokens, np.int64),
+        keys=np.concatenate(keys) if keys else np.zeros((0, bands), np.uint64),
+        group_ids=group_ids,
+        groupings=groupings,
+        states=states,
+        corrupt=corrupt,
+        **_columns(described, rules, len(references)),
+    )
+
+
+def _columns(described: Sequence[Mapping[str, Any]], rules: Rules, size: int) -> dict[str, Any]:
+    """What the rules make of the values of each row."""
+    return {
+        "places": np.array(rules.policy.places(described), np.int64)
+        if rules.policy.column
+        else np.zeros(size, np.int64),
+        "scopes": _numbered([rules.scope(one) for one in described]) if rules.within else np.zeros(size, np.int64),
+        "days": np.array([rules.window.day(one) for one in described]) if rules.window else np.zeros(size),
+    }
+
+
+def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Equal numbers for equal values."""
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return np.array([numbers[value] for value in values], np.int64)
+
+
+def _joined(keys: Sequence[str], bands: int, state: State) -> str:
+    """The keys of one document in one string of ``8 * bands`` characters; NULs for a document without keys."""
+    if state not in (State.SIGNED, State.SHORT):
+        return "\0" * (8 * bands)
+    if len(keys) != bands:
+        raise CorruptFingerprint(f"{len(keys)} band keys where the scheme has {bands}.")
+    return "".join(keys)
+
+
+def _group_id(stored: Mapping[str, Any]) -> str | None:
+    group = group_of(stored)
+    return None if group is None else intern(group)
+
+
+def classes_of(corpus: Corpus, copies: bool = True) -> Classes:
+    """Gather the rows that have keys by content, scope and date; without ``copies`` each is a class of its own."""
+    rows = np.flatnonzero(corpus.keys.any(axis=1))
+    if not len(rows):
+        return Classes([])
+    ordered = in_order(corpus, rows)
+    if not copies:
+        return Classes(list(ordered.reshape(-1, 1)))
+    same = _identities(corpus, ordered)
+    _, first, inverse = np.unique(same, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.intp)
+    number[np.argsort(first)] = np.arange(len(first))
+    class_of = number[inverse.reshape(-1)]
+    sorted_rows = ordered[np.argsort(class_of, kind="stable")]
+    return Classes(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
+
+
+def in_order(corpus: Corpus, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows in the order of principals: by the policy, then the longest, then the oldest id."""
+    by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
+    ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
+    return np.array(by_id, np.intp)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
+
+
+def _identities(corpus: Corpus, rows: NDArray[np.intp]) -> NDArray[Any]:
+    """Equal for rows that are the same to every comparison; a NaN is like nothing."""
+    content, scopes, days = corpus.content[rows], corpus.scopes[rows], corpus.days[rows]
+    if not scopes.any() and not days.any():
+        return content
+    _, texts = np.unique(content, return_inverse=True)
+    _, dates = np.unique(days, return_inverse=True, equal_nan=False)
+    _, same = np.unique(np.stack([texts.reshape(-1), scopes, dates.reshape(-1)]), axis=1, return_inverse=True)
+    return same.reshape(-1)

@@ -1,0 +1,170 @@
+"""Stage: band keys -> candidate pairs, joined in memory by one sort of all keys.
+
+Where several bands must agree, every choice of so many of them is a key of its own (`joint_keys`): only pairs that
+share enough are ever made, and a bucket are the rows that share all keys of a choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.large_buckets import near_pairs
+from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
+from es_neardupe.keys.bands import chosen_bands, joint_keys
+
+__all__ = ["DEFAULT_MAX_BUCKET", "SAMPLE", "Bucket", "Candidates", "Signatures", "bucket_sizes", "find_candidates"]
+
+DEFAULT_MAX_BUCKET = 200
+"""Classes of equal texts that may share a band key before each of them is compared with some others only."""
+
+SAMPLE = 6
+"""Members of a large bucket that are named, to tell by their texts what they have in common."""
+
+Signatures = Callable[[NDArray[np.intp]], NDArray[np.uint8]]
+"""Class numbers -> their signatures, uint8[classes, slots]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A band key that more classes share than ``max_bucket``."""
+
+    key: str
+    """Where several bands must agree, as many keys, joined by ``+``."""
+    size: int
+    compared: int
+    """Pairs that became candidates through this key."""
+    skipped: int
+    """Pairs of this bucket that did not; some may be candidates through another key."""
+    documents: int = 0
+    """Documents of these classes, exact copies included."""
+    passage: str = ""
+    """What the texts have in common, or its beginning; empty where nobody looked or there is no such passage."""
+    _sample: tuple[int, ...] = field(default=(), compare=False)
+
+    @property
+    def sample(self) -> tuple[int, ...]:
+        """Some of the classes, spread over all of them."""
+        return self._sample
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Pairs of class numbers, ``left < right``, each once, in ascending order."""
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    large: tuple[Bucket, ...]
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    @property
+    def skipped(self) -> int:
+        """Comparisons left out in large buckets, a pair counted once for each of them."""
+        return sum(bucket.skipped for bucket in self.large)
+
+
+def find_candidates(
+    keys: NDArray[np.uint64],
+    max_bucket: int = DEFAULT_MAX_BUCKET,
+    signatures: Signatures | None = None,
+    documents: NDArray[np.int64] | None = None,
+    agree: int = 1,
+) -> Candidates:
+    """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share ``agree`` keys or more.
+
+    In a bucket of n > ``max_bucket`` rows at most ``max_bucket`` * n pairs are compared (6 n for a ``max_bucket`` below
+    6): rows whose ``signatures`` are near (see `near_pairs`), and the first rows (the longest texts, by the numbering
+    of classes) with all others; without signatures only the latter. The pairs depend on the bucket's rows in their
+    order, and on nothing else in ``keys``. What was left out is counted. ``documents``: how many each row stands for, 1
+    by default.
+    """
+    joint = joint_keys(keys, agree)
+    sorted_rows, starts, sizes, names = _sorted_buckets(joint)
+    codes = DistinctPairs()
+    for block in small_groups(sorted_rows, starts, sizes, max_bucket):
+        codes.add(block, len(keys))
+    members = [sorted_rows[starts[one] : starts[one] + sizes[one]] for one in np.flatnonzero(sizes > max_bucket)]
+    read = _Signatures(signatures, members)
+    large = []
+    for name, rows in zip(names[sizes > max_bucket], members, strict=True):
+        pairs = _refined(rows, max_bucket, read)
+        codes.add(pairs, len(keys))
+        every = len(rows) * (len(rows) - 1) // 2
+        count = len(rows) if documents is None else int(documents[rows].sum())
+        bucket = _named(name, keys[rows[:1]], joint[rows[:1]], agree)
+        large.append(Bucket(bucket, len(rows), len(pairs), every - len(pairs), count, _sample=_spread(rows)))
+    left, right = np.divmod(codes.all(), max(len(keys), 1))
+    large.sort(key=lambda bucket: (-bucket.size, bucket.key))
+    return Candidates(left.astype(np.intp), right.astype(np.intp), tuple(large))
+
+
+def bucket_sizes(keys: NDArray[np.uint64], most: int = 10, agree: int = 1) -> list[tuple[str, int]]:
+    """The keys (of ``agree`` bands each) that most rows share, with how many, largest first; only those that two or
+    more share."""
+    joint = joint_keys(keys, agree)
+    flat, counts = np.unique(joint[joint != 0], return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:most]
+    return [(_named(flat[k], keys, joint, agree), int(counts[k])) for k in order if counts[k] > 1]
+
+
+def _sorted_buckets(
+    keys: NDArray[np.uint64],
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.uint64]]:
+    """Rows sorted by key, and where each run of an equal key begins, how long it is, and the key.
+
+    Within a run rows ascend. A row stands in a run once, since its keys differ in the band's position.
+    """
+    flat = keys.reshape(-1)
+    rows = np.repeat(np.arange(len(keys)), keys.shape[1])
+    there = flat != 0
+    flat, rows = flat[there], rows[there]
+    order = np.argsort(flat, kind="stable")
+    flat, rows = flat[order], rows[order]
+    starts = np.flatnonzero(np.concatenate([[True], flat[1:] != flat[:-1]])) if len(flat) else np.zeros(0, np.intp)
+    sizes = np.diff(np.append(starts, len(flat)))
+    return rows, starts, sizes, flat[starts]
+
+
+class _Signatures:
+    """The signatures of all members of large buckets, read at once: a row is often in several of them."""
+
+    def __init__(self, read: Signatures | None, members: list[NDArray[np.intp]]) -> None:
+        self._rows = np.unique(np.concatenate(members)) if members and read else np.zeros(0, np.intp)
+        self._found = read(self._rows) if read and len(self._rows) else None
+
+    def of(self, rows: NDArray[np.intp]) -> NDArray[np.uint8] | None:
+        """Those of some rows; None if there are no signatures."""
+        return None if self._found is None else self._found[np.searchsorted(self._rows, rows)]
+
+
+def _refined(rows: NDArray[np.intp], most: int, signatures: _Signatures) -> NDArray[np.intp]:
+    """The pairs of a large bucket that are compared, each once; shape (pairs, 2). ``rows`` ascend.
+
+    First come those that are near by their signatures. What that leaves of ``most`` comparisons a row, at least a
+    quarter, goes to the first rows, which are compared with all.
+    """
+    size, codes = len(rows), DistinctPairs()
+    own = signatures.of(rows)
+    for block in near_pairs(own, most - most // 4) if own is not None else ():
+        codes.add(block, size)
+    left = most * size - len(codes.all())
+    for block in first_with_all(size, max(1, left // size)):
+        codes.add(block, size)
+    pairs: NDArray[np.intp] = rows[np.stack(np.divmod(codes.all(), size), axis=1)]
+    return pairs
+
+
+def _spread(rows: NDArray[np.intp]) -> tuple[int, ...]:
+    return tuple(rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(np.intp)].tolist())
+
+
+def _named(name: np.uint64, keys: NDArray[np.uint64], joint: NDArray[np.uint64], agree: int) -> str:
+    """The band keys that a joint key is made of, by the first row that has it."""
+    row, choice = np.argwhere(joint == name)[0]
+    chosen = chosen_bands(keys.shape[1], agree)[choice]
+    return "+".join(keys[row, band].tobytes().decode("latin-1") for band in chosen)

@@ -1,0 +1,95 @@
+"""Pairs of numbered things, made by the million: from groups, and each kept once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+__all__ = ["BLOCK", "DistinctPairs", "components", "first_with_all", "portions", "small_groups"]
+
+
+BLOCK = 1_000_000
+"""Pairs made at a time, and the multiple of it that is kept before repeated pairs are thrown out."""
+
+
+def small_groups(
+    rows: NDArray[np.intp], starts: NDArray[np.intp], sizes: NDArray[np.intp], most: int
+) -> Iterator[NDArray[np.intp]]:
+    """All pairs of every group of 2 to ``most`` members, shape (pairs, 2), in blocks; groups of one size at a time.
+
+    Group k has the members ``rows[starts[k] : starts[k] + sizes[k]]``.
+    """
+    for size in np.unique(sizes[(sizes > 1) & (sizes <= most)]):
+        of_size = starts[sizes == size]
+        if size * (size - 1) // 2 > BLOCK:
+            for start in of_size.tolist():
+                members = rows[start : start + size]
+                yield from (members[pairs] for pairs in first_with_all(int(size), int(size)))
+            continue
+        first, second = np.triu_indices(size, 1)
+        step = max(1, BLOCK // len(first))
+        for begin in range(0, len(of_size), step):
+            members = rows[of_size[begin : begin + step, None] + np.arange(size)]
+            yield np.stack([members[:, first].reshape(-1), members[:, second].reshape(-1)], axis=1)
+
+
+def first_with_all(size: int, count: int) -> Iterator[NDArray[np.intp]]:
+    """Pairs of each of the first ``count`` of ``size`` numbers with every later one, shape (pairs, 2), in blocks."""
+    members = np.arange(size)
+    step = max(1, BLOCK // size)
+    for begin in range(0, count, step):
+        some = members[begin : min(begin + step, count)]
+        left, right = np.repeat(some, size), np.tile(members, len(some))
+        yield np.stack([left, right], axis=1)[left < right]
+
+
+class DistinctPairs:
+    """A growing set of pairs, each coded as one integer."""
+
+    def __init__(self) -> None:
+        self._parts: list[NDArray[np.int64]] = []
+        self._size = 0
+        self._limit = 4 * BLOCK
+
+    def add(self, pairs: NDArray[np.intp], rows: int) -> None:
+        """Add pairs of numbers below ``rows``, left < right, shape (pairs, 2); one of equal numbers is left out."""
+        pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+        self._parts.append(pairs[:, 0].astype(np.int64) * rows + pairs[:, 1])
+        self._size += len(pairs)
+        if self._size > self._limit:
+            self._limit = max(self._limit, 2 * len(self.all()))
+
+    def all(self) -> NDArray[np.int64]:
+        """The pairs so far, sorted. (`np.unique` of newer versions hashes first, and takes several times as long.)"""
+        codes = np.concatenate([np.zeros(0, np.int64), *self._parts])
+        codes.sort()
+        fresh = np.ones(len(codes), np.bool_)
+        np.not_equal(codes[1:], codes[:-1], out=fresh[1:])
+        self._parts = [codes[fresh]]
+        self._size = len(self._parts[0])
+        return self._parts[0]
+
+
+def components(size: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The number of the component of each of ``size`` nodes; the pairs are its edges."""
+    links = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(size, size))
+    return connected_components(links, directed=False)[1].astype(np.intp)
+
+
+def portions(
+    left: NDArray[np.intp], right: NDArray[np.intp], weights: NDArray[np.int64], limit: int
+) -> list[NDArray[np.intp]]:
+    """The numbers of the pairs in portions: each holds whole components, whose nodes weigh ``limit`` or little more,
+    or a single heavier one."""
+    if not len(left):
+        return []
+    component = components(len(weights), left, right)
+    there = np.unique(component[left])
+    totals = np.bincount(component, weights)[there]
+    portion = (np.cumsum(totals) // limit)[np.searchsorted(there, component[left])]
+    order = np.argsort(portion, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(portion[order])) + 1)

@@ -1,0 +1,155 @@
+"""The command that measures how many of the true pairs an index finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated
+
+import typer
+
+from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
+from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Min, Prefix, connected
+from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.commands.audit.audit import audit as audit_
+from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Lost, Part, Recall
+from es_neardupe.commands.audit.why_missed import Loss
+from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.server.client import Client
+
+__all__ = ["register"]
+
+_REASONS = {
+    Loss.UNPROCESSED: ("a document has no keys", "enrich {index}"),
+    Loss.TOO_LARGE: ("a document was too large for keys", "enrich {index} --all --max-chars N"),
+    Loss.FAILED: ("a document had no readable text", "enrich {index} --check"),
+    Loss.CORRUPT: ("stored keys unreadable, or not of the text", "enrich {index} --all"),
+    Loss.STALE: ("text changed since enrich", "enrich {index} --check"),
+    Loss.BUCKET: ("left out in a large bucket", "group {index} --max-bucket N"),
+    Loss.BANDS: ("too few keys in common, by chance", ""),
+}
+
+
+def audit(
+    client: Client,
+    index: IndexName,
+    *,
+    sample: Annotated[int, typer.Option("--sample", min=1, help="Random documents, compared with all others.")] = 2000,
+    min: Min = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another one draws another sample.")] = 1,
+    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how many of the true pairs the index finds, and why others are lost. Writes nothing.
+
+    A random sample is compared with all documents, without any shortcut. Exit code 1 if verification was wrong.
+
+    Examples:
+
+      es-neardupe audit news
+
+      es-neardupe audit news --sample 500 --min 0.9 --json
+    """
+    with progress_bars() as progress:
+        report = audit_(
+            client,
+            index,
+            sample=sample,
+            min=min,
+            seed=seed,
+            max_bucket=max_bucket,
+            prefix=prefix,
+            progress=progress,
+        )
+    if as_json:
+        print_json(report)
+    else:
+        _show(report)
+    _warn(report)
+    if report.denied:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _show(report: AuditReport) -> None:
+    show(
+        f"{report.index}, scheme {report.scheme}: pairs at least {report.min:g} similar of "
+        f"{report.sampled:,} of {report.documents:,} documents"
+    )
+    print_table(["pairs", "true", "found", "recall", "95 % interval"], _rows(report))
+    print_table(["found", ""], list(_expectations(report)))
+    lost = [one for one in report.lost if one.pairs]
+    if lost:
+        print_table(["lost, because", "pairs", "to mend it"], [_lost(report, one) for one in lost])
+        print_table(["lost", "similarity", "a", "b"], list(_examples(report, lost)))
+    for one in report.wrong:
+        both = " and ".join(_named(report, document) for document in (one.a, one.b))
+        show(f"denied: {both}, said to be {one.claimed:.4f} similar, are {one.actual:.4f} similar")
+    say(f"{report.seconds:.1f} s")
+
+
+def _rows(report: AuditReport) -> Iterator[tuple[object, ...]]:
+    yield _row("of the sample with all documents", report.recall)
+    yield _row("  within the sample", report.within)
+    for title, parts in (("tokens", report.lengths), ("script", report.scripts)):
+        yield from (_part(title, one) for one in parts)
+
+
+def _part(title: str, one: Part) -> tuple[object, ...]:
+    return _row(f"  {title} {one.name}", one.recall)
+
+
+def _row(name: str, one: Recall) -> tuple[object, ...]:
+    interval = "-" if one.low is None or one.high is None else f"{one.low:.4f} to {one.high:.4f}"
+    return name, one.pairs, one.found, "-" if one.recall is None else f"{one.recall:.4f}", interval
+
+
+def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
+    yield f"probability for a pair exactly {report.min:g} similar", report.promised
+    yield "share of these pairs that the bands find on average", report.expected
+    yield "precision", report.precision
+    yield "  verified pairs of texts", report.claims
+    yield "  members of stored groups", report.members
+    yield "  denied by the texts", report.denied
+
+
+def _lost(report: AuditReport, one: Lost) -> tuple[object, ...]:
+    reason, way = _REASONS[one.reason]
+    return reason, one.pairs, f"es-neardupe {way.format(index=report.index)}" if way else "-"
+
+
+def _examples(report: AuditReport, lost: list[Lost]) -> Iterator[tuple[object, ...]]:
+    for one in lost:
+        for pair in one.examples:
+            yield one.reason.value, pair.similarity, _named(report, pair.a), _named(report, pair.b)
+
+
+def _named(report: AuditReport, document: Mapping[str, str]) -> str:
+    return named((document["index"], document["id"]), len(report.indices) > 1)
+
+
+def _warn(report: AuditReport) -> None:
+    if not report.recall.pairs:
+        warn("The sample is in no true pair: there is nothing to measure. A larger --sample may have some.")
+    if report.denied:
+        warn(
+            f"{report.denied:,} pairs are not as similar as was verified or stored. Unless somebody else wrote our "
+            f"fields, that is an error of this program: please report it with the pairs shown."
+        )
+    if (advice := report.advice) is not None:
+        warn(
+            f"The bands find too few of these pairs. {advice.bands} bands of {advice.rows} rows would find "
+            f"{advice.expected:.4f} of them: after `es-neardupe clean {report.index}`, `init` with "
+            f"--threshold {report.min:g} --detection {advice.detection:g}{_others(advice)}."
+        )
+
+
+def _others(advice: BandsAdvice) -> str:
+    """What else ``init`` has to be told, where the index has not the default."""
+    names = ("shingle", "permutations")
+    there = {name: getattr(advice, name) for name in names if getattr(advice, name) != getattr(Settings, name)}
+    return "".join(f" --{name} {value}" for name, value in there.items())
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(audit))

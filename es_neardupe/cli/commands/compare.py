@@ -1,0 +1,240 @@
+"""``es-neardupe compare``: two texts, every measure, and what they have in common side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from es_neardupe.cli.options import AsJson, Prefix, connectable
+from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
+from es_neardupe.commands.compare import compare as compare_
+from es_neardupe.commands.load.files import read_text_file
+from es_neardupe.errors import InputError
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.pages.files import check_file
+from es_neardupe.pages.page import MAX_SHOWN, page, write_page
+from es_neardupe.pages.terminal_rows import Part, rows
+from es_neardupe.server.client import Client
+from es_neardupe.similarity.alignment import DEFAULT_LEAST, Matching
+from es_neardupe.similarity.comparison import Comparison, compare_texts
+from es_neardupe.similarity.explained_scores import Score
+from es_neardupe.similarity.measure import MEANINGS
+
+__all__ = ["register"]
+
+_WAYS = "INDEX ID ID, INDEX ID --file FILE, or FILE FILE"
+_COLOURS = ("cyan", "green", "magenta", "blue", "yellow", "red")
+_MOST_ROWS = 100
+_MOST_FACTS = 20
+_NARROW = 72
+"""Columns; below it, the texts stand one below the other."""
+
+
+def compare(
+    open: Callable[[], Client],
+    what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
+    *,
+    file: Annotated[
+        str | None, typer.Option("--file", help="File with a text, or -, beside INDEX ID.", show_default=False)
+    ] = None,
+    shingle: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Words in a shingle, and the least number in a common passage.",
+            show_default=f"that of the index; {DEFAULT_LEAST} for files",
+        ),
+    ] = None,
+    matching: Annotated[Matching, typer.Option(help="Passages that are shown (first, in a page).")] = Matching.LITERAL,
+    weighted: Annotated[
+        bool, typer.Option("--weighted", help="Also the measure weighted, with the frequencies of the index.")
+    ] = False,
+    context: Annotated[int, typer.Option(min=0, help="Words shown around what differs.")] = 30,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with the texts instead of showing them here.", metavar="FILE")
+    ] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Print without colours.")] = False,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two documents or files by every measure, and show what they have in common. Files need no server.
+
+    Examples:
+
+      es-neardupe compare news 1001 1003
+
+      es-neardupe compare news 1001 --file letter.txt --html letter.html
+
+      es-neardupe compare old.txt new.txt --context 10
+    """
+    _check(what, file)
+    if html is not None:
+        check_file(html, [file] if file is not None or len(what) == 3 else what)
+    if len(what) == 2 and file is None:
+        if weighted:
+            raise typer.BadParameter("--weighted needs the frequencies of an index: compare INDEX ID ...")
+        found = _files(what[0], what[1], DEFAULT_LEAST if shingle is None else shingle)
+    else:
+        text = None if file is None else read_text_file(file)
+        found = compare_(
+            open(),
+            what[0],
+            what[1],
+            what[2] if text is None else None,
+            text=text,
+            name=file or "",
+            shingle=shingle,
+            weighted=weighted,
+            prefix=prefix,
+        )
+    if html is not None:
+        _write(html, found, matching)
+    if as_json:
+        print_json(found)
+        return
+    with _colours(not no_color):
+        _show(found)
+        if html is None:
+            _show_texts(found, matching, context)
+
+
+def _check(what: Sequence[str], file: str | None) -> None:
+    """Raises `BadParameter` where it is not clear what is to be compared."""
+    wanted = "2 or 3 words" if file is None else "INDEX and ID beside --file"
+    if len(what) not in ((2, 3) if file is None else (2,)):
+        raise typer.BadParameter(f"Give {_WAYS}: {wanted}, not {len(what)}.")
+
+
+def _files(a: str, b: str, shingle: int) -> Comparison:
+    if a == b == "-":
+        raise InputError("Standard input is one text: name a file for the other.")
+    for name in (a, b):
+        if name != "-" and not Path(name).exists():
+            raise InputError(
+                f"There is no file {name!r}. Two words are two files; to compare documents of an index, give {_WAYS}."
+            )
+    return compare_texts(read_text_file(a), read_text_file(b), names=(a, b), shingle=shingle)
+
+
+def _write(file: Path, found: Comparison, matching: Matching) -> None:
+    write_page(file, page(found, matching))
+    say(f"Wrote {file}")
+    for side in found.sides:
+        if side.characters > MAX_SHOWN:
+            warn(f"The page shows the first {MAX_SHOWN:,} of {side.characters:,} characters of {side.name}.")
+
+
+@contextmanager
+def _colours(wanted: bool) -> Iterator[None]:
+    before = results.no_color
+    results.no_color = before or not wanted
+    try:
+        yield
+    finally:
+        results.no_color = before
+
+
+def _show(found: Comparison) -> None:
+    """The numbers: measures, lengths, facts."""
+    table = [(one.measure.value, _matching(one), _value(one), MEANINGS[one.measure]) for one in found.measures]
+    print_table(["measure", "matching", "value", "meaning"], table)
+    for name, why in found.left_out.items():
+        show(f"Left out: {name}, since {why}.")
+    numbers = [(key, one.longer, one.shorter, one.common, one.chunks) for key, one in found.matchings.items()]
+    columns = ["matching", "L: longer", "S: shorter", "C: common words", "n: passages"]
+    print_table(columns, numbers, title=f"Passages of {found.shingle} words or more")
+    for side in found.sides:
+        if not side.words:
+            warn(f"{side.name} has no words: it is empty.")
+    if found.facts:
+        facts = [
+            (
+                ", ".join(kind.value for kind in one.kinds),
+                one.words_a or "-",
+                one.words_b or "-",
+                f"{one.a[0]}",
+                f"{one.b[0]}",
+            )
+            for one in found.facts[:_MOST_FACTS]
+        ]
+        columns = ["what", "a", "b", "at character of a", "of b"]
+        print_table(columns, facts, title=f"Same form, different facts: {_places(len(found.facts))}")
+        if len(found.facts) > _MOST_FACTS:
+            show(f"{len(found.facts) - _MOST_FACTS:,} more places are in --json.")
+
+
+def _places(number: int) -> str:
+    return "1 place" if number == 1 else f"{number:,} places"
+
+
+def _matching(score: Score) -> str:
+    return score.matching.value if score.matching else ""
+
+
+def _value(score: Score) -> str:
+    if score.interval is None:
+        return f"{score.value:.4f}"
+    return f"{score.value:.4f} (95 %: {score.interval[0]:.2f} to {score.interval[1]:.2f})"
+
+
+def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
+    """The texts side by side, or one below the other where there is little room."""
+    narrow = results.width < _NARROW
+    made = rows(found, matching, context)
+    table = Table.grid(padding=(0, 2), expand=True)
+    heads = [Text(f"{letter}: {printable(side.name)}", "bold") for letter, side in zip("ab", found.sides, strict=True)]
+    for _ in range(1 if narrow else 2):
+        table.add_column(ratio=1, overflow="fold")
+    _add(table, heads, narrow=narrow)
+    for row in islice(made, _MOST_ROWS):
+        cells = [_text(row.a), _text(row.b)]
+        if any(cell.plain.strip() for cell in cells):
+            _add(table, cells, narrow=narrow)
+    results.print(table)
+    show("[1 ...]: passage 1, which both have. {...}: words that differ.")
+    if rest := sum(row.changes for row in made):
+        warn(f"{rest:,} more differences are not shown: see them in a page with --html.")
+
+
+def _add(table: Table, cells: Sequence[Text], *, narrow: bool) -> None:
+    table.add_row("")
+    if narrow:
+        letters = [Text(f"{letter} ", "bold") for letter in "ab"]
+        table.add_row(Group(*(Text.assemble(letter, cell) for letter, cell in zip(letters, cells, strict=True))))
+    else:
+        table.add_row(*cells)
+
+
+def _text(parts: Sequence[Part]) -> Text:
+    text = Text()
+    for words, style in _styled(parts):
+        text.append(words, style)
+    return text
+
+
+def _styled(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+    """The words of a row with their styles, and with marks that tell the same without colours."""
+    for part in parts:
+        words = printable(part.text) if part.text.strip() else " " * bool(part.text)
+        if part.left_out:
+            yield f" ... {part.left_out:,} words ... ", "italic"
+        elif part.change:
+            yield f"{{{words}}}", "bold reverse"
+        elif part.blocks:
+            opens = "".join(f"[{number} " for number in part.opens)
+            yield f"{opens}{words}{']' * len(part.closes)}", _COLOURS[(part.blocks[-1] - 1) % len(_COLOURS)]
+        else:
+            yield words, "dim"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connectable(compare))

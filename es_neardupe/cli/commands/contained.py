@@ -1,0 +1,137 @@
+"""The command contained."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.options import AsJson, IndexName, Prefix, Query, connected, parse_query
+from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.commands.contained import SURE, Contained, ContainedHit
+from es_neardupe.commands.contained import contained as contained_
+from es_neardupe.commands.load.files import read_text_file
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.server.client import Client
+from es_neardupe.similarity.alignment import Matching
+
+__all__ = ["register"]
+
+
+def contained(
+    client: Client,
+    index: IndexName,
+    *,
+    id: Annotated[str | None, typer.Option("--id", help="Document of the index.", show_default=False)] = None,
+    text: Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)] = None,
+    file: Annotated[str | None, typer.Option("--file", help="File with a text, or -.", show_default=False)] = None,
+    matching: Annotated[Matching, typer.Option("--matching", help="How common passages are found.")] = Matching.LITERAL,
+    min: Annotated[
+        float, typer.Option("--min", help="Least share of the words of one of both texts, in (0, 1].")
+    ] = 0.5,
+    top: Annotated[int, typer.Option("--top", min=1, help="Hits shown.")] = 10,
+    query: Query = None,
+    max_candidates: Annotated[
+        int, typer.Option(min=1, help="Candidates compared, those with the highest estimates first.")
+    ] = 1000,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """List the documents that contain a text, or are contained in it, with the passages. Needs init --sample-mod.
+
+    Examples:
+
+      es-neardupe contained mails --id 4711
+
+      es-neardupe contained mails --file quoted.txt --min 0.9 --query '{"term": {"language": "en"}}'
+    """
+    if sum(one is not None for one in (id, text, file)) != 1:
+        raise typer.BadParameter("Give exactly one of --id, --text and --file.")
+    if file is not None:
+        text = read_text_file(file)
+    with progress_bars() as progress:
+        found = contained_(
+            client,
+            index,
+            id=id,
+            text=text,
+            matching=matching,
+            min=min,
+            top=top,
+            query=parse_query(query),
+            max_candidates=max_candidates,
+            prefix=prefix,
+            progress=progress,
+        )
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+    _warn(found, index)
+
+
+def _show(found: Contained) -> None:
+    several = len({hit.index for hit in found.hits}) > 1
+    heads = ["id", "the document", "of the probe", "estimated", "of the document", "words", "passages"]
+    if found.hits:
+        print_table(heads, [_row(hit, several) for hit in found.hits])
+        for hit in found.hits:
+            show(f"{named((hit.index, hit.id), several)}: {hit.excerpt}")
+    compared = found.candidates - found.not_compared
+    say(
+        f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} keys, "
+        f"{compared:,} compared by their present texts: passages of {found.shingle} words or more"
+    )
+    if found.keys and found.sample_mod > 1:
+        say(
+            f"Sampled is one in {found.sample_mod:,} shingles: a document that the text contains whole has a key with "
+            f"probability {SURE:g} if it has {found.detection.shingles:,} different shingles."
+        )
+
+
+def _row(hit: ContainedHit, several: bool) -> tuple[object, ...]:
+    id, passages = named((hit.index, hit.id), several), len(hit.passages)
+    estimated = str(hit.estimated_of_probe)
+    return id, hit.direction.value, hit.of_probe, estimated, hit.of_document, hit.common_words, passages
+
+
+def _warn(found: Contained, index: str) -> None:
+    """Say what the keys cannot find, and what was left out."""
+    _warn_of_few_keys(found)
+    if found.keys_left_out:
+        warn(f"{found.keys_left_out:,} keys that too many documents share were left out: raise --max-candidates.")
+    if found.not_compared:
+        warn(f"{found.not_compared:,} candidates with lower estimates were not compared: raise --max-candidates.")
+    if found.unprocessed:
+        warn(f"{found.unprocessed:,} documents have no keys and cannot be found: run `es-neardupe enrich {index}`.")
+    if found.unreadable:
+        warn(
+            f"{found.unreadable:,} candidates have sampled keys that cannot be read: "
+            f"run `es-neardupe enrich {index} --all`."
+        )
+
+
+def _warn_of_few_keys(found: Contained) -> None:
+    state, shingles, sure = found.query["state"], found.query["features"], found.detection
+    if state in ("empty", "too_large"):
+        warn(f"The text is {state}: it has no keys, and nothing can be found by them.")
+        return
+    if not found.keys:
+        warn(
+            f"None of the {shingles:,} shingles of the text is sampled (one in {found.sample_mod:,}): nothing can be "
+            f"found. Take a longer text, or an index with a smaller --sample-mod."
+        )
+        return
+    if state == "short":
+        warn(f"The text is short of a shingle of {found.shingle} words: only its copies can be found.")
+    if sure.probability < SURE:
+        warn(
+            f"Of the {shingles:,} shingles of the text {found.keys:,} are sampled keys (one in "
+            f"{found.sample_mod:,}): a document with {sure.min:g} of its shingles shares a used key with probability "
+            f"{sure.probability:.4f}."
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(contained))

@@ -1,0 +1,148 @@
+"""``es-neardupe demo``: the whole job on real texts, told step by step."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.commands.groups import show_groups
+from es_neardupe.cli.commands.similar import show_similar
+from es_neardupe.cli.options import connect_to
+from es_neardupe.cli.output import print_table, progress_bars, say, show
+from es_neardupe.commands.demo import create_index, file_records, index_plain, licence_records, search_hits
+from es_neardupe.commands.enrich.enrich import enrich
+from es_neardupe.commands.group import group
+from es_neardupe.commands.groups import groups
+from es_neardupe.commands.init.init import init
+from es_neardupe.commands.load.files import Record
+from es_neardupe.commands.load.load import load_records
+from es_neardupe.commands.similar import similar
+from es_neardupe.commands.stats import stats
+from es_neardupe.errors import InputError
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.target import open_target
+from es_neardupe.local_server import control
+from es_neardupe.server.client import Client
+
+__all__ = ["register"]
+
+_MIT = "mit.LICENSE"
+_WORDS = "apache license contributor patent grant"
+
+
+def demo(
+    *,
+    url: Annotated[str | None, typer.Option(help="Server to use instead of a local one.", show_default=False)] = None,
+    index: Annotated[str, typer.Option(help="Index that the demo makes.")] = "neardupe-demo",
+    file: Annotated[
+        str | None, typer.Option(help="Your own JSON lines or CSV instead of licence texts.", show_default=False)
+    ] = None,
+    text_field: Annotated[str, typer.Option(help="Field of your file with the text.")] = "text",
+    threshold: Annotated[float, typer.Option(help="Resemblance from which documents belong together.")] = 0.8,
+) -> None:
+    """Show the whole job on real texts: start a server, enrich an index, group it, search it.
+
+    Example:
+
+      es-neardupe demo --file articles.jsonl --text-field body
+    """
+    records = _records(file, text_field)
+    client = _client(url)
+    try:
+        _tell(client, index, records, Settings((text_field,), threshold=threshold), words=None if file else _WORDS)
+    finally:
+        client.close()
+
+
+def _records(file: str | None, text_field: str) -> list[Record]:
+    records = licence_records() if file is None else file_records(file)
+    without = next((record for record in records if text_field not in record.source), None)
+    if without is not None:
+        raise InputError(f"{without.place} has no field {text_field!r}: name the one with the text with --text-field.")
+    if len(records) < 2:
+        raise InputError(f"{file} holds {len(records)} documents: a demo needs two or more.")
+    return records
+
+
+def _client(url: str | None) -> Client:
+    def local() -> str:
+        running = control.running()
+        return (running[0] if running else control.start(say=say)).url
+
+    return connect_to(url=url, local_url=local)
+
+
+def _tell(client: Client, index: str, records: list[Record], settings: Settings, words: str | None) -> None:
+    started = time.monotonic()
+    (field,) = settings.fields
+    old, new = records[::2], records[1::2]
+    _step(1, f"An index as you may have it: {len(old):,} documents in {index} on {client.server} at {client.url}")
+    create_index(client, index, field)
+    index_plain(client, index, old)
+    _step(2, "init: put our mapping into it, enrich: give every document its keys")
+    prepared = init(client, index, settings)
+    with progress_bars() as progress:
+        enriched = enrich(client, index, progress=progress)
+    show(
+        f"{enriched.written:,} documents enriched in {enriched.seconds:.1f} s; {prepared.bands} keys each find a pair "
+        f"exactly {settings.threshold:g} similar with probability {prepared.detection:.4f}"
+    )
+    _step(3, "load: new documents get their keys as they are indexed")
+    target = open_target(client, index)
+    with progress_bars() as progress:
+        loaded = load_records(client, target, new, progress=progress)
+    show(f"{loaded.indexed:,} documents loaded in {loaded.seconds:.1f} s")
+    _step(4, "group: candidates by keys, every pair verified on its texts, groups written back")
+    with progress_bars() as progress:
+        grouped = group(client, index, progress=progress)
+    show(
+        f"{grouped.candidates:,} candidate pairs verified, {grouped.matches:,} at least {grouped.min:g} similar, "
+        f"{grouped.copies:,} exact copies; {grouped.seconds:.1f} s"
+    )
+    if grouped.skipped:
+        show(
+            f"{grouped.skipped:,} comparisons were skipped: keys that too many texts share (see --max-bucket of group)"
+        )
+    totals = stats(client, index, quick=True)
+    show(
+        f"{totals.documents:,} documents: {totals.grouped:,} in {totals.groups:,} groups of two or more, "
+        f"{totals.documents - totals.grouped:,} alone; every member is at least "
+        f"{grouped.min_similarity or 1:.4f} similar to the principal of its group"
+    )
+    _step(5, "groups: the ten largest")
+    largest = groups(client, index, top=10)
+    show_groups(largest, members=1)
+    ids = [record.id for record in records]
+    probe = _MIT if _MIT in ids else largest[0].principal if largest else ids[0]
+    _step(6, f"similar: the near-duplicates of {probe}")
+    show_similar(similar(client, index, id=probe, top=5))
+    _step(7, "An ordinary search, before and after it collapses on the group")
+    text = str(records[ids.index(largest[0].principal or probe if largest else probe)].source[field])
+    query = words or " ".join(text.split()[:12])
+    for collapse in (False, True):
+        hits = list(search_hits(client, index, field, query, target.fields.group, collapse=collapse))
+        how = f'with "collapse": {{"field": "{target.fields.group}"}}' if collapse else "before"
+        title = f"{query!r}, {how}: {len({hit.group for hit in hits})} groups in {len(hits)} hits"
+        print_table(["id", "title", "group"], [(hit.id, hit.title, hit.group) for hit in hits], title=title)
+    show(f"All of this took {time.monotonic() - started:.0f} s. Go on with:")
+    for command in (
+        f"es-neardupe stats {index}",
+        f"es-neardupe groups {index} --min-size 5",
+        f"es-neardupe similar {index} --text 'any text of yours'",
+        f"es-neardupe pairs {index} --min 0.95 --top 20",
+        f"es-neardupe doctor {index}",
+        "es-neardupe node stop",
+    ):
+        show(f"  {command}")
+
+
+def _step(number: int, text: str) -> None:
+    show("")
+    show(f"{number}. {text}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(demo)

@@ -1,0 +1,161 @@
+"""The command that lists what `group` wrote: groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected
+from es_neardupe.cli.output import named, plain, print_json, print_lines, print_table, say, show
+from es_neardupe.commands.groups import Advice, group_history
+from es_neardupe.commands.groups import groups as groups_
+from es_neardupe.commands.groups import suggest_keep as suggest_keep_
+from es_neardupe.errors import SettingsError
+from es_neardupe.groups.read import Group
+from es_neardupe.groups.registry import Entry
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.records import Address
+from es_neardupe.server.client import Client
+
+__all__ = ["register", "show_groups"]
+
+
+def groups(
+    client: Client,
+    index: IndexName,
+    *,
+    min_size: Annotated[int, typer.Option(min=2, help="Least number of documents.")] = 2,
+    top: Annotated[int | None, typer.Option(min=1, help="Groups shown, largest first.", show_default="all")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="One group by its id.", show_default=False)] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="What became of one group: merges, splits, its figures.", show_default=False),
+    ] = None,
+    suggest_keep: Annotated[
+        bool, typer.Option("--suggest-keep", help="Which document of each group to keep. Deletes nothing.")
+    ] = False,
+    keep_policy: Annotated[
+        str | None,
+        typer.Option(help="By which policy: those of `group --principal`.", show_default="that of the last run"),
+    ] = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """List the groups of two or more documents, largest first.
+
+    Examples:
+
+      es-neardupe groups news --top 10
+
+      es-neardupe groups news --json | jq -r '.members[].id'
+
+      es-neardupe groups news --suggest-keep --keep-policy published:asc
+    """
+    if keep_policy is not None and not suggest_keep:
+        raise SettingsError("--keep-policy is for --suggest-keep.")
+    if history is not None:
+        if suggest_keep or group is not None or top is not None:
+            raise SettingsError("--history tells of one group: --suggest-keep, --group and --top mean nothing to it.")
+        return _tell_history(group_history(client, index, history, prefix=prefix), as_json)
+    scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group, "prefix": prefix}
+    if suggest_keep:
+        return _tell_advice(suggest_keep_(client, index, policy=keep_policy, **scope), as_json)
+    found = groups_(client, index, **scope)
+    if as_json:
+        print_lines(_group_lines(found))
+    elif found:
+        show_groups(found, members=5 if group is None else None)
+    elif group is not None:
+        show(f"There is no group {group!r} of {min_size} or more documents.")
+    else:
+        show(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` makes them.")
+    return None
+
+
+def _tell_history(entry: Entry, as_json: bool) -> None:
+    if as_json:
+        print_json({**plain(entry), "principal": _addressed(entry.principal)})
+        return
+    figures = [
+        ("documents", entry.size),
+        ("  distinct texts", entry.texts),
+        ("principal", "/".join(entry.principal)),
+        ("least similarity to it", entry.min_similarity),
+        ("mean similarity to it", entry.mean_similarity),
+        ("pairs of members below the threshold", entry.pairs_below),
+        ("  not compared", entry.pairs_not_compared),
+        ("grouped by", ", ".join(f"{name} {value}" for name, value in entry.settings.items() if value is not None)),
+    ]
+    if entry.weakest is not None:
+        figures[-1:-1] = [("most steps between two members", entry.diameter), ("weakest bridge", entry.weakest)]
+    print_table([f"group {entry.group}", "ended" if entry.ended else ""], figures)
+    print_table(["when", "what", "group"], [(one.at, one.event, one.group or "") for one in entry.history])
+
+
+def _tell_advice(found: list[Advice], as_json: bool) -> None:
+    several = len({address[0] for one in found for address in (one.keep, *one.redundant)}) > 1
+    if as_json:
+        for one in found:
+            redundant_too = [_addressed(two) for two in one.redundant]
+            print_json({**plain(one), "keep": _addressed(one.keep), "redundant": redundant_too})
+        return
+    if not found:
+        show("There is no such group: nothing is redundant.")
+        return
+    rows = [
+        (one.group, named(one.keep, several), one.is_principal, "; ".join(named(two, several) for two in one.redundant))
+        for one in found
+    ]
+    print_table(["group", "keep", "is principal", "redundant"], rows)
+    redundant = sum(len(one.redundant) for one in found)
+    say(f"{len(found):,} groups: {len(found):,} documents to keep, {redundant:,} redundant. Nothing was deleted.")
+
+
+def _addressed(address: Address) -> dict[str, str]:
+    return {"index": address[0], "id": address[1]}
+
+
+def show_groups(found: list[Group], members: int | None = 5) -> None:
+    """Print groups as a table, each with its first members."""
+    several = len({member.index for one in found for member in one.members}) > 1
+    chained = any(one.known is not None and one.known.weakest is not None for one in found)
+    rows = []
+    for one in found:
+        everyone = [(named(member.address, several), member.similarity) for member in one.members]
+        principal = "(deleted or hidden)" if one.principal is None else everyone.pop(0)[0]
+        others = [f"{similarity:.4f} {name}" for name, similarity in everyone]
+        shown = others[:members]
+        more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []
+        held = ((one.known.diameter, one.known.weakest) if one.known else (None, None)) if chained else ()
+        rows.append((one.group, one.size, one.min_similarity, *held, principal, "; ".join([*shown, *more])))
+    heads = ["diameter", "weakest bridge"] if chained else []
+    print_table(["group", "size", "minimum", *heads, "principal", "members, with their similarity to it"], rows)
+
+
+def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
+    """Groups as the documented JSON; members name their index only where several indices are involved."""
+    indices = {member.index for one in found for member in one.members}
+    for one in found:
+        members = [
+            {"id": member.id, "similarity": member.similarity} | ({"index": member.index} if len(indices) > 1 else {})
+            for member in one.members
+        ]
+        line = {
+            "group": one.group,
+            "principal": one.principal,
+            "size": one.size,
+            "min_similarity": one.min_similarity,
+            "members": members,
+        }
+        if one.known is not None and one.known.weakest is not None:
+            line |= {"diameter": one.known.diameter, "weakest": one.known.weakest}
+        if len(indices) > 1 and one.principal is not None:
+            line["principal_index"] = one.members[0].index
+        yield line
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(groups))

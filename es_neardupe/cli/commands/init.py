@@ -1,0 +1,204 @@
+"""Commands that choose the keys: init, bands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.messages import show_first
+from es_neardupe.cli.options import (
+    Agree,
+    AsJson,
+    Bands,
+    Detection,
+    DryRun,
+    IndexName,
+    Permutations,
+    Prefix,
+    Rows,
+    Shingle,
+    ShowRequests,
+    Threshold,
+    connected,
+)
+from es_neardupe.cli.output import print_json, say, show, warn
+from es_neardupe.cli.run_log import result
+from es_neardupe.commands.init.init import InitReport
+from es_neardupe.commands.init.init import init as init_
+from es_neardupe.index.settings import DEFAULT_PREFIX, PRESETS, Settings
+from es_neardupe.keys.scheme import agreement
+from es_neardupe.server.client import Client
+
+__all__ = [
+    "register",
+]
+
+
+_HOW_TO_USE = (
+    "Store it with PUT /_component_template/{prefix}, and name {prefix} in `composed_of` of the index template of your "
+    "indices: those that are made from then on have our fields from their beginning. Nothing was written."
+)
+
+Preset = Annotated[
+    str | None, typer.Option(help=f"Settings that belong together: {', '.join(PRESETS)}.", show_default=False)
+]
+
+SampleMod = Annotated[
+    int, typer.Option("--sample-mod", help="For `contained`: sample one in so many shingles; 0: none.")
+]
+SampleKeys = Annotated[
+    int | None,
+    typer.Option("--sample-keys", help="Or: sampled keys wanted in the mean document.", show_default=False),
+]
+
+
+def init(
+    client: Client,
+    index: IndexName,
+    *,
+    field: Annotated[list[str], typer.Option("--field", help="Text field; repeat it to join several in this order.")],
+    preset: Preset = None,
+    threshold: Threshold = None,
+    detection: Detection = None,
+    shingle: Shingle = None,
+    permutations: Permutations = None,
+    bands: Bands = None,
+    rows: Rows = None,
+    agree: Agree = None,
+    sample_mod: SampleMod = 0,
+    sample_keys: SampleKeys = None,
+    relation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relation", help="Relation of a join field to process; repeatable.", show_default="all but children"
+        ),
+    ] = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
+    template: Annotated[
+        bool, typer.Option("--template", help="Print a component template for later indices; write nothing.")
+    ] = False,
+    sidecar: Annotated[bool, typer.Option("--sidecar", help="Keep all that is ours in an index beside yours.")] = False,
+    write_group: Annotated[
+        bool, typer.Option("--write-group", help="With --sidecar: write the group ids, and only them, into yours.")
+    ] = False,
+    dry_run: DryRun = False,
+    show_requests: ShowRequests = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Prepare an index: choose the keys, put our mapping. Changes no document.
+
+    Examples:
+
+      es-neardupe init news --field title --field body
+
+      es-neardupe init ads --field text --threshold 0.6 --create
+
+      es-neardupe init archive --field body --preset supershingles
+
+      es-neardupe init mails --field body --sample-keys 20
+
+      es-neardupe init logs --field message --template
+
+      es-neardupe init records --field text --sidecar
+    """
+    settings = Settings.chosen(
+        tuple(field),
+        preset=preset,
+        threshold=threshold,
+        detection=detection,
+        shingle=shingle,
+        permutations=permutations,
+        bands=bands,
+        rows=rows,
+        agree=agree,
+        sample_mod=sample_mod,
+        relations=tuple(relation or ()),
+        prefix=prefix,
+    )
+    report = init_(
+        client,
+        index,
+        settings,
+        sample_keys=sample_keys,
+        create=create,
+        template=template,
+        sidecar=sidecar,
+        write_group=write_group,
+        dry_run=dry_run,
+        show_requests=show_requests,
+    )
+    result(report)
+    if as_json:
+        print_json(report)
+        return
+    if report.template is not None:
+        print_json(report.template)
+        say(_HOW_TO_USE.format(prefix=prefix))
+        return
+    _show(report)
+    show_first(report.requests)
+    if report.detection < settings.detection:
+        by = "by hand" if preset is None else f"by the preset {preset}, which is made for higher thresholds"
+        warn(f"That is less than the detection of {settings.detection:g} asked for: bands and rows were given {by}.")
+    _show_sampling(report)
+    if sample_keys is not None and report.sampling is None:
+        warn(f"The index has that modulus already and keeps it: --sample-keys {sample_keys:,} chose nothing.")
+    _tell_of_relations(report)
+    _tell_of_rollover(report)
+    if not dry_run:
+        say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
+
+
+def _show(report: InitReport) -> None:
+    done = "would be " if report.dry_run else ""
+    if report.created:
+        show(f"Index {report.index} {done}created, with text fields {', '.join(report.fields)}.")
+    elif report.prepared and report.sidecars:
+        show(f"Keys of {', '.join(report.prepared)} {done}kept beside it, in {', '.join(report.sidecars)}.")
+        if report.write_group:
+            show(f"Group ids, and nothing else, {done}written into its documents.")
+    elif report.prepared:
+        show(f"Our fields {done}added to the mapping of {', '.join(report.prepared)}.")
+    else:
+        show(f"Index {report.index} has these settings already: nothing to do.")
+    show(
+        f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
+        f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."
+    )
+
+
+def _tell_of_relations(report: InitReport) -> None:
+    for name, left in report.left_alone.items():
+        say(f"Documents whose {name} is {' or '.join(left)} are left alone (--relation chooses others).")
+
+
+def _tell_of_rollover(report: InitReport) -> None:
+    if not report.rolls_over:
+        return
+    if report.next_prepared:
+        say(f"Later indices of {report.index} will have our fields from its index template.")
+        return
+    certain = "may not" if report.next_prepared is None else "will not"
+    say(
+        f"Later indices of {report.index} {certain} have our fields: index templates are yours, and are not changed. "
+        f"`enrich` prepares what a rollover made; the same command with --template prints what a template needs."
+    )
+
+
+def _show_sampling(report: InitReport) -> None:
+    if not report.sample_mod:
+        return
+    show(f"Sampled keys for `contained`: one in {report.sample_mod:,} shingles.")
+    if (chosen := report.sampling) is not None:
+        say(
+            f"{chosen.documents:,} random documents have {chosen.mean_words:,.0f} words on average and "
+            f"{chosen.mean_shingles:,.0f} different shingles: one in {chosen.sample_mod:,} of them comes nearest to "
+            f"{chosen.wanted:,} keys. {chosen.without:.2%} of such documents get none, and cannot be found by them."
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(init))

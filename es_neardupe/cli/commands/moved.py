@@ -1,0 +1,203 @@
+"""The command that finds what is no longer at its address: moved."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from es_neardupe.cli.messages import warn_of_candidates, warn_of_detection
+from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected
+from es_neardupe.cli.output import harmless_cell, print_json, print_table, say, show, warn
+from es_neardupe.commands.load.files import read_lines
+from es_neardupe.commands.moved.answer import Moved, Place
+from es_neardupe.commands.moved.moved import moved as moved_
+from es_neardupe.commands.moved.moved import moved_all
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.server.client import Client
+
+__all__ = ["register"]
+
+_COLUMNS = ("old", "new", "similarity", "old_date", "new_date", "basis", "known_at", "reason")
+
+
+def moved(
+    client: Client,
+    index: IndexName,
+    address: Annotated[
+        str | None, typer.Argument(metavar="ADDRESS", help="What is gone: an address, or an id.", show_default=False)
+    ] = None,
+    *,
+    gone: Annotated[
+        str | None,
+        typer.Option(
+            "--gone", metavar="FILE", help="File with one address a line, or -: prints CSV.", show_default=False
+        ),
+    ] = None,
+    url_field: Annotated[
+        str | None, typer.Option(help="Keyword field with the address.", show_default="the only one called so")
+    ] = None,
+    date_field: Annotated[str | None, typer.Option(help="Date field.", show_default="the only one")] = None,
+    min: Annotated[
+        float | None,
+        typer.Option("--min", help="Least exact resemblance, in (0, 1].", show_default="the threshold of the index"),
+    ] = None,
+    earlier: Annotated[bool, typer.Option("--earlier", help="Also copies of an earlier date.")] = False,
+    max_candidates: Annotated[int, typer.Option(min=1, help="Candidates compared, those with most keys first.")] = 1000,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Find where the document that was at an address is now: at other addresses, from its date on.
+
+    Examples:
+
+      es-neardupe moved pages https://example.org/old.html
+
+      es-neardupe moved pages --gone dead-links.txt > moved.csv
+    """
+    if (address is None) == (gone is None):
+        raise typer.BadParameter("Give either ADDRESS or --gone.")
+    options: dict[str, Any] = {
+        "url_field": url_field,
+        "date_field": date_field,
+        "min": min,
+        "earlier": earlier,
+        "max_candidates": max_candidates,
+        "prefix": prefix,
+    }
+    if gone is not None:
+        return _print_all(moved_all(client, index, read_lines(gone), **options), as_json)
+    found = moved_(client, index, str(address), **options)
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+        say(_fields(found))
+    return _warn(found)
+
+
+def _show(found: Moved) -> None:
+    """What was there, and a timeline of the places."""
+    show(_was(found))
+    if found.places:
+        heads = ["date", "rank", "address", "resemblance", "replaced", "document", *_more_heads(found)]
+        ranked = sorted(enumerate(found.places, 1), key=lambda one: (one[1].date or "", one[0]))
+        print_table(heads, [(*_row(rank, one), *_more(found, one)) for rank, one in ranked])
+    best = found.best
+    if best is None:
+        show(f"Nowhere: {found.reason}.")
+    else:
+        show(f"Now at {best.address}, {best.similarity:.4f} similar.")
+
+
+def _fields(found: Moved) -> str:
+    return f"Addresses are those of {found.url_field}, dates those of {found.date_field}."
+
+
+def _was(found: Moved) -> str:
+    if found.basis is None:
+        return f"{found.address}: nothing is known of it."
+    document = f"{found.address}: document {found.index}/{found.id}"
+    if found.basis == "evidence" and found.versions:
+        return f"{document}, which bears another text by now; the one before is known by evidence, without its date."
+    if found.basis in ("evidence", "grouping"):
+        return f"{document}, which is gone; known by {found.basis} only, without its date."
+    what = f"{document}, {_day(found.date) or 'without a date'}"
+    if found.versions > 1:
+        return f"{what}, the latest of {found.versions:,} with this address."
+    return f"{what}, known by its {found.basis}."
+
+
+def _row(rank: int, one: Place) -> tuple[object, ...]:
+    return _day(one.date), rank, one.address, one.similarity, _day(one.replaced), f"{one.index}/{one.id}"
+
+
+def _more_heads(found: Moved) -> list[str]:
+    return ["known by", "since"] if _remembered(found) else []
+
+
+def _more(found: Moved, one: Place) -> list[object]:
+    how = one.basis if one.measure == "resemblance" else f"{one.basis}, {one.measure}"
+    return [how, one.known_at] if _remembered(found) else []
+
+
+def _remembered(found: Moved) -> bool:
+    return any(one.basis != "texts" for one in found.places)
+
+
+def _day(date: str | None) -> str:
+    """A date without a time of day that says nothing."""
+    return (date or "").removesuffix("T00:00:00.000Z")
+
+
+def _warn(found: Moved) -> None:
+    if found.versions > 1 and found.best is None:
+        warn(f"Only the latest of its {found.versions:,} documents was looked for: name another one by its id.")
+    if found.detection is not None:
+        warn_of_detection(found.min, found.detection, ())
+    if found.earlier:
+        warn(f"{found.earlier:,} copies of an earlier date are not shown: add --earlier.")
+    if found.less_similar:
+        warn(f"{found.less_similar:,} documents of its group are less than {found.min:g} similar to it: lower --min.")
+    if found.changed:
+        warn(f"{found.changed:,} documents bear another text than the one that was compared.")
+    warn_of_candidates(found.not_compared)
+    _warn_of_unprocessed(found)
+
+
+def _warn_of_unprocessed(found: Moved) -> None:
+    if found.unprocessed:
+        warn(f"{found.unprocessed:,} documents of the index have no keys, and are not found: run `es-neardupe enrich`.")
+
+
+def _print_all(answers: Iterable[Moved], as_json: bool) -> None:
+    """One line for each address as it is answered, and the counts at the end."""
+    counts: Counter[str] = Counter()
+    not_compared = several = 0
+    last: Moved | None = None
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    if not as_json:
+        writer.writerow(_COLUMNS)
+    for found in answers:
+        if as_json:
+            print_json(found)
+        else:
+            writer.writerow(_cells(found))
+        counts[found.reason or "found"] += 1
+        not_compared += found.not_compared
+        several += found.versions > 1 and found.best is None
+        last = found if last is None or found.detection is not None else last
+    parts = [f"{number:,} {reason}" for reason, number in sorted(counts.items())]
+    say(f"{counts.total():,} addresses: {'; '.join(parts) or 'none was given'}")
+    if last is None:
+        return
+    say(_fields(last))
+    if last.detection is not None:
+        warn_of_detection(last.min, last.detection, ())
+    _warn_of_unprocessed(last)
+    if several:
+        warn(
+            f"{several:,} addresses that led nowhere have several documents, of which only the latest was looked for: "
+            f"name others by their ids."
+        )
+    warn_of_candidates(not_compared)
+
+
+def _cells(found: Moved) -> Iterator[str]:
+    """The row of an address: the most similar place that is there now, or why there is none."""
+    best = found.best
+    values = (
+        (found.address, best.address, f"{best.similarity:.4f}", found.date, best.date, best.basis, best.known_at, "")
+        if best
+        else (found.address, "", "", found.date, "", "", "", found.reason)
+    )
+    return (harmless_cell(value or "") for value in values)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(moved))

@@ -1,0 +1,158 @@
+"""The command that searches as usual, one hit for each group: search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from es_neardupe.cli.options import AsJson, IndexName, Prefix, Query, connected, parse_query
+from es_neardupe.cli.output import as_json_text, named, print_json, print_table, say, show, warn
+from es_neardupe.commands.load.files import read_text_file
+from es_neardupe.commands.search.request import search_request
+from es_neardupe.commands.search.search import Found, SearchHit
+from es_neardupe.commands.search.search import search as search_
+from es_neardupe.errors import SettingsError
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.server.client import Client, path
+from es_neardupe.similarity.common_passages import beginning
+
+__all__ = ["register"]
+
+_SHOWN = 80
+"""Characters of a text in a table."""
+
+
+def search(
+    client: Client,
+    index: IndexName,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="QUERY", help="Query string, as bridge AND title:ferry; or @FILE.", show_default=False),
+    ] = None,
+    *,
+    dsl: Annotated[
+        str | None,
+        typer.Option(
+            "--dsl", metavar="FILE", help="File with a query of the server's DSL instead, or -.", show_default=False
+        ),
+    ] = None,
+    query: Query = None,
+    size: Annotated[int, typer.Option("--size", min=1, help="Hits on a page.")] = 10,
+    start: Annotated[int, typer.Option("--from", min=0, help="Hits left out before.")] = 0,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option("--field", help="Field to show; may be repeated.", show_default="title and first text"),
+    ] = None,
+    expand: Annotated[bool, typer.Option("--expand", help="Show the near-copies too, up to 99 of each hit.")] = False,
+    show_request: Annotated[
+        bool, typer.Option("--show-request", help="Print the request instead, to be sent by anybody.")
+    ] = False,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Search as usual, but show each group once, with the number of its near-copies.
+
+    Near-copies are the other documents of the group that the query finds.
+
+    Examples:
+
+      es-neardupe search news 'bridge AND title:closed'
+
+      es-neardupe search news wheat --expand --query '{"range": {"date": {"gte": "2024-08-01"}}}'
+
+      es-neardupe search news --dsl query.json --size 50 --show-request
+    """
+    if (text is None) == (dsl is None):
+        raise typer.BadParameter("Give either QUERY or --dsl.")
+    if text is not None and text.startswith("@"):
+        dsl, text = text[1:], None
+    options: dict[str, Any] = {
+        "query": parse_query(query),
+        "size": size,
+        "start": start,
+        "fields": fields or (),
+        "expand": expand,
+        "prefix": prefix,
+    }
+    wanted = text if text is not None else _read(str(dsl))
+    if show_request:
+        body = search_request(client, index, wanted, **options)
+        say(f"POST {path(index, '_search')}")
+        typer.echo(as_json_text(body, indent=None if as_json else 2))
+        return None
+    found = search_(client, index, wanted, **options)
+    if as_json:
+        print_json(found)
+    elif found.documents or found.without_group:
+        _show(found, expand)
+    else:
+        return show("No document matches.")
+    return _tell(found)
+
+
+def _read(file: str) -> dict[str, Any]:
+    """The JSON object in a file. Raises `InputError` or `SettingsError`."""
+    try:
+        found = json.loads(read_text_file(file))
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"The query in {file} is no JSON: {error}.") from error
+    if not isinstance(found, dict):
+        raise SettingsError(f"The query in {file} is no JSON object.")
+    return found
+
+
+def _show(found: Found, expand: bool) -> None:
+    several = len({index for hit in (*found.hits, *found.apart) for index in _indices(hit)}) > 1
+    if found.hits:
+        heads = ["score", "id", *found.hits[0].fields, "in the same group"]
+        print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
+    if found.apart:
+        rows = [(hit.score, named((hit.index, hit.id), several), *_cells(hit.fields.values())) for hit in found.apart]
+        print_table(["score", "id", *found.apart[0].fields], rows, title="Without a group id, in no group")
+    if not found.hits and not found.apart:
+        show(f"There are no hits from {found.start:,} on.")
+
+
+def _indices(hit: SearchHit) -> set[str]:
+    return {hit.index, *(one.index for one in hit.members)}
+
+
+def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object, ...]]:
+    """A hit, and below it its near-copies, set in."""
+    many = f"and {hit.near_copies:,} near-cop{'y' if hit.near_copies == 1 else 'ies'}" if hit.near_copies else ""
+    yield hit.score, named((hit.index, hit.id), several), *_cells(hit.fields.values()), many
+    if not expand:
+        return
+    for one in hit.members:
+        like = "waits for group" if one.similarity is None else f"{one.similarity:.4f} to the principal"
+        told = "the principal" if one.principal else like
+        yield "", f"  {named((one.index, one.id), several)}", *_cells(one.fields.values()), told
+    if hit.near_copies > len(hit.members):
+        rest = f"  ... and {hit.near_copies - len(hit.members):,} more"
+        yield "", rest, *("" for _ in hit.fields), f"groups --group {hit.group}"
+
+
+def _cells(texts: Any) -> Iterator[str]:
+    return (beginning(text, _SHOWN) for text in texts)
+
+
+def _tell(found: Found) -> None:
+    say(f"{found.documents:,} documents in about {found.groups:,} groups (approximate)")
+    if found.without_group:
+        warn(
+            f"{found.without_group:,} documents have no group id and stand apart, {len(found.apart):,} of them on this "
+            f"page: run `es-neardupe enrich {found.index}`."
+        )
+    if found.waiting > found.without_group:
+        warn(
+            f"{found.waiting - found.without_group:,} documents wait for `es-neardupe group {found.index}`: each is a "
+            f"group of its own till then."
+        )
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(search))

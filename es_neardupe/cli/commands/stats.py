@@ -1,0 +1,73 @@
+"""Commands that look after an index: doctor, stats, clean."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from es_neardupe.cli.options import (
+    AsJson,
+    IndexName,
+    Prefix,
+    connected,
+)
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say
+from es_neardupe.cli.run_log import result
+from es_neardupe.commands.stats import stats as stats_
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.server.client import Client
+
+__all__ = [
+    "register",
+]
+
+
+def stats(
+    client: Client,
+    index: IndexName,
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="Leave out buckets and bytes, which read much.")] = False,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is in an index: documents by state, schemes, groups and their sizes, buckets, bytes.
+
+    Example:
+
+      es-neardupe stats news --quick
+    """
+    with progress_bars() as progress:
+        report = stats_(client, index, quick=quick, prefix=prefix, progress=progress)
+    result(report)
+    if as_json:
+        print_json(report)
+        return
+    rows = [(f"  {state}", number) for state, number in report.states.items() if number or state == "signed"]
+    if report.numeric:
+        rows.append(("  (of signed and short: numbers only)", report.numeric))
+    if report.unknown:
+        rows.append(("  of no known state", report.unknown))
+    others = [("  of other schemes", report.other_schemes), ("  unprocessed", report.unprocessed)]
+    left_alone = [("besides: of other relations, left alone", report.left_alone)] if report.left_alone else []
+    waiting = [("waiting for group", report.ungrouped)]
+    grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
+    name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
+    print_table([name, "documents"], [("documents", report.documents), *rows, *others, *left_alone])
+    if report.sidecars:
+        say(f"Keys are kept beside, in {', '.join(report.sidecars)}.")
+    print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
+    if report.sizes:
+        print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])
+    if report.buckets:
+        print_table(["most shared keys", "documents"], [(one.key, one.documents) for one in report.buckets])
+    if report.bytes_per_document:
+        sizes = [(name, f"{size:.0f}") for name, size in report.bytes_per_document.items()]
+        print_table(["field", "bytes on disk per document, without _source"], sizes)
+    elif not quick:
+        say("This server does not tell the bytes of single fields.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(stats))

@@ -1,0 +1,279 @@
+"""The command watch: a service for an index that grows."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from threading import Event, Thread
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
+from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe.cli.commands.enrich import parse_since
+from es_neardupe.cli.messages import tell_of_prepared, tell_of_weights, warn_of_detection
+from es_neardupe.cli.options import (
+    AsJson,
+    Batch,
+    IndexName,
+    MaxBucket,
+    MaxChars,
+    Prefix,
+    Workers,
+    connected,
+    deciding,
+    resumable,
+    writing,
+)
+from es_neardupe.cli.output import print_json, say, warn
+from es_neardupe.cli.run_log import result
+from es_neardupe.commands.watch import Lag, Round
+from es_neardupe.commands.watch import watch as watch_
+from es_neardupe.errors import SettingsError
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.server.client import Client
+
+__all__ = ["metrics", "register", "seconds", "serving"]
+
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+_PREFIX = "es_neardupe_"
+
+
+@contextmanager
+def serving(host: str, port: int, registry: CollectorRegistry) -> Iterator[str]:
+    """Serve a registry over HTTP for as long as the block runs; gives the address. ``port`` 0: any free one.
+
+    Raises `SettingsError` if nobody may listen there.
+    """
+    from prometheus_client import start_http_server
+
+    try:
+        server, thread = start_http_server(port, host, registry)
+    except (OSError, OverflowError) as error:
+        raise SettingsError(
+            f"The metrics cannot be served at {host}, port {port} ({error}): choose another --metrics-port or "
+            f"--metrics-host."
+        ) from error
+    try:
+        yield f"http://{host}:{server.server_port}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], None]]:
+    """The metrics of the watch of an index, and what counts a round into them. All bear the label ``index``.
+
+    Raises `SettingsError` where prometheus-client is missing.
+    """
+    if importlib.util.find_spec("prometheus_client") is None:
+        raise SettingsError("--metrics-port needs prometheus-client: pip install 'es-neardupe[watch]'.")
+    from prometheus_client import CollectorRegistry, Counter, Gauge, Summary, disable_created_metrics
+
+    # Else each counter has a second series with the time it was made.
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    registry = CollectorRegistry()
+
+    def gauge(name: str, words: str) -> Gauge:
+        return Gauge(_PREFIX + name, words, ["index"], registry=registry).labels(index)
+
+    def counter(name: str, words: str) -> Counter:
+        return Counter(_PREFIX + name, words, ["index"], registry=registry).labels(index)
+
+    documents = gauge("documents", "Documents in the index when the last round began")
+    left = gauge("documents_left", "Documents that the last round could not settle")
+    enriched = counter("documents_enriched_total", "Documents that got keys")
+    grouped = counter("documents_grouped_total", "Documents whose grouping was written")
+    pairs = counter("pairs_verified_total", "Candidate pairs that were verified")
+    skipped = counter("comparisons_skipped_total", "Comparisons left out in large buckets")
+    success = gauge("last_success_timestamp_seconds", "When the last round without an error ended, as Unix time")
+    gauge("lag_seconds", "How long documents that were noticed have been waiting").set_function(lambda: lag.seconds)
+    rounds = Summary(_PREFIX + "round_seconds", "Rounds, and how long they took", ["index"], registry=registry)
+    errors = Counter(_PREFIX + "errors_total", "Rounds that an error ended", ["index", "kind"], registry=registry)
+
+    def count(done: Round) -> None:
+        if done.documents is not None:
+            documents.set(done.documents)
+        left.set(done.left)
+        enriched.inc(done.enriched)
+        grouped.inc(done.grouped)
+        pairs.inc(done.pairs)
+        skipped.inc(done.skipped)
+        rounds.labels(index).observe(done.seconds)
+        if done.error is None:
+            success.set(time.time())
+        else:
+            errors.labels(index, done.error).inc()
+
+    return registry, count
+
+
+_DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_METRICS = "Metrics"
+
+
+def seconds(text: str) -> int:
+    """The seconds of a duration such as ``30s``, ``5m`` or ``1h``, from one second to a day."""
+    found = _DURATION.fullmatch(text)
+    number = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 1 <= number <= 86_400:
+        raise typer.BadParameter(f"{text!r} is no duration from 1s to 24h, such as 30s, 5m or 1h.")
+    return number
+
+
+def _checked(text: str) -> str:
+    seconds(text)
+    return text
+
+
+@deciding("renew")
+def watch(
+    client: Client,
+    index: IndexName,
+    *,
+    every: Annotated[
+        str, typer.Option(callback=_checked, metavar="DURATION", help="Pause between rounds: 30s, 5m, 1h.")
+    ] = "30s",
+    once: Annotated[bool, typer.Option("--once", help="One round; errors end it with exit code 1.")] = False,
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="FIELD=DATE", help="Also renew documents of that date or later whose text has changed."),
+    ] = None,
+    check_every: Annotated[
+        int, typer.Option(min=0, metavar="N", help="In each N-th round read all texts again; 0: never.")
+    ] = 0,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve Prometheus metrics; 0: any free port.", rich_help_panel=_METRICS),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(help="Address to serve them at.", rich_help_panel=_METRICS)
+    ] = "127.0.0.1",
+    choice: dict[str, Any],
+    linkage: Annotated[Linkage, typer.Option(help="As for group.")] = Linkage.STAR,
+    principal: Annotated[str, typer.Option(metavar="POLICY", help="As for group.")] = "longest",
+    within: Annotated[str | None, typer.Option(metavar="FIELD", help="As for group.")] = None,
+    window: Annotated[str | None, typer.Option(metavar="FIELD:DAYS", help="As for group.")] = None,
+    evidence: Annotated[bool, typer.Option("--evidence", help="As for group.")] = False,
+    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
+    workers: Workers = 2,
+    batch: Batch = 500,
+    max_chars: MaxChars = DEFAULT_MAX_CHARS,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Keep a growing index enriched and grouped, until SIGTERM or Ctrl-C.
+
+    Each round does what enrich and group do, for what came or changed. Failures that may pass are waited out.
+
+    Examples:
+
+      es-neardupe watch news
+
+      es-neardupe watch news --every 5m --since updated=now-1h --metrics-port 9464
+    """
+    stop, lag = Event(), Lag()
+    with ExitStack() as stack:
+        count = stack.enter_context(_metrics(index, lag, metrics_host, metrics_port))
+        stack.enter_context(_stopping(stop))
+        stack.enter_context(resumable())
+
+        def tell(done: Round) -> None:
+            count(done)
+            _tell(done, as_json)
+
+        report = watch_(
+            client,
+            index,
+            every=seconds(every),
+            once=once,
+            since=parse_since(since),
+            check_every=check_every,
+            stop=stop,
+            lag=lag,
+            on_round=tell,
+            **choice,
+            linkage=linkage,
+            principal=principal,
+            within=within,
+            window=window,
+            evidence=evidence,
+            max_bucket=max_bucket,
+            workers=workers,
+            batch=batch,
+            max_chars=max_chars,
+            prefix=prefix,
+        )
+    if not once:
+        say(f"Stopped. Rounds: {report.rounds:,}, failed: {report.failed:,}.")
+
+
+@contextmanager
+def _metrics(index: str, lag: Lag, host: str, port: int | None) -> Iterator[Callable[[Round], None]]:
+    """What counts a round; metrics are served if a port is named."""
+    if port is None:
+        yield lambda done: None
+        return
+    registry, count = metrics(index, lag)
+    with serving(host, port, registry) as address:
+        say(f"Metrics: {address}")
+        yield count
+
+
+@contextmanager
+def _stopping(stop: Event) -> Iterator[None]:
+    """SIGTERM and SIGINT set ``stop``; a second one does what it usually does."""
+
+    def ask() -> None:
+        say("Stopping: the step under way is finished first.")
+        stop.set()
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        for one, usual in before.items():
+            signal.signal(one, usual)
+        # Elsewhere than here, where the main thread stands still, perhaps inside the very lock that is needed.
+        Thread(target=ask, daemon=True).start()
+
+    before = {one: signal.signal(one, asked) for one in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for one, usual in before.items():
+            signal.signal(one, usual)
+
+
+def _tell(done: Round, as_json: bool) -> None:
+    """One line for each round."""
+    result(done)
+    if as_json:
+        print_json(done)
+        sys.stdout.flush()  # a pipe would keep it back till it is full
+    else:
+        say(
+            f"{done.at} round {done.round}: {done.new:,} new, {done.enriched:,} enriched, {done.grouped:,} grouped, "
+            f"{done.pairs:,} pairs, {done.skipped:,} skipped, {done.left:,} left, lag {done.lag:.1f} s, "
+            f"{done.seconds:.1f} s"
+        )
+    tell_of_prepared(done.index, done.prepared)
+    if done.message is not None:
+        warn(f"{done.message} The next round tries again.")
+    if done.round == 1 and done.grouping is not None:
+        tell_of_weights(done.grouping.weights)
+        warn_of_detection(done.grouping.min, done.grouping.detection, done.grouping.detection_cases)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(writing(watch)))

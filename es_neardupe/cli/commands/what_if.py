@@ -1,0 +1,94 @@
+"""The command that forms groups under other thresholds, without writing them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe.cli.messages import wanted, warn_of_detection
+from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected, listed
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
+from es_neardupe.commands.what_if import WhatIf
+from es_neardupe.commands.what_if import what_if as what_if_
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.server.client import Client
+
+__all__ = ["register"]
+
+
+def what_if(
+    client: Client,
+    index: IndexName,
+    *,
+    min: Annotated[
+        str, typer.Option("--min", metavar="S,...", help="Thresholds to try, as 0.7,0.8,0.9.", show_default=False)
+    ],
+    linkage: Annotated[
+        Linkage | None, typer.Option(help="How pairs become groups.", show_default="that of the last group")
+    ] = None,
+    prefix: Prefix = DEFAULT_PREFIX,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the groups would be under other thresholds. Reads evidence and keys, no text; writes nothing.
+
+    The evidence is that of `group --evidence`; all else is as in the last group.
+
+    Examples:
+
+      es-neardupe what-if news --min 0.7,0.8,0.9
+
+      es-neardupe what-if news --min 0.8 --linkage chain --json
+    """
+    with progress_bars() as progress:
+        found = what_if_(
+            client,
+            index,
+            min=listed(float, "numbers")(min) or (),
+            linkage=linkage,
+            prefix=prefix,
+            progress=progress,
+        )
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+    _warn(found)
+
+
+def _show(found: WhatIf) -> None:
+    rows: list[tuple[object, ...]] = [("now", found.groups, found.grouped, found.largest, 0, 0, 0)]
+    rows += [
+        (f"{one.min:g}", one.groups, one.grouped, one.largest, one.joined, one.left, one.moved)
+        for one in found.thresholds
+    ]
+    columns = ("min", "groups", "documents in them", "largest", "join one", "leave one", "change groups")
+    print_table(columns, rows, title=f"{found.index}, scheme {found.scheme}, {found.linkage}, {found.measure}")
+    say(
+        f"{found.documents:,} documents, {found.candidates:,} candidate pairs. Last grouped: "
+        f"{wanted(found.measure, found.min, found.max)}. {found.seconds:.1f} s"
+    )
+
+
+def _warn(found: WhatIf) -> None:
+    for one in found.thresholds:
+        warn_of_detection(one.min, one.detection, one.detection_cases)
+    name = found.index
+    if found.unknown:
+        warn(
+            f"{found.unknown_documents:,} documents are in {found.unknown:,} candidate pairs without evidence, which "
+            f"count as no match: run `es-neardupe group {name} --evidence`."
+        )
+    if found.stale:
+        warn(
+            f"{found.stale:,} entries of evidence are about documents that changed or went: the next "
+            f"`es-neardupe group {name} --evidence` takes them out."
+        )
+    if found.unprocessed:
+        warn(f"{found.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command of this module."""
+    app.command()(connected(what_if))

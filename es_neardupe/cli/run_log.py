@@ -1,0 +1,278 @@
+"""A run of a command: what it is called in logs and requests, its log options, and the summary it may leave behind."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from enum import Enum
+from importlib.metadata import version
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from es_neardupe.cli.output import plain, show_messages, without_controls
+from es_neardupe.errors import InputError, NeardupeError, SettingsError
+from es_neardupe.log_events import LOGGER, fields_of, new_run, told
+from es_neardupe.pages.files import check_file, replacing
+from es_neardupe.server.client import Client
+from es_neardupe.server.login.settings import split_url
+
+__all__ = ["LogFormat", "LogLevel", "Run", "begin", "configure", "current", "end", "options", "reset", "result"]
+
+
+class LogFormat(str, Enum):
+    """How events are written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogLevel(str, Enum):
+    """The least level that is told."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def number(self) -> int:
+        """As Python's logging counts them."""
+        return int(logging.getLevelName(self.value.upper()))
+
+
+def configure(format: LogFormat, level: LogLevel, file: Path | None, context: Mapping[str, Any]) -> None:
+    """Send events where the options say, each with the fields of ``context``. Raises `InputError` for a file that
+    cannot be written.
+
+    In JSON all that is said on stderr is an event. In text messages stay as people read them, and the other events
+    stand beside them with the level ``debug`` only; a file has all of them.
+    """
+    reset()
+    formatter = _JsonLines(context) if format is LogFormat.JSON else _TextLines(context)
+    if file is not None:
+        _add(_file_handler(file), formatter)
+    elif format is LogFormat.JSON:
+        _add(logging.StreamHandler(), formatter)
+        show_messages(None)
+        LOGGER.setLevel(level.number)
+        return
+    elif level is LogLevel.DEBUG:
+        handler = logging.StreamHandler()
+        handler.addFilter(lambda record: getattr(record, "event", "") not in {"message", "error"})
+        _add(handler, formatter)
+    show_messages(level.number)
+    if LOGGER.handlers[1:]:  # besides the one that does nothing
+        LOGGER.setLevel(level.number)
+
+
+def reset() -> None:
+    """As if nothing had been configured."""
+    for handler in LOGGER.handlers[:]:
+        if not isinstance(handler, logging.NullHandler):
+            LOGGER.removeHandler(handler)
+            handler.close()
+    LOGGER.setLevel(logging.NOTSET)
+    show_messages(logging.INFO)
+
+
+def _add(handler: logging.Handler, formatter: logging.Formatter) -> None:
+    handler.setFormatter(formatter)
+    LOGGER.addHandler(handler)
+
+
+def _file_handler(file: Path) -> logging.Handler:
+    """Appends, and opens the file anew when something like logrotate has moved it."""
+    try:
+        return WatchedFileHandler(file, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise InputError(f"--log-file {file} cannot be written: {error.strerror or error}.") from error
+
+
+class _JsonLines(logging.Formatter):
+    """One JSON object, in ASCII: nothing in it can steer a terminal or end the line."""
+
+    def __init__(self, context: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._context = dict(context)
+
+    def format(self, record: logging.LogRecord) -> str:
+        event, fields = fields_of(record)
+        head = {"time": _moment(record), "level": record.levelname.lower(), "event": event}
+        return json.dumps({**head, **self._context, **fields}, default=str)
+
+
+class _TextLines(_JsonLines):
+    """Time, level, event and its fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        event, fields = fields_of(record)
+        told = {**self._context, **fields}
+        words = [f"{name}={json.dumps(value, default=str)}" for name, value in told.items()]
+        return without_controls(" ".join([_moment(record), record.levelname.lower(), event, *words]))
+
+
+def _moment(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")
+
+
+_PANEL = "Log"
+
+_SECRET = re.compile("password|passphrase|secret|token|api_key|header")
+"""Options with such names hold what nobody else may read, unless they name the file with it."""
+
+_TEXTS = {"text"}
+"""Options that are texts."""
+
+
+def options(
+    *,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(envvar="ES_NEARDUPE_LOG_FORMAT", help="How stderr is written.", rich_help_panel=_PANEL),
+    ] = LogFormat.TEXT,
+    log_level: Annotated[
+        LogLevel, typer.Option(envvar="ES_NEARDUPE_LOG_LEVEL", help="What is told at least.", rich_help_panel=_PANEL)
+    ] = LogLevel.INFO,
+    log_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append the log to a file.", show_default=False, rich_help_panel=_PANEL),
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write how the run ended, as JSON.", show_default=False, rich_help_panel=_PANEL
+        ),
+    ] = None,
+) -> None:
+    """The options of a run that all commands with a connection have."""
+
+
+@dataclass
+class Run:
+    """What is known of the run under way."""
+
+    command: str
+    arguments: Mapping[str, Any]
+    summary: Path | None = None
+    name: str = field(default_factory=new_run)
+    started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    clock: float = field(default_factory=time.monotonic)
+    client: Client | None = None
+    """The connection, once it is open."""
+    result: Any = None
+    """The report, once there is one."""
+
+
+_under_way: list[Run] = []
+"""The run of this process: none, or one."""
+
+
+def current() -> Run | None:
+    """The run under way; None for a command without a connection."""
+    return _under_way[0] if _under_way else None
+
+
+def begin(
+    command: str,
+    arguments: Mapping[str, Any],
+    *,
+    log_format: LogFormat = LogFormat.TEXT,
+    log_level: LogLevel = LogLevel.INFO,
+    log_file: Path | None = None,
+    summary: Path | None = None,
+) -> Run:
+    """Begin a run. Raises `InputError` where its log or its summary cannot be written."""
+    run = Run(command, _harmless(arguments), summary)
+    context = {"run": run.name, "command": command, "index": arguments.get("index")}
+    configure(log_format or LogFormat.TEXT, log_level or LogLevel.INFO, log_file, context)
+    if summary is not None:
+        check_file(summary)
+    _under_way[:] = [run]
+    told(logging.INFO, "started", version=version("es-neardupe"), arguments=run.arguments)
+    return run
+
+
+def result(report: Any) -> None:
+    """Keep the report of the run under way for its summary."""
+    if _under_way:
+        _under_way[0].result = report
+
+
+def end(code: int, error: BaseException | None = None) -> None:
+    """End the run under way, if there is one: log it, write its summary. Raises `InputError` if that is impossible."""
+    run = current()
+    _under_way.clear()
+    try:
+        if run is not None:
+            told(logging.INFO, "finished", exit_code=code, seconds=_seconds(run))
+            if run.summary is not None:
+                _write(run.summary, _summary(run, code, error))
+    finally:
+        reset()
+
+
+def _write(file: Path, summary: Mapping[str, Any]) -> None:
+    with replacing(file) as stream:
+        stream.write(json.dumps(summary, indent=2, default=str) + "\n")
+
+
+def _summary(run: Run, code: int, error: BaseException | None) -> dict[str, Any]:
+    report = plain(run.result)
+    return {
+        "program": "es-neardupe",
+        "version": version("es-neardupe"),
+        "run": run.name,
+        "command": run.command,
+        "index": run.arguments.get("index"),
+        "arguments": run.arguments,
+        "started": run.started.isoformat(timespec="seconds"),
+        "seconds": _seconds(run),
+        "exit_code": code,
+        "server": _server(run.client),
+        "scheme": report.get("scheme") if isinstance(report, dict) else None,
+        "result": report,
+        "error": _error(error),
+    }
+
+
+def _server(client: Client | None) -> dict[str, Any] | None:
+    if client is None:
+        return None
+    server = client.server
+    return {"url": client.url, "product": server.product.value, "version": ".".join(map(str, server.version))}
+
+
+def _error(error: BaseException | None) -> dict[str, Any] | None:
+    if error is None:
+        return None
+    message = without_controls(str(error)) if isinstance(error, NeardupeError) else ""
+    return {"kind": type(error).__name__, "message": message, "request": getattr(error, "request", "") or None}
+
+
+def _seconds(run: Run) -> float:
+    return round(time.monotonic() - run.clock, 3)
+
+
+def _harmless(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given, without logins and without texts, which may be those of documents."""
+    given = {name: _told(name, plain(value)) for name, value in arguments.items() if value not in (None, (), [])}
+    return json.loads(json.dumps(given, default=str))  # type: ignore[no-any-return]
+
+
+def _told(name: str, value: Any) -> Any:
+    if name == "url":
+        try:
+            return split_url(value)[0]
+        except SettingsError:
+            return "(unreadable)"
+    if _SECRET.search(name) and not name.endswith("_file"):
+        return "(hidden)"
+    return f"({len(value)} characters)" if name in _TEXTS and isinstance(value, str) else value

@@ -1,0 +1,216 @@
+"""How many of the true pairs an index finds: a random sample compared with everything, without any shortcut."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
+from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
+from es_neardupe.commands.audit.claims import Claims, Ground, Membership, by_resemblance, memberships
+from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Tally, effective, recalled
+from es_neardupe.commands.audit.why_missed import Candidacy, Described, Loss, described, source_of, verdicts
+from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.index import queries
+from es_neardupe.index.document_text import text_of, text_pages
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.target import Target
+from es_neardupe.keys.scheme import choose_bands
+from es_neardupe.keys.shingles import features
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Hit, Reference
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client
+from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import count, refresh_if_allowed
+from es_neardupe.verification.criterion import check_min
+from es_neardupe.verification.verified_pairs import joined, read_fingerprints
+
+__all__ = ["audit"]
+
+_FETCH = 50
+_PAGE = 10_000
+_EXAMPLES = 5
+
+_DETECTIONS = (0.99, 0.995, 0.999, 0.9995, 0.9999)
+"""Tried one after the other for other bands."""
+
+
+def audit(
+    client: Client,
+    index: str,
+    *,
+    sample: int = 2000,
+    min: float | None = None,
+    seed: int = 1,
+    max_bucket: int = DEFAULT_MAX_BUCKET,
+    prefix: str = DEFAULT_PREFIX,
+    progress: Progress = silent,
+) -> AuditReport:
+    """Compare a random sample of the documents with all documents, by the exact resemblance of their present texts.
+
+    Every pair from ``min`` (default: the threshold of the index) on is true, and is found if both documents have the
+    fingerprint of their text and their stored keys make them a candidate pair of `group` with that ``max_bucket``.
+    Writes nothing; memory grows with the number of documents and the sample, not with texts or pairs. Raises
+    `SettingsError` for values out of range, `IndexUnusable` with fewer than two documents.
+    """
+    started = time.monotonic()
+    client, target = opened(client, index, prefix, texts=True)
+    least = check_min(target.settings.threshold if min is None else min)
+    _check(sample, seed)
+    refresh_if_allowed(client, target.path)
+    total, chosen = _drawn(client, target, sample, seed, progress)
+    ground = _ground(client, target, chosen, least=least, max_bucket=max_bucket, progress=progress)
+    claims = Claims(client, target, ground, progress)
+    tally = Tally(len(ground.sample.addresses))
+    for pairs, others in _true_pairs(client, target, ground, progress):
+        claims.confirm(pairs, ground.sample, others)
+        verdict = verdicts(ground.candidacy, ground.sample, others, pairs.inside, pairs.given)
+        tally.add(pairs, verdict, ground.sample, others)
+    members = _members(client, target, chosen, ground)
+    wrong = [*claims.denied(), *(one for one in members or () if not one.holds)]
+    claimed = len(claims) + len(members or ())
+    whole = len(ground.sample.addresses) >= total
+    return AuditReport(
+        index=index,
+        indices=target.indices,
+        scheme=target.scheme_id,
+        min=least,
+        max_bucket=max_bucket,
+        seed=seed,
+        documents=total,
+        sampled=len(ground.sample.addresses),
+        recall=tally.all.recall(whole),
+        within=tally.within.recall(whole),
+        promised=target.settings.scheme.detection(least),
+        expected=tally.expected(target.settings.scheme),
+        lengths=tally.lengths(whole),
+        scripts=tally.scripts(whole),
+        lost=tally.reasons(),
+        claims=len(claims),
+        members=None if members is None else len(members),
+        denied=len(wrong),
+        precision=1 - len(wrong) / claimed if claimed else None,
+        wrong=tuple(wrong[:_EXAMPLES]),
+        advice=_advice(target, least, tally, whole),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _check(sample: int, seed: int) -> None:
+    if sample < 1:
+        raise SettingsError(f"A sample has 1 document or more, not {sample}.")
+    if not 0 <= seed < 2**64:
+        raise SettingsError(f"--seed must be 0 or more and fit into 64 bits, not {seed}.")
+
+
+def _drawn(client: Client, target: Target, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:
+    """The number of all documents, and random ones of them: those whose addresses have the lowest hashes.
+
+    The same seed draws the same documents, and a smaller sample is a part of a larger one.
+    """
+    everything = queries.matching(target.within())
+    expected, read = count(client, target.path, everything), 0
+    numbers, kept = np.empty(0, np.uint64), np.empty(0, object)
+    for page in client.pages(target.path, {"query": everything, "_source": False}, page_size=_PAGE):
+        references = np.empty(len(page), object)
+        references[:] = [hit.reference for hit in page]
+        numbers = np.concatenate((numbers, _numbers(page, seed)))
+        kept = np.concatenate((kept, references))
+        lowest = np.argsort(numbers, kind="stable")[:size]
+        numbers, kept = numbers[lowest], kept[lowest]
+        read += len(page)
+        progress("drawing the sample", read, expected)
+    if read < 2:
+        raise IndexUnusable(f"Index {target.name} has {read} documents, and a pair takes two.")
+    return read, list(kept)
+
+
+def _numbers(page: Sequence[Hit], seed: int) -> NDArray[np.uint64]:
+    addresses = ("\0".join(hit.address).encode("utf-8", "surrogatepass") for hit in page)
+    return np.array([xxhash.xxh3_64_intdigest(address, seed) for address in addresses], np.uint64)
+
+
+def _ground(
+    client: Client,
+    target: Target,
+    chosen: Sequence[Reference],
+    *,
+    least: float,
+    max_bucket: int,
+    progress: Progress,
+) -> Ground:
+    """Read the keys of the index, and the sample."""
+    corpus = read_fingerprints(client, target, progress)
+    classes = classes_of(corpus)
+    candidates = joined(client, target, corpus, classes, max_bucket)
+    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, target.settings.scheme.agree)
+    parts: list[Described] = [described([], target.settings, candidacy)]
+    found: list[NDArray[np.uint64]] = []
+    present = (hit for hit in fetch(client, chosen, source_of(target.settings), batch=_FETCH) if hit is not None)
+    for hits in chunked(present, _FETCH):
+        found += _features(hits, target)
+        parts.append(described(hits, target.settings, candidacy))
+    sample = Described.joined(parts)
+    return Ground(corpus, classes, candidates.left, candidates.right, candidacy, sample, Inverted(found), least)
+
+
+def _members(client: Client, target: Target, chosen: Sequence[Reference], ground: Ground) -> list[Membership] | None:
+    """The stored similarities of the sample, None where another measure may have made them."""
+    if not by_resemblance(client, target):
+        return None
+    return list(memberships(client, target, chosen, ground.candidacy, ground.least))
+
+
+def _features(hits: Sequence[Hit], target: Target) -> list[NDArray[np.uint64]]:
+    """Of the present texts; none for a document without a readable one."""
+    texts = [text_of(hit.source, target.settings.fields) for hit in hits]
+    return features(texts, target.settings.shingle)
+
+
+def _true_pairs(
+    client: Client, target: Target, ground: Ground, progress: Progress
+) -> Iterator[tuple[Similarities, Described]]:
+    """Every true pair once: first those within the sample, then those of a document of it and any other."""
+    for pairs in ground.inverted.within(ground.least):
+        yield pairs, ground.sample
+    own = set(ground.sample.addresses)
+    everything = queries.matching(target.within())
+    total, read = count(client, target.path, everything), 0
+    for page in text_pages(client, target, everything, source_of(target.settings)):
+        others = [hit for hit in page if hit.address not in own]
+        for inside, given, similarity in ground.inverted.similar(_features(others, target), ground.least):
+            numbers, places = np.unique(given, return_inverse=True)
+            theirs = described([others[k] for k in numbers.tolist()], target.settings, ground.candidacy)
+            yield Similarities(inside, places.reshape(-1), similarity), theirs
+        read += len(page)
+        progress("comparing with all texts", read, total)
+
+
+def _advice(target: Target, least: float, tally: Tally, whole: bool) -> BandsAdvice | None:
+    """Other bands, if those of the index find too few of the pairs that nothing else loses."""
+    settings = target.settings
+    by_bands = tally.lost[Loss.BANDS]
+    judged = recalled(tally.all.found + by_bands, tally.all.found, effective(tally.all.degrees), whole=whole)
+    expected = tally.expected(settings.scheme)
+    if not by_bands or judged.high is None or expected is None or judged.found >= settings.detection * judged.pairs:
+        return None
+    if judged.high >= settings.detection <= expected:  # so few can be missing by chance
+        return None
+    for detection in (settings.detection, *_DETECTIONS):
+        try:
+            bands, rows = choose_bands(least, detection, settings.permutations)
+        except SettingsError:  # beyond what so many permutations can do
+            return None
+        other = replace(settings.scheme, bands=bands, rows=rows, agree=1)
+        found = tally.expected(other)
+        if found is not None and found > expected and found >= settings.detection:
+            return BandsAdvice(bands, rows, settings.shingle, settings.permutations, detection, found)
+    return None

@@ -1,0 +1,71 @@
+"""What a threshold costs and finds, before any index is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from es_neardupe.index.settings import Settings
+
+__all__ = ["BandsReport", "bands"]
+
+_STEPS = 20
+
+
+@dataclass(frozen=True)
+class BandsReport:
+    """The bands for a threshold, and their detection curve."""
+
+    threshold: float
+    bands: int
+    rows: int
+    agree: int
+    """Bands that a candidate pair shares."""
+    permutations: int
+    key_bytes: int
+    """Bytes of the keys in each document."""
+    detection: float
+    """Probability that a pair exactly at the threshold becomes a candidate: ``1 - (1 - s^rows)^bands`` where one band
+    is enough."""
+    wanted_detection: float
+    curve: tuple[tuple[float, float], ...]
+    """(similarity, probability), from 0.05 to 1 in steps of 0.05."""
+
+
+def bands(
+    threshold: float | None = None,
+    *,
+    preset: str | None = None,
+    detection: float | None = None,
+    permutations: int | None = None,
+    bands: int | None = None,
+    rows: int | None = None,
+    agree: int | None = None,
+) -> BandsReport:
+    """The most rows, then the fewest bands, that find ``detection`` of the pairs exactly at the threshold.
+
+    What is None is as `Settings.chosen` has it. Raises `SettingsError` for values out of range, or if no bands reach
+    it.
+    """
+    settings = Settings.chosen(
+        ("text",),
+        preset=preset,
+        threshold=threshold,
+        detection=detection,
+        permutations=permutations,
+        bands=bands,
+        rows=rows,
+        agree=agree,
+    )
+    threshold, scheme = settings.threshold, settings.scheme
+    similarities = [step / _STEPS for step in range(1, _STEPS + 1)]
+    return BandsReport(
+        threshold=threshold,
+        bands=scheme.bands,
+        rows=scheme.rows,
+        agree=scheme.agree,
+        permutations=scheme.permutations,
+        key_bytes=8 * scheme.bands,
+        detection=scheme.detection(threshold),
+        wanted_detection=settings.detection,
+        curve=tuple((similarity, scheme.detection(similarity)) for similarity in similarities),
+    )

@@ -1,0 +1,260 @@
+"""Take our fields out of the documents again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from es_neardupe.errors import BeingMigrated, InputError, NotFound
+from es_neardupe.index import mapping as schema
+from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
+from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates, check_writable
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.sidecar.joined_client import View
+from es_neardupe.index.sidecar.open import opened, sidecars_of, telling_mappings
+from es_neardupe.index.target import Target, mappings_of, remove_settings, stored_settings
+from es_neardupe.index.tuning import mend, tuned_mappings
+from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.records import Action, Address, Hit, Reference
+from es_neardupe.server.bulk import Tally, chunked, write
+from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import count, knows, refresh
+
+__all__ = ["CleanReport", "clean"]
+
+_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class CleanReport:
+    """``documents = cleaned + deleted + left``. The mapping stays: no server can remove a field from one."""
+
+    index: str
+    documents: int
+    """That had fields of ours when the run read them."""
+    cleaned: int
+    """Without our fields now."""
+    deleted: int
+    """While the run went on."""
+    left: int
+    """With fields of ours still: changed again and again while the run went on, or refused. Run it again."""
+    removed: tuple[str, ...]
+    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the keys beside."""
+    refusals: tuple[str, ...]
+    dry_run: bool
+    seconds: float = field(compare=False)
+    requests: tuple[ShownRequest, ...] = ()
+    """The first writes of a dry run, if they were asked for."""
+
+
+def clean(
+    client: Client,
+    index: str,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    workers: int = 2,
+    batch: int = 500,
+    dry_run: bool = False,
+    show_requests: int = 0,
+    progress: Progress = silent,
+) -> CleanReport:
+    """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
+
+    A server with scripts removes the field itself. One without gets each document back without the field, refused if
+    it changed meanwhile, and past any ingest pipeline. Keys beside an index go with the index that they are in; of the
+    documents, only group ids are removed then, where such were written. Afterwards ``init`` may choose other settings.
+    A dry run can ``show_requests``, the first so many.
+    """
+    started = time.monotonic()
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
+    if _is_clean(client, index, prefix):
+        return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
+    _check_migration(client, index, prefix)
+    client, target = opened(client, index, prefix, adopting=True)
+    plain = client.plain if isinstance(client, View) else client
+    check_sees_all(client, target, "cleaning")
+    beside = () if target.beside is None else target.beside.names
+    companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
+    work = _Cleaning(plain, target, batch, workers, progress)
+    if not dry_run:
+        check_may_delete(plain, [*companions, *beside])
+        check_writable(client, index)
+        check_updates(plain, target, "cleaning", whole=work.whole)
+        mend(plain, tuned_mappings(plain, index, prefix))
+    work.run(rehearsal if dry_run else None)
+    if dry_run:
+        _delete(rehearsal, *beside)
+    elif not work.left:
+        _delete(plain, *companions, *beside)
+        for name, mapping in mappings_of(client, index).items() if not beside else ():
+            remove_settings(client, name, mapping, prefix)
+    return CleanReport(
+        index=index,
+        documents=work.total,
+        cleaned=work.cleaned,
+        deleted=work.deleted,
+        left=work.left,
+        removed=() if work.left else (*companions, *beside),
+        refusals=work.refusals,
+        dry_run=dry_run,
+        seconds=time.monotonic() - started,
+        requests=rehearsal.shown,
+    )
+
+
+def _delete(client: Client, *names: str) -> None:
+    """Those beside last: while they stand, a run that was killed can be gone on with."""
+    for name in names:
+        with suppress(NotFound):
+            client.request("DELETE", path(name))
+
+
+class _Cleaning:
+    """Takes our object field out of the documents that have it, and counts what became of each."""
+
+    def __init__(self, client: Client, target: Target, batch: int, workers: int, progress: Progress) -> None:
+        self._client, self._target = client, target
+        self._prefix = target.settings.prefix
+        self._batch, self._workers, self._progress = batch, workers, progress
+        self._query = {"exists": {"field": self._prefix}}
+        self._writes = target.beside is None or target.beside.write_group
+        self._actions = _by_script if _has_scripts(client) else _by_index
+        self._open = dict[Address, Reference]()
+        """Documents that were read, of which nobody knows yet that they are without our fields."""
+        self._tally = Tally()
+        self.total = self.cleaned = self.deleted = self.left = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether each document is written back as a whole."""
+        return self._writes and self._actions is _by_index
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Why documents were left in one round at least."""
+        return self._tally.refusals
+
+    def run(self, rehearsal: Rehearsal | None) -> None:
+        """Several times, as documents may change under our hands. Nothing where we never wrote into them; with a
+        ``rehearsal`` it is shown the first requests, and nothing is written."""
+        if not self._writes:
+            return
+        found = self._count()
+        if rehearsal is not None:
+            self.total = self.cleaned = found
+            self._rehearse(rehearsal)
+            return
+        for _ in range(_ROUNDS):
+            if not found:
+                break
+            self._round(found)
+            found = self._count()
+        if self._open or found:
+            self._settle()
+
+    def _count(self) -> int:
+        """Documents with fields of ours now."""
+        refresh(self._client, self._target.path)
+        return count(self._client, self._target.path, self._query)
+
+    def _rehearse(self, rehearsal: Rehearsal) -> None:
+        if rehearsal.full:
+            return
+        for _ in write(rehearsal, self._actions(self._hits(), self._prefix, Tally()), batch=self._batch, workers=1):
+            if rehearsal.full:
+                break
+
+    def _round(self, number: int) -> None:
+        hits = tracked(self._hits(), self._progress, "cleaning", number)
+        actions = self._actions(self._met(hits), self._prefix, self._tally)
+        for outcome in write(self._client, actions, batch=self._batch, workers=self._workers):
+            if not outcome.conflict:
+                self._tally.add(outcome)
+            if (outcome.done or outcome.gone) and self._open.pop(outcome.action.address, None) is not None:
+                self.cleaned += outcome.done
+                self.deleted += outcome.gone
+
+    def _met(self, hits: Iterable[Hit]) -> Iterator[Hit]:
+        """Count each document once, however often it is read before something becomes of it."""
+        for hit in hits:
+            self.total += hit.address not in self._open
+            self._open[hit.address] = hit.reference
+            yield hit
+
+    def _hits(self) -> Iterator[Hit]:
+        body = {"query": self._query, "_source": self._actions is _by_index}
+        return (hit for page in self._client.pages(self._target.path, body, page_size=self._batch) for hit in page)
+
+    def _settle(self) -> None:
+        """Documents whose last write was refused or conflicted may be gone, or without our fields all the same: the
+        answer to a write of ours was lost, or somebody indexed them anew. All others are left, and those that got
+        fields of ours after the last round."""
+        for chunk in chunked(self._open.values(), 100):
+            for hit in fetch(self._client, chunk, [self._prefix]):
+                self.deleted += hit is None
+                self.cleaned += hit is not None and self._prefix not in hit.source
+        self.left = self.total - self.cleaned - self.deleted
+        unmet = max(0, self._count() - self.left)
+        self.total += unmet
+        self.left += unmet
+
+
+def _check_migration(client: Client, index: str, prefix: str) -> None:
+    """Raises `BeingMigrated` for fields that a migration needs."""
+    mappings = telling_mappings(client, index, prefix).values()
+    if phase_of(mappings, prefix) is not None or is_switching(mappings, replaced_prefix(prefix)):
+        raise BeingMigrated(
+            f"Index {index} is on its way to other keys: run `es-neardupe migrate {index}` to its end first, or, "
+            f"before the switch, give up with `--abort`."
+        )
+
+
+def _is_clean(client: Client, index: str, prefix: str) -> bool:
+    """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and nothing
+    is beside."""
+    mappings = mappings_of(client, index)
+    if any(stored_settings(one, prefix) is not None for one in mappings.values()):
+        return False
+    ours = [not schema.missing(one.get("properties", {}), prefix) for one in mappings.values()]
+    return any(ours) and not sidecars_of(client, mappings, prefix)  # any: not in what a rollover made since
+
+
+def _has_scripts(client: Client) -> bool:
+    """Whether the server runs painless. Who may not try it there may still use it in updates."""
+    return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
+
+
+def _by_script(hits: Iterable[Hit], prefix: str, _: Tally) -> Iterator[Action]:
+    script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
+    for hit in hits:
+        yield _action(hit, "update", {"script": script})
+
+
+def _by_index(hits: Iterable[Hit], prefix: str, tally: Tally) -> Iterator[Action]:
+    for hit in hits:
+        source = {name: value for name, value in hit.source.items() if name != prefix}
+        try:
+            to_json(source)
+        except InputError:  # it holds a number or an array that would not come back as it is
+            tally.note("a document cannot be written back without harm: its numbers or arrays are beyond Python's")
+            continue
+        yield _action(hit, "index", source, pipeline="_none")
+
+
+def _action(hit: Hit, op: str, body: dict[str, Any], pipeline: str | None = None) -> Action:
+    return Action(
+        op=op,
+        index=hit.index,
+        id=hit.id,
+        body=body,
+        routing=hit.routing,
+        seq_no=hit.seq_no,
+        primary_term=hit.primary_term,
+        pipeline=pipeline,
+    )

@@ -1,0 +1,339 @@
+"""Where the similarities of an index lie, and what each threshold would find."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
+from es_neardupe.commands.distribution.plots import check_plot, draw
+from es_neardupe.commands.distribution.report import (
+    EDGES,
+    Distribution,
+    DistributionReport,
+    Example,
+    Histogram,
+    Level,
+    counted,
+    extrapolated,
+    nearest,
+)
+from es_neardupe.commands.distribution.sample import Sample, compare_sample, random_rows
+from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.groups.linkage import star
+from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
+from es_neardupe.keys.shingles import token_hashes
+from es_neardupe.keys.text import spans
+from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.records import Classes, Corpus, Reference
+from es_neardupe.server.client import Client
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.measure import Measure, MeasureName, default_sample, measure_words, weights_of
+from es_neardupe.verification.read_texts import Compared, Texts, compare
+from es_neardupe.verification.verified_pairs import joined, read_fingerprints
+
+__all__ = ["distribution", "examples", "excerpts"]
+
+
+_Pair = tuple[float, int, int]
+
+_MOST = 3
+_BEFORE, _WORDS, _CHARS = 3, 15, 120
+"""Of an excerpt: words before the first difference, words and characters at most."""
+
+
+def examples(
+    texts: Texts, classes: Classes, compared: Compared, sampled: Iterable[_Pair], threshold: float
+) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+    """Up to three pairs just above the threshold and three just below, the nearest first.
+
+    They are candidates of the index, or pairs of the sample (similarity and two rows), never exact copies. A document
+    is in one example only, unless there are not enough others.
+    """
+    class_of = np.full(len(texts.corpus), -1, np.intp)
+    for number, members in enumerate(classes.members):
+        class_of[members] = number
+    found: dict[tuple[int, int], _Pair] = {}
+    for pair in (*_of_candidates(compared, threshold), *sampled):
+        a, b = sorted(class_of[list(pair[1:])].tolist())
+        if a != b and pair[0] > 0:
+            found.setdefault((a, b), pair)
+    pairs = sorted(found.values(), key=lambda pair: (abs(pair[0] - threshold), pair))
+    above = _chosen([pair for pair in pairs if pair[0] >= threshold])
+    below = _chosen([pair for pair in pairs if pair[0] < threshold])
+    read = dict(texts.read(np.unique([row for _, *both in above + below for row in both]).astype(np.intp)))
+    named = [tuple(_named(texts.corpus.references, read, side)) for side in (above, below)]
+    return named[0], named[1]
+
+
+def _of_candidates(compared: Compared, threshold: float) -> Iterator[_Pair]:
+    there = np.flatnonzero(~np.isnan(compared.similarity))
+    for place in there[nearest(compared.similarity[there], threshold)]:
+        a, b = compared.first[compared.left[place]], compared.first[compared.right[place]]
+        yield float(compared.similarity[place]), int(a), int(b)
+
+
+def _chosen(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """The first ones without a common document, filled up with others."""
+    fresh: list[_Pair] = []
+    again: list[_Pair] = []
+    used: set[int] = set()
+    for pair in pairs:
+        (fresh if used.isdisjoint(pair[1:]) else again).append(pair)
+        used.update(pair[1:])
+    return sorted((fresh + again)[:_MOST], key=pairs.index)
+
+
+def _named(references: Sequence[Reference], texts: dict[int, str], pairs: Sequence[_Pair]) -> Iterator[Example]:
+    """A pair whose text vanished just now is left out."""
+    for similarity, *both in pairs:
+        if all(row in texts for row in both):
+            a, b = ({"index": index, "id": id} for index, id, _ in (references[row] for row in both))
+            yield Example(similarity, a, b, *excerpts(*(texts[row] for row in both)))
+
+
+def excerpts(a: str, b: str) -> tuple[str, str]:
+    """Some words of each text, from shortly before the first word that differs."""
+    one, other = token_hashes([a, b])
+    size = min(len(one), len(other))
+    different = np.flatnonzero(one[:size] != other[:size])
+    place = int(different[0]) if different.size else size
+    return _excerpt(a, place), _excerpt(b, place)
+
+
+def _excerpt(text: str, place: int) -> str:
+    tokens = spans(text)
+    shown = tokens[max(0, place - _BEFORE) : max(0, place - _BEFORE) + _WORDS]
+    if not len(shown):
+        return ""
+    start, end = int(shown[0, 0]), min(int(shown[-1, 1]), int(shown[0, 0]) + _CHARS)
+    before, after = start > tokens[0, 0], end < tokens[-1, 1]
+    return "… " * bool(before) + text[start:end] + " …" * bool(after)
+
+
+Rows = NDArray[np.intp]
+
+_NO_WEIGHTS = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
+
+_THRESHOLDS = tuple(step / 20 for step in range(6, 21))
+
+
+def distribution(
+    client: Client,
+    index: str,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    measure: Sequence[MeasureName | str] | None = None,
+    matching: Matching | str = Matching.LITERAL,
+    shingle: Sequence[int] | None = None,
+    sample: int | None = None,
+    seed: int = 1,
+    threshold: float | None = None,
+    thresholds: Sequence[float] | None = None,
+    plot: str | None = None,
+    max_bucket: int = DEFAULT_MAX_BUCKET,
+    progress: Progress = silent,
+) -> DistributionReport:
+    """Count similarities: of all pairs of a random sample, and of all candidate pairs of the index. Writes nothing
+    there; ``plot`` names a picture file.
+
+    One distribution for each ``measure`` (default: resemblance) and each ``shingle`` (default: that of the keys).
+    ``sample`` documents, by default 2,000 or, for measures that are slow to compute, 500. ``threshold`` is the one to
+    look at (default: that of the index), ``thresholds`` those of the table. Raises `SettingsError` for values out of
+    range, `IndexUnusable` with fewer than two documents that have keys.
+    """
+    started = time.monotonic()
+    if plot is not None:
+        check_plot(plot)
+    names = _names(measure)
+    _check(sample, seed)
+    client, target = opened(client, index, prefix, texts=True)
+    settings = target.settings
+    chosen = settings.threshold if threshold is None else threshold
+    levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)
+    unweighted = list(_measures(names, Matching(matching), shingle or (settings.shingle,), settings))
+
+    corpus = read_fingerprints(client, target, progress)
+    classes = classes_of(corpus)
+    texts = Texts(client, settings, corpus)
+    sizes = [sample or default_sample(one.name) for one in unweighted]
+    rows, drawn = _drawn(index, texts, random_rows(corpus, seed)[: max(sizes)], progress)
+    measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
+    candidates = joined(client, target, corpus, classes, max_bucket)
+    compared = compare(texts, classes, candidates.left, candidates.right, measures=measures, progress=progress)
+    distributions = []
+    for one, size, its in zip(measures, sizes, compared, strict=True):
+        keys = corpus.keys[rows[:size]]
+        found = compare_sample(
+            one, drawn[:size], keys, thresholds=levels, threshold=chosen, agree=settings.scheme.agree, progress=progress
+        )
+        made = _distribution(one, found, its, _levels(its, found, levels, _keyed(corpus), _detecting(one, settings)))
+        near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in found.near.tolist())
+        above, below = examples(texts, classes, its, near, chosen)
+        distributions.append(replace(made, above=above, below=below))
+    report = DistributionReport(
+        index=index,
+        indices=target.indices,
+        scheme=target.scheme_id,
+        threshold=chosen,
+        seed=seed,
+        documents=_keyed(corpus),
+        candidates=len(candidates),
+        skipped=candidates.skipped,
+        stale=len(texts.away),
+        edges=tuple(EDGES.tolist()),
+        distributions=tuple(distributions),
+        seconds=time.monotonic() - started,
+    )
+    if plot is not None:
+        draw(report, plot)
+    return report
+
+
+def _names(measure: Sequence[MeasureName | str] | None) -> list[MeasureName]:
+    """The measures, each once. Raises `SettingsError` for names that are none."""
+    try:
+        return [MeasureName(name) for name in dict.fromkeys(measure or (MeasureName.RESEMBLANCE,))]
+    except ValueError as error:
+        known = ", ".join(name.value for name in MeasureName)
+        raise SettingsError(f"{error}. The measures are {known}.") from error
+
+
+def _check(sample: int | None, seed: int) -> None:
+    if sample is not None and sample < 2:
+        raise SettingsError(f"A sample has 2 documents or more, not {sample}.")
+    if not 0 <= seed < 2**64:
+        raise SettingsError(f"--seed must be 0 or more and fit into 64 bits, not {seed}.")
+
+
+def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
+    levels = sorted({*thresholds, chosen})
+    if wrong := [one for one in levels if not 0 < one <= 1]:
+        raise SettingsError(f"A threshold lies in (0, 1]: {', '.join(map(str, wrong))} does not.")
+    return levels
+
+
+def _measures(
+    names: Sequence[MeasureName], matching: Matching, shingles: Sequence[int], settings: Settings
+) -> Iterator[Measure]:
+    """One for each name and shingle size; weights are not known yet."""
+    for wrong in (one for one in shingles if not 1 <= one <= MAX_SHINGLE):
+        raise SettingsError(f"A shingle has 1 word or more, not {wrong}, and at most {MAX_SHINGLE:,}.")
+    for name in names:
+        for words in dict.fromkeys(shingles):
+            if name is MeasureName.BAG:
+                if not 1 <= words <= 7:
+                    raise SettingsError(f"The measure bag takes 1 to 7 words, not {words}: choose with --shingle.")
+                yield Measure(name, ngram=words)
+            elif name is MeasureName.EDIT:
+                yield Measure(name)
+                break
+            else:
+                scheme = replace(settings.scheme, shingle=words) if name is MeasureName.ESTIMATE else None
+                yield Measure(name, matching, words, weights=_NO_WEIGHTS, scheme=scheme)
+
+
+def _weighted(measure: Measure, sample: Sequence[str]) -> Measure:
+    """The measure with the frequencies that features have in the sample, if it takes any."""
+    if measure.name is not MeasureName.WEIGHTED:
+        return measure
+    return replace(measure, weights=weights_of(Measure(shingle=measure.shingle).prepare(sample)))
+
+
+def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
+    """The scheme whose bands were made for just this measure, if they were."""
+    same = measure.name is MeasureName.RESEMBLANCE and measure.shingle == settings.shingle
+    return settings.scheme if same else None
+
+
+def _keyed(corpus: Corpus) -> int:
+    return int(corpus.keys.any(axis=1).sum())
+
+
+def _drawn(index: str, texts: Texts, rows: Rows, progress: Progress) -> tuple[Rows, list[str]]:
+    """The texts of a sample, and their rows. Raises `IndexUnusable` where there are no two."""
+    read = list(tracked(texts.read(rows), progress, "reading the sample", len(rows)))
+    if len(read) < 2:
+        stale = f" ({len(texts.away)} changed since they got them)" if texts.away else ""
+        raise IndexUnusable(
+            f"Index {index} has {len(read)} documents with keys{stale}, and a distribution takes two: "
+            f"`es-neardupe enrich {index} --check` gives keys to all of its texts."
+        )
+    return np.array([row for row, _ in read], np.intp), [text for _, text in read]
+
+
+def _distribution(measure: Measure, sample: Sample, compared: Compared, levels: Iterable[Level]) -> Distribution:
+    """The figures, without examples yet."""
+    return Distribution(
+        measure=measure.name.value,
+        matching=measure.matching.value if measure.aligned else None,
+        shingle=measure_words(measure),
+        sampled=sample.degrees.shape[1],
+        sample=Histogram.of(sample.counts),
+        candidates=_histogram(compared),
+        levels=tuple(levels),
+        above=(),
+        below=(),
+    )
+
+
+def _histogram(compared: Compared) -> Histogram:
+    """Pairs of documents: each pair of classes counts for all their documents, and copies are pairs too."""
+    there = ~np.isnan(compared.similarity)
+    weights = compared.sizes[compared.left] * compared.sizes[compared.right]
+    counts = counted(compared.similarity[there], weights[there])
+    counts[-1] += _copies(compared)
+    return Histogram.of(counts)
+
+
+def _copies(compared: Compared) -> int:
+    return int((compared.sizes * (compared.sizes - 1) // 2).sum())
+
+
+def _levels(
+    compared: Compared,
+    sample: Sample,
+    thresholds: Sequence[float],
+    documents: int,
+    scheme: Scheme | None,
+) -> Iterator[Level]:
+    """What each threshold would find; groups are formed as `group` does, by stars."""
+    for threshold, degrees, shared in zip(thresholds, sample.degrees, sample.found.tolist(), strict=True):
+        reached = compared.similarity >= threshold
+        left, right = compared.left[reached], compared.right[reached]
+        sizes = _group_sizes(compared.sizes, left, right)
+        yield Level(
+            threshold=threshold,
+            detection=None if scheme is None else scheme.detection(threshold),
+            pairs=int((compared.sizes[left] * compared.sizes[right]).sum()) + _copies(compared),
+            documents=_touched(compared.sizes, left, right),
+            groups=len(sizes),
+            largest=int(sizes.max(initial=0)),
+            sample_pairs=int(degrees.sum()) // 2,
+            sample_found=shared,
+            expected=extrapolated(degrees, documents),
+        )
+
+
+def _touched(sizes: NDArray[np.int64], left: Rows, right: Rows) -> int:
+    touched = sizes > 1
+    touched[left] = touched[right] = True
+    return int(sizes[touched].sum())
+
+
+def _group_sizes(sizes: NDArray[np.int64], left: Rows, right: Rows) -> NDArray[np.int64]:
+    """The documents of each group of two or more."""
+    nodes = np.unique(np.concatenate((left, right)))  # numbered in the order of principals, as all classes are
+    principal = star(len(nodes), np.searchsorted(nodes, left), np.searchsorted(nodes, right))
+    grouped = np.bincount(principal, sizes[nodes]).astype(np.int64)
+    alone = np.delete(sizes, nodes)
+    every = np.concatenate((grouped, alone))
+    return every[every > 1]

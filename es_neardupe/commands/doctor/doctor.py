@@ -1,0 +1,223 @@
+"""Check whether our commands can work on an index, and say what to do where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from es_neardupe.commands.doctor.roles import Check, Level, Names, privilege_checks
+from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
+from es_neardupe.index import queries
+from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.mapping import check_source, check_text_fields
+from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
+from es_neardupe.index.permissions import names_of, seen_in_part, way_out, write_blocks
+from es_neardupe.index.rollover import families_of, family_named, next_index_has
+from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.index.sidecar.entries import of_others
+from es_neardupe.index.sidecar.joined_client import View
+from es_neardupe.index.sidecar.names import sidecar_name, writes_group
+from es_neardupe.index.sidecar.open import must_be_stored, opened, sidecars_of, telling_mappings, with_source_modes
+from es_neardupe.index.target import Target, mappings_of, stored_settings
+from es_neardupe.index.tuning import records
+from es_neardupe.keys.scheme import agreement
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import count
+
+__all__ = ["Check", "Level", "doctor"]
+
+
+_UNKNOWN = ("?",)
+
+
+def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[Check]:
+    """All checks, in the order in which one would mend things. Writes nothing."""
+    checks = [Check("server", "ok", f"{client.server} at {client.url}")]
+    try:
+        mappings = with_source_modes(client, index, mappings_of(client, index))
+    except NotFound as error:
+        return [*checks, Check("index", "error", str(error))]
+    checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
+    beside = sidecars_of(client, mappings, prefix)
+    for name, mapping in mappings.items():
+        settings = _settings(beside.get(name, mapping), prefix)
+        checks.append(_texts(name, mapping, settings, beside=name in beside))
+        if settings.fields != _UNKNOWN:
+            fine = f"{', '.join(settings.fields)} in {name}"
+            checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
+    checks += _rights(client, index, mappings, beside, prefix)
+    checks += _migration(index, telling_mappings(client, index, prefix), prefix)
+    checks += _tuning({**mappings, **_names_beside(beside, prefix)})
+    try:
+        client, target = opened(client, index, prefix)
+    except NeardupeError as error:
+        return [*checks, Check("scheme", "error", str(error))]
+    scheme = target.settings.scheme
+    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
+    parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
+    if scheme.sample_mod:
+        parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
+    checks += [Check("scheme", "ok", parts), *_replaced(client, target)]
+    checks += [*_rollover(client, target), *_visibility(client, target)]
+    return [*checks, *_limits(client, target), *_documents(client, target)]
+
+
+def _texts(name: str, mapping: dict[str, object], settings: Settings, *, beside: bool) -> Check:
+    """Whether the texts can be read back, and inline whether an update would lose nothing."""
+    if not beside or settings.fields == _UNKNOWN:
+        return _tried("_source", partial(check_source, name, mapping, settings), "holds the texts")
+    return _tried("_source", partial(_read_back, name, mapping, settings), "the texts can be read")
+
+
+def _read_back(name: str, mapping: dict[str, object], settings: Settings) -> None:
+    must_be_stored(name, mapping, settings)
+
+
+def _rights(
+    client: Client, index: str, mappings: Mapping[str, Any], beside: Mapping[str, Any], prefix: str
+) -> Iterator[Check]:
+    """Rights and blocks: of the index that is written, which may be one of ours beside it."""
+    names = [sidecar_name(one, prefix) for one in sorted(beside)]
+    written = any(writes_group(one) for one in beside.values())
+    if names:
+        told = ", group ids in the documents too" if written else ""
+        yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}{told}")
+    coming = [sidecar_name(one, next_prefix(prefix)) for one in sorted(beside)]
+    known = _names(client, mappings, index, prefix)
+    about = replace(known, beside=names, coming_beside=coming, writes=written)
+    yield from privilege_checks(client, about)
+    yield _blocks(client, ",".join([*([index] if written else []), *names]) or index)
+
+
+def _settings(mapping: dict[str, object], prefix: str) -> Settings:
+    """The stored settings, or ones without a known field where there are none to read."""
+    unknown = Settings(_UNKNOWN, prefix=prefix)
+    try:
+        return stored_settings(mapping, prefix) or unknown
+    except NeardupeError:
+        return unknown
+
+
+def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
+    try:
+        check()
+    except IndexUnusable as error:
+        return Check(name, "error", str(error))
+    return Check(name, "ok", fine)
+
+
+def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> Names:
+    """The names that privileges are about: as the user gave it, and those of our indices beside it."""
+    family = family_named(families_of(client, index, mappings), index)
+    groups, pairs, coming_groups, coming_pairs = (
+        companion_name(Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind)
+        for one in (prefix, next_prefix(prefix))
+        for kind in (Companion.GROUPS, Companion.PAIRS)
+    )
+    return Names(index, groups, pairs, coming_groups, coming_pairs)
+
+
+def _replaced(client: Client, target: Target) -> Iterator[Check]:
+    """Whether the keys beside an index are those of another one, which it has taken the place of."""
+    if not isinstance(client, View):
+        return
+    for index, number in of_others(client.plain, target).items():
+        yield Check(
+            "sidecar",
+            "warning",
+            f"of the entries, {number:,} are of an index that was called {index} before: run `es-neardupe enrich "
+            f"{target.name}`, then `group`",
+        )
+
+
+def _rollover(client: Client, target: Target) -> Iterator[Check]:
+    """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
+    if target.family is None:
+        return
+    if target.beside is not None:
+        yield Check("rollover", "ok", f"the next index of {target.name} gets one beside it by the next run of `enrich`")
+        return
+    has = next_index_has(client, target.family, target.settings.prefix, target.settings.to_meta())
+    name = target.name
+    if has is None:
+        yield Check("rollover", "ok", "not checked: the server does not tell what the next index will have")
+    elif has:
+        yield Check("rollover", "ok", f"an index template gives the next index of {name} our fields")
+    else:
+        yield Check(
+            "rollover",
+            "warning",
+            f"no index template gives the next index of {name} our fields: until `enrich` does, other commands stop; "
+            f"`es-neardupe init {name} --template` with the options of init prints what the template needs",
+        )
+
+
+def _visibility(client: Client, target: Target) -> Iterator[Check]:
+    if partly := seen_in_part(client, target):
+        yield Check(
+            "visibility",
+            "warning",
+            f"this user sees only a part of the documents or fields of {', '.join(partly)}: whoever runs `enrich`, "
+            f"`group` and `clean` must see all",
+        )
+
+
+def _blocks(client: Client, index: str) -> Check:
+    blocks = write_blocks(client, index)
+    if not blocks:
+        return Check("blocks", "ok", "none")
+    return Check("blocks", "error", f"{', '.join(names_of(blocks))}: nothing can be written. {way_out(index, blocks)}")
+
+
+def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:
+    """Whether the index is on its way to other keys."""
+    phase = phase_of(mappings.values(), prefix)
+    if phase is not None:
+        abort = ", or `--abort` gives up" if phase is Phase.PREPARING else ""
+        way = f"`es-neardupe migrate {index}` goes on{abort}"
+        yield Check("migration", "warning", f"the index is on its way to other keys ({phase.value}): {way}")
+
+
+def _names_beside(beside: Mapping[str, Mapping[str, Any]], prefix: str) -> dict[str, Mapping[str, Any]]:
+    """The same mappings by the names of our indices."""
+    return {sidecar_name(index, prefix): mapping for index, mapping in beside.items()}
+
+
+def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
+    """Settings that a run has lowered: one that is at work, or one that came to no end."""
+    for index, record in records(mappings).items():
+        yield Check(
+            "tuning",
+            "warning",
+            f"settings of {index} were lowered at {record.at} by {record.command} --tune: if that run came to no end, "
+            f"the next command that writes, such as `enrich`, gives them back",
+        )
+
+
+def _limits(client: Client, target: Target) -> Iterator[Check]:
+    window = target.max_result_window
+    if window < 1000:
+        yield Check(
+            "limits",
+            "warning",
+            f"index.max_result_window is {window}: `similar` compares with at most that many candidates; raise it",
+        )
+    else:
+        yield Check("limits", "ok", f"result window {window}")
+
+
+def _documents(client: Client, target: Target) -> Iterator[Check]:
+    name = target.name
+    total = count(client, target.path, target.within())
+    without = count(client, target.path, target.stale())
+    waiting = count(client, target.path, queries.ungrouped(target.fields, target.scheme_id))
+    if without:
+        yield Check("documents", "warning", f"{without:,} of {total:,} have no keys: run `es-neardupe enrich {name}`")
+    else:
+        yield Check("documents", "ok", f"all {total:,} have keys")
+    if waiting:
+        yield Check("groups", "warning", f"{waiting:,} wait for grouping: run `es-neardupe group {name}`")
+    else:
+        yield Check("groups", "ok", "no document waits for grouping")

@@ -1,0 +1,268 @@
+"""One stage of a request that finds pairs: hash the features of the scope, group the hashes, validate the pairs."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from es_neardupe.commands.duplicates.hash_features import (
+    HashGroups,
+    LargeGroup,
+    enriched_scope,
+    group_hashes,
+    read_scope,
+)
+from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeKeys, Validation
+from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
+from es_neardupe.index import queries
+from es_neardupe.index.document_text import field_pages, text_of, values_by_field
+from es_neardupe.index.sidecar.joined_client import View
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.keys.scheme import agreement
+from es_neardupe.progress import Progress
+from es_neardupe.records import Reference, Scope
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client
+from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import count
+from es_neardupe.similarity.common_passages import beginning, common_passage
+from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
+from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.measure import Measure, MeasureName, Prepared, weights_of
+from es_neardupe.verification.comparers import Comparer, MeasureComparer, RatioComparer
+from es_neardupe.verification.spill_to_disk import Entries, scratch
+from es_neardupe.verification.verified_pairs import read_fingerprints
+from es_neardupe.verification.verify import Validated, validate
+
+__all__ = ["comparer_of", "find_pairs", "skipped_groups"]
+
+
+SAMPLE = 2000
+"""Documents that tell how common a feature is."""
+
+_FETCH = 50
+
+
+def comparer_of(client: Client, scope: Scope, wanted: Validation) -> tuple[Comparer, dict[str, Any]]:
+    """The function, and what the diagnostics say of the sample behind it: nothing for most."""
+    if wanted.features is not None:
+        return RatioComparer(wanted.features), {}
+    name = MeasureName(wanted.measure)
+    weights = _weights(client, scope, wanted) if name is MeasureName.WEIGHTED else None
+    measure = Measure(
+        name,
+        wanted.matching,
+        shingle=wanted.shingle,
+        ngram=wanted.ngram if name is MeasureName.BAG else 1,
+        weights=weights,
+    )
+    sampled = {} if weights is None else {"Documents sampled for weights": weights.documents}
+    return MeasureComparer(measure, wanted.fields), sampled
+
+
+def _weights(client: Client, scope: Scope, wanted: Validation) -> Weights:
+    """How many documents of a sample of the scope have each shingle. The sample depends on the addresses only."""
+    sample = heapq.nsmallest(SAMPLE, scope.references, key=_place)
+    return weights_of(list(_prepared(client, sample, wanted)))
+
+
+def _place(reference: Reference) -> int:
+    return xxhash.xxh3_64_intdigest("\0".join(reference[:2]).encode("utf-8", "surrogatepass"))
+
+
+def _prepared(client: Client, sample: Sequence[Reference], wanted: Validation) -> Iterator[Prepared]:
+    sets = Measure(shingle=wanted.shingle)
+    for chunk in chunked(sample, _FETCH):
+        hits = fetch(client, chunk, wanted.fields)
+        yield from sets.prepare([text_of(hit.source, wanted.fields) for hit in hits if hit is not None])
+
+
+_FETCH = 20
+_LOOKED_AT = 100_000
+"""Characters of a text in which common passages are sought."""
+
+
+def skipped_groups(
+    client: Client,
+    index: str,
+    scope: Scope,
+    groups: Sequence[LargeGroup],
+    grouping: FeatureTree | SchemeKeys,
+    *,
+    prefix: str,
+) -> tuple[SkippedGroup, ...]:
+    """The groups by their documents' addresses, each with its feature as a document has it now. For stored keys that
+    is the passage that some of its documents share."""
+    if not groups:
+        return ()
+    if isinstance(grouping, SchemeKeys):
+        fields = opened(client, index, prefix)[1].settings.fields
+        found = [_passage(client, scope, one, fields) for one in groups]
+    else:
+        found = _features(client, scope, groups, grouping)
+    return tuple(
+        SkippedGroup(one.size, tuple(scope.references[number][:2] for number in one.documents), text)
+        for one, text in zip(groups, found, strict=True)
+    )
+
+
+def _features(client: Client, scope: Scope, groups: Sequence[LargeGroup], tree: FeatureTree) -> list[str | None]:
+    """Asks the first document of each group, then the second of those that lost the feature, and so on."""
+    found: list[str | None] = [None] * len(groups)
+    fields = fields_of(tree)
+    for place in range(max(len(one.documents) for one in groups)):
+        asked = [k for k, one in enumerate(groups) if found[k] is None and place < len(one.documents)]
+        references = [scope.references[groups[k].documents[place]] for k in asked]
+        for k, hit in zip(asked, fetch(client, references, fields, batch=_FETCH), strict=True):
+            if hit is not None:
+                text = example(tree, values_by_field(hit.source, fields), groups[k].hash)
+                found[k] = None if text is None else beginning(text)
+    return found
+
+
+def _passage(client: Client, scope: Scope, group: LargeGroup, fields: Sequence[str]) -> str | None:
+    references = [scope.references[number] for number in group.documents]
+    hits = [hit for hit in fetch(client, references, fields) if hit is not None]
+    passage = common_passage([text_of(hit.source, fields)[:_LOOKED_AT] for hit in hits])
+    return beginning(passage) or None
+
+
+Diagnostics = dict[str, Any]
+
+
+def find_pairs(client: Client, index: str, plan: DuplicatesPlan, *, prefix: str, progress: Progress) -> PairsResult:
+    """Answer a stage of type ``documentPairs:duplicates``.
+
+    Texts are read twice at most: all of them to be hashed, those of candidates to be compared. What would take
+    too much memory lies in temporary files meanwhile.
+    """
+    clock = _Clock()
+    with scratch() as files:
+        entries = Entries(files)
+        scope, hashed = _scope(client, index, plan, entries, prefix=prefix, progress=progress)
+        hashed["Seconds"] = clock.lap()
+        groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
+        aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
+        comparer, weighed = comparer_of(client, scope, plan.validation)
+        left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
+        found = validate(client, scope, left, right, comparer=comparer, files=files, progress=progress)
+    passing = (found.similarity >= plan.validation.min) & (found.similarity <= plan.validation.max)
+    validation = _validation(plan, comparer, found, passing) | weighed | {"Seconds": clock.lap()}
+    aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - int((~np.isnan(found.similarity)).sum())
+    return PairsResult(
+        pairs=_listed(scope, left, right, found, passing, comparer=comparer if plan.explanations else None),
+        diagnostics={
+            "Computing feature hashes": hashed,
+            "Aggregating results": aggregated,
+            f"Validating pairs using {comparer.label}": validation,
+        },
+        skipped_groups=skipped_groups(client, index, scope, groups.largest, plan.grouping, prefix=prefix),
+    )
+
+
+class _Clock:
+    """Tells the seconds since it was asked last."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+
+    def lap(self) -> float:
+        before, self._since = self._since, time.monotonic()
+        return round(self._since - before, 3)
+
+
+def _scope(
+    client: Client, index: str, plan: DuplicatesPlan, entries: Entries, *, prefix: str, progress: Progress
+) -> tuple[Scope, Diagnostics]:
+    """Read the documents in scope; the hashes of their features, or their stored keys, are in ``entries`` then."""
+    query = queries.matching(plan.query)
+    if isinstance(plan.grouping, SchemeKeys):
+        return _enriched(client, index, query, entries, prefix=prefix, progress=progress)
+    total = count(client, index, query)
+    fields = fields_of(plan.grouping)
+    pages = field_pages(client, index, fields, query, fields)
+    scope = read_scope(pages, plan.grouping, entries, progress, total)
+    return scope, {
+        "Features": describe(plan.grouping),
+        "Documents": len(scope),
+        "Documents without features": scope.empty,
+        "Hash count": entries.total,
+    }
+
+
+def _enriched(
+    client: Client, index: str, query: dict[str, Any], entries: Entries, *, prefix: str, progress: Progress
+) -> tuple[Scope, Diagnostics]:
+    """The stored keys of those documents in scope that have a fingerprint; the others are counted."""
+    client, target = opened(client, index, prefix)
+    total = count(client, index, query)
+    corpus = read_fingerprints(client, target, progress, scope=query)
+    if isinstance(client, View):  # the texts are read by the user's versions, which entries do not bear
+        corpus = replace(corpus, versions=client.versions(corpus.references))
+    scheme = target.settings.scheme
+    scope = enriched_scope(corpus, scheme.agree, entries)
+    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
+    return scope, {
+        "Features": f"band keys of scheme {target.scheme_id} ({bands})",
+        "Documents": total,
+        "Documents without fingerprint": total - len(corpus),
+        "Documents without features": scope.empty,
+        "Hash count": entries.total,
+    }
+
+
+def _aggregated(groups: HashGroups) -> Diagnostics:
+    return {
+        "Hash collision groups": groups.groups,
+        "Skipped large hash collision groups": groups.skipped,
+        "Pairwise hash comparisons": groups.comparisons,
+        "Candidate pairs": len(groups.left),
+        "Out of scope pairs": 0,
+    }
+
+
+def _validation(plan: DuplicatesPlan, comparer: Comparer, found: Validated, passing: NDArray[np.bool_]) -> Diagnostics:
+    compared = int((~np.isnan(found.similarity)).sum())
+    return {
+        "Pairwise similarity function": comparer.label,
+        "Similarity thresholds": [plan.validation.min, plan.validation.max],
+        "Pairs passing": int(passing.sum()),
+        "Pairs failing": compared - int(passing.sum()),
+        "Documents read": found.read,
+        "Documents deleted or changed": found.away,
+    }
+
+
+def _across_indices(scope: Scope, groups: HashGroups) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The candidates whose documents are in two different indices."""
+    names = {name: number for number, name in enumerate(dict.fromkeys(reference[0] for reference in scope.references))}
+    index = np.array([names[reference[0]] for reference in scope.references], np.int64)
+    across = index[groups.left] != index[groups.right]
+    return groups.left[across], groups.right[across]
+
+
+def _listed(
+    scope: Scope,
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    found: Validated,
+    passing: NDArray[np.bool_],
+    *,
+    comparer: Comparer | None,
+) -> PairList:
+    """The passing pairs in order; explained where there is a ``comparer``."""
+    some = np.flatnonzero(passing)
+    some = some[np.argsort(-found.similarity[some], kind="stable")]  # pairs ascend by address already
+
+    def explained(similarity: float, one: int, other: int) -> str:
+        assert comparer is not None
+        return comparer.explained(similarity, (int(found.sizes[one]), int(found.sizes[other])))
+
+    return PairList(scope.references, left[some], right[some], found.similarity[some], explained if comparer else None)

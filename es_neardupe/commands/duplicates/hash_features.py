@@ -1,0 +1,144 @@
+"""Stage: hashes and the documents that have them -> groups of a hash -> candidate pairs."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from sys import intern
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.pair_arrays import DistinctPairs, small_groups
+from es_neardupe.index.document_text import values_by_field
+from es_neardupe.keys.bands import joint_keys
+from es_neardupe.keys.hashing import mix64
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Corpus, Hit, Reference, Scope
+from es_neardupe.similarity.features import FeatureTree, distinct, fields_of, hashes
+from es_neardupe.verification.spill_to_disk import Entries
+
+__all__ = ["LISTED", "HashGroups", "LargeGroup", "enriched_scope", "group_hashes", "read_scope"]
+
+
+LISTED = 100
+"""Skipped groups that are named: the largest ones."""
+
+_SHOWN = 5
+"""Documents that are named of each."""
+
+Numbers = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class LargeGroup:
+    """A hash that too many documents have."""
+
+    size: int
+    hash: int
+    documents: tuple[int, ...]
+    """The least numbers among them."""
+
+
+@dataclass(frozen=True)
+class HashGroups:
+    """What the groups give. A group is a hash that two documents or more have."""
+
+    left: Numbers
+    """Of each candidate pair the lower number; pairs are distinct and ascend."""
+    right: Numbers
+    groups: int
+    """Skipped ones included."""
+    skipped: int
+    comparisons: int
+    """Pairs in all groups that were not skipped: one that is in several of them counts for each."""
+    largest: tuple[LargeGroup, ...]
+    """The largest skipped groups, by size and then hash."""
+
+
+def group_hashes(entries: Entries, numbers: Numbers, max_group: int, progress: Progress = silent) -> HashGroups:
+    """Find the documents that share a hash. ``numbers`` (shape (n,)) are those that the rows of the entries get.
+
+    The result does not depend on the order of the entries. Held in memory: a piece of the entries, and the pairs.
+    """
+    pairs = DistinctPairs()
+    groups = skipped = comparisons = done = 0
+    largest: list[LargeGroup] = []
+    progress("grouping hashes", 0, entries.total)
+    for unsorted, rows in entries.pieces():
+        done += len(unsorted)
+        order = np.argsort(unsorted)
+        hashes, members = unsorted[order], numbers[rows[order]]
+        starts, sizes = _runs(hashes)
+        small = sizes <= max_group
+        groups += len(sizes)
+        skipped += int((~small).sum())
+        comparisons += int((sizes[small] * (sizes[small] - 1) // 2).sum())
+        for block in small_groups(members, starts, sizes, max_group):
+            pairs.add(np.sort(block, axis=1), len(numbers))
+        largest = _largest(largest, hashes, members, starts[~small], sizes[~small])
+        progress("grouping hashes", done, entries.total)
+    left, right = np.divmod(pairs.all(), max(len(numbers), 1))
+    return HashGroups(left.astype(np.intp), right.astype(np.intp), groups, skipped, comparisons, tuple(largest))
+
+
+def _runs(hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
+    """Where each run of two equal hashes or more begins, and how long it is."""
+    fresh = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=fresh[1:])
+    starts = np.flatnonzero(fresh)
+    sizes = np.diff(np.append(starts, len(hashes)))
+    return starts[sizes > 1], sizes[sizes > 1]
+
+
+def _largest(
+    known: list[LargeGroup], hashes: NDArray[np.uint64], members: Numbers, starts: Numbers, sizes: Numbers
+) -> list[LargeGroup]:
+    """The largest of the known groups and those that begin at ``starts``."""
+    some = np.lexsort((hashes[starts], -sizes))[:LISTED]
+    found = [
+        LargeGroup(size, int(hashes[start]), tuple(np.sort(members[start : start + size])[:_SHOWN].tolist()))
+        for start, size in zip(starts[some].tolist(), sizes[some].tolist(), strict=True)
+    ]
+    return sorted(known + found, key=lambda one: (-one.size, one.hash))[:LISTED]
+
+
+def read_scope(
+    pages: Iterable[Sequence[Hit]], tree: FeatureTree, entries: Entries, progress: Progress = silent, total: int = 0
+) -> Scope:
+    """Hash the features of each document, distinct ones, into ``entries``; of texts nothing is kept."""
+    fields = fields_of(tree)
+    references: list[Reference] = []
+    versions, sizes = array("q"), array("q")
+    empty = 0
+    progress("hashing features", 0, total)
+    for page in pages:
+        values = [values_by_field(hit.source, fields) for hit in page]
+        first = len(references)
+        for hit, one in zip(page, values, strict=True):
+            references.append((intern(hit.index), hit.id, hit.routing))
+            versions.extend((hit.seq_no or 0, hit.primary_term or 0))
+            sizes.append(sum(len(value) for field in one.values() for value in field))
+        found = distinct(hashes(tree, values))
+        counts = np.diff(found.bounds)
+        entries.add(found.values, np.repeat(np.arange(first, first + len(page), dtype=np.uint32), counts))
+        empty += int((counts == 0).sum())
+        progress("hashing features", len(references), total)
+    return _scope(references, np.frombuffer(versions, np.int64).reshape(-1, 2), np.frombuffer(sizes, np.int64), empty)
+
+
+def enriched_scope(corpus: Corpus, agree: int, entries: Entries) -> Scope:
+    """The stored band keys of each document into ``entries``, joined where ``agree`` of them make a candidate."""
+    keys = joint_keys(corpus.keys, agree)
+    rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), keys.shape[1]).reshape(keys.shape)
+    there = keys != 0
+    entries.add(mix64(keys[there]), rows[there])  # mixed: the characters of keys are in few ranges
+    return _scope(corpus.references, corpus.versions, corpus.tokens, int((~there.any(axis=1)).sum()))
+
+
+def _scope(references: list[Reference], versions: NDArray[np.int64], sizes: NDArray[np.int64], empty: int) -> Scope:
+    order = sorted(range(len(references)), key=lambda row: (references[row][1], references[row][0]))
+    numbers = np.empty(len(order), np.intp)
+    numbers[order] = np.arange(len(order))
+    return Scope([references[row] for row in order], versions[order], sizes[order], numbers, empty)

@@ -1,0 +1,164 @@
+"""What a request will do, in plain words, and what it will not find."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from es_neardupe.commands.duplicates.request_plan import (
+    RATIO,
+    ContentPlan,
+    DuplicatesPlan,
+    OverlapsPlan,
+    RequestPlan,
+    SchemeKeys,
+    Validation,
+)
+from es_neardupe.similarity.features import (
+    Characters,
+    FeatureTree,
+    Flatten,
+    Ngrams,
+    Sentences,
+    Values,
+    Words,
+    describe,
+    fields_of,
+)
+from es_neardupe.similarity.measure import ALIGNED, MEANINGS, MeasureName
+
+__all__ = ["explain", "warnings"]
+
+_FEW_CHARACTERS = 8
+"""Runs of fewer characters are parts of words that most texts have."""
+
+
+def explain(plan: RequestPlan, index: str) -> list[str]:
+    """The request in plain words: one line a step, set in below the name of the stage. Ends with the warnings."""
+    lines = [line for stage in plan.stages for line in _stage(stage, index)]
+    return [*lines, *(f"Note: {warning}" for warning in warnings(plan))]
+
+
+def _stage(stage: DuplicatesPlan | ContentPlan | OverlapsPlan, index: str) -> Iterator[str]:
+    if isinstance(stage, DuplicatesPlan):
+        yield from _duplicates(stage, index)
+    elif isinstance(stage, ContentPlan):
+        most = "every document" if stage.limit is None else f"at most {stage.limit:,} documents"
+        yield f"{stage.name}: read {most} in the pairs of {stage.pairs}."
+        cut = [name if most is None else f"{name} (at most {most:,} characters)" for name, most in stage.fields.items()]
+        yield f"  Fields: {', '.join(cut)}. Values that are cut are counted."
+    else:
+        most = "each pair" if stage.limit is None else f"the {stage.limit:,} most similar pairs"
+        yield f"{stage.name}: find the text blocks that both documents have, for {most} of {stage.pairs}."
+        yield f"  Blocks of {stage.min_words} words or more in {_fields(stage.fields)}."
+
+
+def _duplicates(stage: DuplicatesPlan, index: str) -> Iterator[str]:
+    yield f"{stage.name}: find pairs of similar documents in {index}."
+    scope = "all documents"
+    if stage.query is not None:
+        scope = f"the documents that match {json.dumps(stage.query, ensure_ascii=False)}"
+    yield f"  1. Scope: {scope}."
+    if isinstance(stage.grouping, SchemeKeys):
+        yield "  2. Grouping: by the stored keys of the index; texts are not read for it."
+        one = "key"
+    else:
+        yield f"  2. Grouping: by {describe(stage.grouping)}."
+        one = "feature"
+    across = ", of two different indices," if stage.across_indices else ""
+    yield (
+        f"     Documents{across} that share a {one} become candidate pairs. A {one} of more than "
+        f"{stage.max_group:,} documents makes none: it is skipped and counted, and the largest are listed."
+    )
+    yield f"  3. Validation: the similarity of each candidate pair is {_similarity(stage.validation)}."
+    yield f"     A pair passes with {_range(stage.validation)}."
+    if stage.explanations:
+        yield "  4. Each pair says in words how its similarity came about."
+
+
+def _similarity(validation: Validation) -> str:
+    if validation.measure == RATIO and validation.features is not None:
+        share = "the share of the features of both documents, each counted once, that they have in common"
+        return f"{share}: {describe(validation.features)}"
+    name = MeasureName(validation.measure)
+    settings = [f"{validation.matching.value} matching"] * (name in ALIGNED)
+    settings += [f"{validation.ngram}-grams"] * (name is MeasureName.BAG)
+    settings += [f"w = {validation.shingle}"] * (name not in (MeasureName.BAG, MeasureName.EDIT))
+    return f"{name.value} ({'; '.join([*settings, MEANINGS[name]])}), of the text in {_fields(validation.fields)}"
+
+
+def _fields(names: tuple[str, ...]) -> str:
+    return f"the field{'s'[: len(names) > 1]} {', '.join(names)}"
+
+
+def _range(validation: Validation) -> str:
+    if validation.min == validation.max:
+        return f"a similarity of exactly {validation.min:g}"
+    return f"a similarity from {validation.min:g} to {validation.max:g}, both included"
+
+
+def warnings(plan: RequestPlan) -> list[str]:
+    """What is likely to cost much or to find little, in words, for each stage that finds pairs."""
+    finding = [stage for stage in plan.stages if isinstance(stage, DuplicatesPlan)]
+    return [f"{stage.name}: {warning}" for stage in finding for warning in _warnings(stage)]
+
+
+def _warnings(stage: DuplicatesPlan) -> Iterator[str]:
+    grouping, validation = stage.grouping, stage.validation
+    if not isinstance(grouping, SchemeKeys):
+        yield from _of_grouping(grouping, validation)
+    else:
+        yield (
+            "documents share a key with a probability that depends on their resemblance: `es-neardupe bands` prints "
+            "it. The others are never compared."
+        )
+    if validation.min == 0:
+        yield "with a min of 0 every candidate pair passes, also one that has nothing in common."
+    compared = validation.features
+    whole = compared is not None and isinstance(compared, Values | Words | Sentences | Characters)
+    if compared is not None and whole and validation.min < 1 and len(fields_of(compared)) == 1:
+        yield (
+            f"the similarity compares {describe(compared)}, one feature for each value: nothing between "
+            "equal and different. Open them with featureSource:flatten to compare what they hold."
+        )
+
+
+def _of_grouping(grouping: FeatureTree, validation: Validation) -> Iterator[str]:
+    if isinstance(grouping, Values | Words | Characters | Sentences):
+        if validation.min < 1 or validation.features != grouping:
+            yield (
+                f"grouping by {describe(grouping)} makes candidates of documents with an equal value only; "
+                "those that are merely alike are never compared."
+            )
+    elif _single(grouping, Words):
+        yield (
+            "single words as features for grouping are inefficient: many documents share each of them, so that "
+            "groups are large, many are skipped, and nearly all candidate pairs fail. Group by n-grams of words."
+        )
+    elif _single(grouping, Characters) or _short(grouping):
+        yield (
+            "characters and short runs of them as features for grouping are inefficient: nearly all documents share "
+            f"them. Group by n-grams of words, or of {_FEW_CHARACTERS} characters or more."
+        )
+    elif isinstance(grouping, Ngrams):
+        yield (
+            f"documents that share no run of {grouping.window} elements are never compared. A shorter value is one "
+            "feature as a whole, and finds only its equal."
+        )
+
+
+def _single(tree: FeatureTree, leaf: type[Words | Characters]) -> bool:
+    """Whether the features are the single elements of a leaf."""
+    if isinstance(tree, Ngrams):
+        return tree.window == 1 and _made_of(tree, leaf)
+    return isinstance(tree, Flatten) and _made_of(tree, leaf)
+
+
+def _short(tree: FeatureTree) -> bool:
+    return isinstance(tree, Ngrams) and tree.window < _FEW_CHARACTERS and _made_of(tree, Characters)
+
+
+def _made_of(tree: FeatureTree, leaf: type[Words | Characters]) -> bool:
+    while isinstance(tree, Ngrams | Flatten):
+        tree = tree.source
+    return isinstance(tree, leaf)

@@ -1,0 +1,353 @@
+"""What a request may name as a component and refer to: fields, features, similarities, scopes, content."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, TypeAlias
+
+from annotated_types import Ge, GroupedMetadata, Le, MinLen
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+from es_neardupe.similarity.alignment import DEFAULT_LEAST
+
+__all__ = [
+    "Between",
+    "Component",
+    "Content",
+    "ContentFields",
+    "Duplicates",
+    "FeatureFlatten",
+    "FeatureLeaf",
+    "FeatureSource",
+    "Fields",
+    "Model",
+    "Name",
+    "Names",
+    "Overlaps",
+    "PairsReference",
+    "Query",
+    "QueryAll",
+    "QueryString",
+    "Ratio",
+    "Request",
+    "Similarity",
+    "ValidationRange",
+    "Words",
+]
+
+
+class Between(GroupedMetadata):
+    """A range of numbers, whose error says it."""
+
+    def __init__(self, low: int, high: int, kind: str) -> None:
+        self.low, self.high, self.kind = low, high, kind
+
+    def __iter__(self) -> Iterator[object]:
+        yield from (Ge(self.low), Le(self.high), WrapValidator(self._told))
+
+    def _told(self, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError:
+            range = f"{self.kind} from {self.low} to {self.high:,}"
+            raise PydanticCustomError("range", "{allowed}", {"allowed": range}) from None
+
+
+def _distinct(names: list[str]) -> list[str]:
+    if len(set(names)) < len(names):
+        raise PydanticCustomError("twice", "{allowed}", {"allowed": "a list that names nothing twice"})
+    return names
+
+
+Name = Annotated[str, MinLen(1)]
+Names = Annotated[list[Name], MinLen(1), AfterValidator(_distinct), Field(json_schema_extra={"uniqueItems": True})]
+Ratio = Annotated[float, Between(0, 1, "a number")]
+Words = Annotated[int, Between(1, 1000, "a whole number")]
+
+
+class Model(BaseModel):
+    """An object of the request: strict, and no property but its own."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _properties(cls, value: Any) -> Any:
+        """Say of the first property that is unknown or missing which there are."""
+        if not isinstance(value, dict):
+            return value
+        known = {field.alias or name: field for name, field in cls.model_fields.items()}
+        needed = [name for name, field in known.items() if field.is_required()]
+        for kind, names in (
+            ("unknown", [name for name in value if name not in known]),
+            ("missing", [name for name in needed if name not in value]),
+        ):
+            for name in names:
+                raise PydanticCustomError("property", "{problem}", {"name": name, "problem": kind, "known": [*known]})
+        return value
+
+
+# Fields
+
+
+class FieldsSimple(Model):
+    type: Literal["fields:simple"]
+    fields: Names
+
+
+class FieldsReference(Model):
+    type: Literal["fields:reference"]
+    use: Name
+
+
+Fields: TypeAlias = Annotated[FieldsSimple | FieldsReference, Discriminator("type")]
+
+
+# Features
+
+
+class FeatureLeaf(Model):
+    """Features straight from the values of fields."""
+
+    type: Literal["featureSource:values", "featureSource:words", "featureSource:characters", "featureSource:sentences"]
+    fields: Fields
+
+
+class FeatureNgrams(Model):
+    type: Literal["featureSource:ngrams"]
+    window: Words
+    source: FeatureSource
+
+
+class FeatureFlatten(Model):
+    type: Literal["featureSource:flatten"]
+    source: FeatureSource
+
+
+class FeatureReference(Model):
+    type: Literal["featureSource:reference"]
+    use: Name
+
+
+FeatureSource: TypeAlias = Annotated[
+    FeatureLeaf | FeatureNgrams | FeatureFlatten | FeatureReference, Discriminator("type")
+]
+
+
+# Similarity of two documents
+
+
+class RatioOfFeatures(Model):
+    type: Literal["pairwiseSimilarity:featureIntersectionToUnionRatio"]
+    features: FeatureSource
+
+
+class MeasureOfShingles(Model):
+    type: Literal["pairwiseSimilarity:resemblance", "pairwiseSimilarity:weighted", "pairwiseSimilarity:estimate"]
+    fields: Fields
+    shingle: Words = DEFAULT_LEAST
+
+
+class MeasureOfPassages(Model):
+    type: Literal[
+        "pairwiseSimilarity:jaccard", "pairwiseSimilarity:containment", "pairwiseSimilarity:containment-longer"
+    ]
+    fields: Fields
+    matching: Literal["literal", "information"] = "literal"
+    shingle: Words = DEFAULT_LEAST
+
+
+class MeasureOfBags(Model):
+    type: Literal["pairwiseSimilarity:bag"]
+    fields: Fields
+    ngram: Annotated[int, Between(1, 7, "a whole number")] = 1
+
+
+class MeasureOfEdits(Model):
+    type: Literal["pairwiseSimilarity:edit"]
+    fields: Fields
+
+
+class SimilarityReference(Model):
+    type: Literal["pairwiseSimilarity:reference"]
+    use: Name
+
+
+TextMeasure: TypeAlias = MeasureOfShingles | MeasureOfPassages | MeasureOfBags | MeasureOfEdits
+Similarity: TypeAlias = Annotated[RatioOfFeatures | TextMeasure | SimilarityReference, Discriminator("type")]
+
+
+# Scope
+
+
+class QueryString(Model):
+    type: Literal["query:string"]
+    query: Name
+
+
+class QueryAll(Model):
+    type: Literal["query:all"]
+
+
+class QueryReference(Model):
+    type: Literal["query:reference"]
+    use: Name
+
+
+OwnQuery: TypeAlias = Annotated[QueryString | QueryAll | QueryReference, Discriminator("type")]
+_OF_OURS = {"properties": {"type": {"type": "string"}}, "required": ["type"]}
+ServerQuery: TypeAlias = Annotated[dict[str, Any], MinLen(1), Field(json_schema_extra={"not": _OF_OURS})]
+
+
+def _kind_of_query(value: Any) -> str:
+    return "ours" if isinstance(value, dict) and isinstance(value.get("type"), str) else "server's"
+
+
+Query: TypeAlias = Annotated[
+    Annotated[OwnQuery, Tag("ours")] | Annotated[ServerQuery, Tag("server's")], Discriminator(_kind_of_query)
+]
+
+
+# Content
+
+
+class ContentField(Model):
+    max_value_length: Annotated[int, Between(1, 10_000_000, "a whole number")] | None = None
+
+
+class ContentFieldsSimple(Model):
+    type: Literal["contentFields:simple"]
+    fields: Annotated[dict[Name, ContentField], MinLen(1)]
+
+
+class ContentFieldsReference(Model):
+    type: Literal["contentFields:reference"]
+    use: Name
+
+
+ContentFields: TypeAlias = Annotated[ContentFieldsSimple | ContentFieldsReference, Discriminator("type")]
+
+
+# All of them
+
+Component: TypeAlias = Annotated[
+    FieldsSimple
+    | FieldsReference
+    | FeatureLeaf
+    | FeatureNgrams
+    | FeatureFlatten
+    | FeatureReference
+    | RatioOfFeatures
+    | TextMeasure
+    | SimilarityReference
+    | QueryString
+    | QueryAll
+    | QueryReference
+    | ContentFieldsSimple
+    | ContentFieldsReference,
+    Discriminator("type"),
+]
+
+
+class PairsReference(Model):
+    """The pairs that another stage finds."""
+
+    type: Literal["documentPairs:reference"]
+    use: Name
+
+
+class DocumentsOfPairs(Model):
+    type: Literal["documents:fromDocumentPairs"]
+    document_pairs: PairsReference
+
+
+Limit: TypeAlias = Annotated[int, Between(1, 100_000_000, "a whole number")] | Literal["unlimited"]
+
+
+class Pairing(Model):
+    max_hash_group_size: Annotated[int, Between(2, 10_000, "a whole number")] = 200
+    across_indices: bool = False
+
+
+def _kind_of_grouping(value: Any) -> str:
+    return "scheme" if isinstance(value, str) else "features"
+
+
+def _scheme(value: str) -> str:
+    if value != "scheme":
+        raise PydanticCustomError(
+            "word", "{allowed}", {"allowed": '"scheme" or an object whose type is a featureSource'}
+        )
+    return value
+
+
+class HashGrouping(Model):
+    features: Annotated[
+        Annotated[Literal["scheme"], BeforeValidator(_scheme), Tag("scheme")]
+        | Annotated[FeatureSource, Tag("features")],
+        Discriminator(_kind_of_grouping),
+    ]
+    pairing: Pairing = Pairing()
+
+
+class ValidationRange(Model):
+    pairwise_similarity: Similarity
+    min: Ratio
+    max: Ratio = 1.0
+
+
+class Output(Model):
+    explanations: bool = False
+
+
+class Duplicates(Model):
+    """Find pairs of documents."""
+
+    type: Literal["documentPairs:duplicates"]
+    hash_grouping: HashGrouping
+    validation: ValidationRange
+    query: Query = Field(default_factory=lambda: QueryAll(type="query:all"))
+    output: Output = Output()
+
+
+class Content(Model):
+    """Read fields of the documents of pairs."""
+
+    type: Literal["documentContent"]
+    documents: DocumentsOfPairs
+    fields: ContentFields
+    limit: Limit = "unlimited"
+
+
+class Overlaps(Model):
+    """Find the text blocks that the documents of a pair share."""
+
+    type: Literal["documentPairs:overlaps"]
+    document_pairs: PairsReference
+    fields: Fields
+    min_words: Words = DEFAULT_LEAST
+    limit: Limit = "unlimited"
+
+
+Stage: TypeAlias = Annotated[Duplicates | Content | Overlaps, Discriminator("type")]
+
+
+class Request(Model):
+    """A request: named parts that several stages may use, and the stages."""
+
+    stages: Annotated[dict[Name, Stage], MinLen(1)]
+    components: dict[Name, Component] = Field(default_factory=dict)

@@ -1,0 +1,277 @@
+"""Group the near-duplicates of an index: candidates, exact verification, groups, write-back."""
+
+from __future__ import annotations
+
+import builtins
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET, Bucket
+from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe.groups.rule_options import check_linkage, rules_of
+from es_neardupe.groups.run import Found, Run
+from es_neardupe.groups.what_changed import Start, start_of
+from es_neardupe.index.lease import held
+from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
+from es_neardupe.index.tuning import tunable
+from es_neardupe.progress import Progress, silent
+from es_neardupe.server.bulk import Tally
+from es_neardupe.server.client import Client
+from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.search import count, refresh
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.verification.common_shingles import CommonUsed, effect, keep, used
+from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
+from es_neardupe.verification.evidence import EvidenceReport
+from es_neardupe.verification.verified_pairs import explained
+
+__all__ = ["GroupReport", "group"]
+
+
+@dataclass(frozen=True)
+class GroupReport:
+    """What a run found and wrote.
+
+    ``documents = grouped + alone + stale + corrupt = written + unchanged + changed + deleted + refused + stale +
+    corrupt``, over the whole index; ``unprocessed`` documents have no fingerprint of the index's scheme and are not
+    among them. An incremental run looks at the ``affected`` documents only, and ``states``, ``copies``, ``candidates``,
+    ``matches``, ``skipped``, ``stale``, ``corrupt``, ``mean_similarity``, ``pairs_below`` and ``pairs_not_compared``
+    count among them.
+    """
+
+    index: str
+    scheme: str
+    measure: str
+    """What decided, in words; ``resemblance`` by default."""
+    min: float
+    max: float
+    linkage: str
+    principal: str
+    """The policy that chose the principals."""
+    within: str | None
+    window: str | None
+    detection: float | None
+    """Probability that a pair exactly ``min`` similar became a candidate; None where the measure does not decide it."""
+    detection_cases: tuple[DetectionCase, ...]
+    """In that case, for some kinds of pairs."""
+    weights: WeightsUsed | None
+    """For the measure weighted: where the weights are from."""
+    common: CommonUsed | None
+    """With ``ignore_common``: the shingles that did not count."""
+    whole: bool
+    """Whether all documents were looked at, or only those that a change can have moved."""
+    reason: str
+    """Why."""
+    documents: int
+    affected: int
+    unprocessed: int
+    states: Mapping[str, int]
+    copies: int
+    """Documents that are exact copies of another one and were taken as that one."""
+    candidates: int
+    """Candidate pairs of distinct texts: all of them were verified."""
+    compared: int
+    """Of these and of pairs within groups, those whose texts were compared; the others were known."""
+    matches: int
+    """Candidates from ``min`` to ``max`` similar."""
+    skipped: int
+    """Comparisons left out in buckets over ``max_bucket``; a pair counts once for each of them."""
+    large_buckets: tuple[Bucket, ...]
+    groups: int
+    """Of two documents or more."""
+    grouped: int
+    """Documents in them."""
+    alone: int
+    largest: int
+    min_similarity: float | None
+    """The true minimum of the similarities to the principals."""
+    mean_similarity: float | None
+    """Of the members that were looked at, to their principals."""
+    pairs_below: int
+    """Pairs of members that are below ``min`` among themselves."""
+    pairs_not_compared: int
+    """Pairs of members of very large groups that nobody compared."""
+    stale: int
+    """Documents whose text is not the one that was fingerprinted, or that were deleted: left as they are."""
+    corrupt: int
+    """Documents whose stored fingerprint cannot be read."""
+    written: int
+    unchanged: int
+    changed: int
+    """Changed by somebody between reading and writing: left for the next run."""
+    deleted: int
+    refused: int
+    mirrored: Mirrored
+    """Group ids written into the documents (``init --sidecar --write-group``)."""
+    refusals: tuple[str, ...]
+    evidence: EvidenceReport | None
+    """What was kept as evidence; None where that was not asked for, or in a dry run."""
+    dry_run: bool
+    seconds: float = field(compare=False)
+    requests: tuple[ShownRequest, ...] = ()
+    """The first writes of a dry run, if they were asked for."""
+    tuned: Mapping[str, Mapping[str, str | None]] | None = None
+    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+
+
+@tunable
+def group(
+    client: Client,
+    index: str,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    measure: str = "resemblance",
+    matching: Matching | str | None = None,
+    min: float | None = None,
+    max: float = 1.0,
+    features: Sequence[str] = (),
+    ngram: int | None = None,
+    whitespace: bool = False,
+    renew: bool = False,
+    ignore_common: float | None = None,
+    linkage: Linkage | str = Linkage.STAR,
+    principal: str = "longest",
+    within: str | None = None,
+    window: str | None = None,
+    max_bucket: int = DEFAULT_MAX_BUCKET,
+    check: bool = False,
+    rebuild: bool = False,
+    evidence: bool = False,
+    workers: int = 2,
+    batch: int = 500,
+    tune: bool = False,
+    dry_run: bool = False,
+    show_requests: int = 0,
+    progress: Progress = silent,
+) -> GroupReport:
+    """Find the groups of an enriched index and write group, principal and similarity into every document.
+
+    Two documents match if their exact similarity by ``measure`` lies between ``min`` (default: the threshold of the
+    index) and ``max``, both included, and the rules (``within``, ``window``) let them meet.
+
+    A run with the settings of the one before looks only at what new, changed and (as far as it meets them, or with
+    ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
+    run without changes writes nothing. ``evidence`` keeps every verified pair in a hidden index, and compares none
+    that is there. Shingles that more than a share ``ignore_common`` of a sample of the documents have do not count;
+    the list is stored and used again, until ``renew``. ``tune``: see `tunable`. A dry run can ``show_requests``, the
+    first so many to the index. Raises `SettingsError` for options that are unknown, contradict each other or mean
+    nothing to the measure, and `LeaseHeld` while another run groups the same index.
+    """
+    started = time.monotonic()
+    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
+    client, target = opened(rehearsal if dry_run else client, index, prefix, writes=not dry_run)
+    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
+    wanted = criterion(client, target, choice)
+    rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
+    check_linkage(rules.linkage, wanted.measure.name)
+    check_sees_all(client, target, "grouping")
+    if not dry_run:
+        check_writable(client, index)
+        check_updates(client, target, "grouping")
+    run = Run(client, target, wanted, rules, max_bucket, evidence, progress)
+    with nullcontext() if dry_run else held(client, target) as lease:
+        refresh(client, target.path)
+        start = start_of(
+            client,
+            target,
+            run.registry,
+            run.settings,
+            by_words=wanted.measure.copies_are_equal,
+            check=check,
+            rebuild=rebuild,
+        )
+        found = run.find(start)
+        tally, kept = Tally(), None
+        if lease is None:
+            tally.counts["written"] = len(found.writes)
+            if show_requests:
+                run.write_groups(client, found, batch=batch, workers=1)
+        else:
+            if wanted.common is not None:
+                keep(client, target, wanted.common)
+            kept = run.keep(found, start, batch=batch, workers=workers)
+        gaps = kept is not None and kept.refused > 0
+        if lease is not None and (found.writes or found.told or gaps or not start.settled):
+            tally = run.write(found, lease, gaps=gaps, batch=batch, workers=workers)
+        mirrored = mirror(client, target, batch=batch, workers=workers, dry_run=dry_run)
+    return GroupReport(
+        index=index,
+        scheme=target.scheme_id,
+        measure=wanted.measure.label,
+        min=wanted.min,
+        max=wanted.max,
+        linkage=rules.linkage.value,
+        principal=rules.policy.name,
+        within=within,
+        window=window,
+        detection=wanted.detection,
+        detection_cases=wanted.detection_cases,
+        weights=wanted.weights,
+        common=_common(run, found, dry_run),
+        whole=start.whole,
+        reason=start.reason,
+        unprocessed=count(client, target.path, target.stale()),
+        **_figures(run, start, found),
+        written=tally.counts["written"],
+        changed=tally.counts["changed"],
+        deleted=tally.counts["deleted"],
+        refused=tally.counts["refused"],
+        mirrored=mirrored,
+        refusals=tally.refusals,
+        evidence=kept,
+        dry_run=dry_run,
+        seconds=time.monotonic() - started,
+        requests=rehearsal.shown,
+    )
+
+
+def _common(run: Run, found: Found, dry_run: bool) -> CommonUsed | None:
+    """What was ignored, and in a dry run what that changes."""
+    if run.wanted.common is None:
+        return None
+    pairs, fits = found.linked.found, run.wanted.fits
+    changed = effect(run.client, run.target, pairs, fits, run.progress) if dry_run else None
+    return used(run.wanted.common, pairs.verifier, changed)
+
+
+def _figures(run: Run, start: Start, found: Found) -> dict[str, Any]:
+    """The counts of documents, pairs and groups, for the report."""
+    corpus, classes, candidates, verifier, _ = found.linked.found
+    inside = found.linked.inside
+    groups = found.entries.values()
+    members = sum(one.size - 1 for one in groups)
+    grouped = found.rest.documents + sum(one.size for one in groups)
+    stale = int(inside.sum()) - len(found.groupings)
+    corrupt = len(corpus.corrupt)
+    return {
+        "documents": start.documents,
+        "affected": int(inside.sum()) + corrupt,
+        "states": corpus.states,
+        "copies": sum(len(rows) - 1 for rows in classes.members if inside[rows[0]]),
+        "candidates": len(candidates),
+        "compared": verifier.compared,
+        "matches": int(found.linked.matches.sum()),
+        "skipped": candidates.skipped,
+        "large_buckets": explained(run.client, run.target, found.linked.found),
+        "groups": found.rest.groups + len(groups),
+        "grouped": grouped,
+        "alone": start.documents - grouped - stale - corrupt,
+        "largest": builtins.max([found.rest.largest, *(one.size for one in groups)]),
+        "min_similarity": builtins.min(
+            (one for one in (found.rest.min_similarity, *(one.min_similarity for one in groups)) if one is not None),
+            default=None,
+        ),
+        "mean_similarity": sum(one.mean_similarity * (one.size - 1) for one in groups) / members if members else None,
+        "pairs_below": sum(one.pairs_below for one in groups),
+        "pairs_not_compared": sum(one.pairs_not_compared for one in groups),
+        "stale": stale,
+        "corrupt": corrupt,
+        "unchanged": start.documents - len(found.writes) - stale - corrupt,
+    }

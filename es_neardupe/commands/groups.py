@@ -1,0 +1,132 @@
+"""Which document of each group a policy would keep. Nothing is deleted: that is the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from es_neardupe.candidates.who_may_meet import Policy
+from es_neardupe.errors import NotFound
+from es_neardupe.groups.read import Group, known_entries, read_groups
+from es_neardupe.groups.registry import Entry, Registry
+from es_neardupe.groups.rule_options import policy_of
+from es_neardupe.index import queries
+from es_neardupe.index.permissions import check_sees_all
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
+from es_neardupe.index.target import Target
+from es_neardupe.records import Address, Hit
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import refresh_if_allowed
+
+__all__ = ["Advice", "group_history", "groups", "suggest_keep"]
+
+
+def groups(
+    client: Client,
+    index: str,
+    *,
+    min_size: int = 2,
+    top: int | None = None,
+    group: str | None = None,
+    prefix: str = DEFAULT_PREFIX,
+) -> list[Group]:
+    """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
+    client, target = opened(client, index, prefix)
+    refresh_if_allowed(client, target.path)
+    found = read_groups(client, target, min_size=min_size, top=top, group=group)
+    entries = known_entries(client, target, [one.group for one in found])
+    return [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
+
+
+def _of_these(found: Group, entry: Entry | None) -> Entry | None:
+    """The entry if it is about these documents: others of the group may be hidden from this user, or gone since."""
+    return entry if entry is not None and entry.size == found.size else None
+
+
+def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:
+    """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
+    client, target = opened(client, index, prefix)
+    check_sees_all(client, target, "the history of groups")
+    found = Registry(client, target).entries({group}).get(group)
+    if found is None:
+        raise NotFound(
+            f"The registry of index {index} knows no group {group!r}: `es-neardupe groups {index}` lists its groups.",
+            status=404,
+            type="group_not_found",
+        )
+    return found
+
+
+_TERMS = 1000
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What a policy says of one group."""
+
+    group: str
+    policy: str
+    keep: Address
+    """The document that comes first by the policy."""
+    redundant: tuple[Address, ...]
+    """All others, in the order of the policy."""
+    is_principal: bool
+    """Whether the document to keep is the one that the others were compared with."""
+
+
+def suggest_keep(
+    client: Client,
+    index: str,
+    *,
+    policy: str | None = None,
+    min_size: int = 2,
+    top: int | None = None,
+    group: str | None = None,
+    prefix: str = DEFAULT_PREFIX,
+) -> list[Advice]:
+    """For each group, largest first, the document that ``policy`` keeps, and the others.
+
+    Policies are those of ``group --principal``; by default the one that the index was grouped by. Raises
+    `SettingsError` for one that cannot be read or a field that is not there.
+    """
+    client, target = opened(client, index, prefix)
+    if policy is None:
+        last = Registry(client, target).last_run()
+        policy = str(last.settings["principal"]) if last else "longest"
+    by = policy_of(client, target, policy)
+    refresh_if_allowed(client, target.path)
+    found = read_groups(client, target, min_size=min_size, top=top, group=group)
+    advice = (one for part in chunked(found, _TERMS) for one in _advice(client, target, by, part))
+    return list(advice)
+
+
+def _advice(client: Client, target: Target, policy: Policy, found: list[Group]) -> Iterator[Advice]:
+    members: dict[str, list[Hit]] = {one.group: [] for one in found}
+    fields = target.fields
+    body = {
+        "query": queries.all_of({"terms": {fields.group: sorted(members)}}),
+        "_source": [fields.group, fields.tokens],
+        "docvalue_fields": [policy.column.request] if policy.column else [],
+    }
+    for page in client.pages(target.path, body):
+        for hit in page:
+            stored = stored_fields(hit.source, target.settings.prefix)
+            members.get(group_of(stored) or "", []).append(hit)
+    for one in found:
+        ordered = _ordered(members[one.group], policy, target.settings.prefix)
+        if len(ordered) > 1:  # not deleted meanwhile
+            principal = one.members[0].address if one.principal is not None else None
+            yield Advice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)
+
+
+def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:
+    """As principals are chosen: by the policy, then the longest, then by id."""
+    places = policy.places([hit.source for hit in hits])
+    keys = [
+        (place, -count_of(stored_fields(hit.source, prefix), "tokens"), hit.id, hit.index)
+        for place, hit in zip(places, hits, strict=True)
+    ]
+    return [hits[k].address for k in sorted(range(len(hits)), key=keys.__getitem__)]

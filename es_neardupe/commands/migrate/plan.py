@@ -1,0 +1,167 @@
+"""What a migration starts from: where it stands, and to which settings it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from es_neardupe.commands.init.init import init
+from es_neardupe.commands.init.sidecar import Sidecars
+from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
+from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.sidecar.open import opened, telling_mappings
+from es_neardupe.index.target import Target, mappings_of, put_settings, stored_settings
+from es_neardupe.server.client import Client
+
+__all__ = ["Plan", "Wanted", "mark", "open_plan"]
+
+_CHOICE = ("threshold", "detection", "permutations", "bands", "rows", "agree")
+"""Options that decide the bands: with any of them, these are chosen anew."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options as they were given; None: as it is."""
+
+    fields: Sequence[str]
+    preset: str | None
+    numbers: Mapping[str, Any]
+    """Options of `Settings` by their names."""
+    sample_keys: int | None
+    grouping: Mapping[str, Any]
+    """Options of `group`."""
+
+    @property
+    def something(self) -> bool:
+        """Whether settings were given at all."""
+        return bool(self.fields or self.preset or self.sample_keys or self._given)
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        return {name: value for name, value in self.numbers.items() if value is not None}
+
+    def settings(self, old: Settings, prefix: str) -> Settings:
+        """The new settings: what was not given stays, but for bands that do not fit. Raises `SettingsError`."""
+        given, fields = self._given, tuple(self.fields) or old.fields
+        stays: dict[str, Any] = {"sample_mod": old.sample_mod, "relations": old.relations}
+        if self.preset is not None:
+            return Settings.chosen(fields, preset=self.preset, **{**stays, **given}, prefix=prefix)
+        stays |= {name: getattr(old, name) for name in ("threshold", "detection", "shingle", "permutations")}
+        if not given.keys() & set(_CHOICE):
+            stays |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
+        return Settings(fields, **{**stays, **given}, prefix=prefix)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `group` as JSON knows them."""
+        return {name: one.value if isinstance(one, Enum) else one for name, one in self.grouping.items()}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a migration stands."""
+
+    phase: Phase | None
+    """None: it has not begun."""
+    old: Target
+    """As it is served; from the switch on, that of the new keys."""
+    settings: Settings
+    """Those to come, under the prefix of the new keys."""
+    grouping: Mapping[str, Any]
+    """Options of `group`."""
+    changes: tuple[str, ...]
+    """What becomes other, as ``name: new, not old``; empty from the switch on."""
+
+    @property
+    def after(self) -> Target:
+        """The target when all is done: the new settings under the old prefix."""
+        return replace(self.old, settings=replace(self.settings, prefix=self.prefix), inherits=None)
+
+    @property
+    def coming(self) -> Target:
+        """The target of the new keys under their own prefix, be they there or not."""
+        return replace(self.old, settings=self.settings)
+
+    @property
+    def prefix(self) -> str:
+        """The prefix that searches use."""
+        return replaced_prefix(self.settings.prefix)
+
+
+def open_plan(client: Client, index: str, prefix: str, wanted: Wanted) -> Plan | None:
+    """Where the migration of an index stands; None where the index has the wanted settings already.
+
+    Raises `SchemeMismatch` for other settings than those of a migration under way, `SettingsError` where nothing is
+    to be changed, and what `open_target` and `init` raise.
+    """
+    _, old = opened(client, index, prefix, adopting=True)
+    mappings = telling_mappings(client, index, prefix)
+    phase = phase_of(mappings.values(), prefix)
+    if phase is not None:
+        return _going_on(mappings, prefix, phase, old, wanted)
+    if not wanted.something:
+        raise SettingsError(f"Say what is to become other for index {index}, with --threshold for example.")
+    settings = wanted.settings(old.settings, next_prefix(prefix))
+    if any(stored_settings(mapping, settings.prefix) is not None for mapping in mappings.values()):
+        raise IndexUnusable(
+            f"Index {index} has keys under {settings.prefix!r}, which migrate would use for the new ones: take them "
+            f"away with `es-neardupe clean {index} --prefix {settings.prefix}`."
+        )
+    chosen = wanted.numbers["sample_mod"] or not old.settings.sample_mod  # a modulus that is stored stays, as with init
+    keys = wanted.sample_keys if chosen else None
+    checked = init(client, index, settings, sample_keys=keys, sidecar=old.beside is not None, dry_run=True)
+    settings = replace(settings, sample_mod=checked.sample_mod)
+    changes = tuple(settings.differences(old.settings))
+    return Plan(None, old, settings, wanted.options, changes) if changes else None
+
+
+def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Target, wanted: Wanted) -> Plan:
+    index = old.name
+    stored = [stored_settings(mapping, next_prefix(prefix)) for mapping in mappings.values()]
+    settings = next((one for one in stored if one is not None), None)
+    migration = next((one for mapping in mappings.values() if (one := migration_of(mapping, prefix))), None)
+    if settings is None or migration is None:
+        raise NotInitialised(f"The settings of the migration of index {index} are gone: were they edited by hand?")
+    asked = wanted.settings(settings, settings.prefix) if wanted.something else settings
+    grouping = wanted.options or migration.grouping
+    differences = settings.differences(asked)
+    if differences or grouping != migration.grouping:
+        what = "; ".join(differences) or "grouped otherwise"
+        raise SchemeMismatch(
+            f"Index {index} is on its way to other settings than these ({what}). Go on to them with `es-neardupe "
+            f"migrate {index}` and no other options, or, before the switch, give up with `--abort`."
+        )
+    changes = tuple(settings.differences(old.settings)) if phase is Phase.PREPARING else ()
+    return Plan(phase, old, settings, migration.grouping, changes)
+
+
+def mark(client: Client, index: str, plan: Plan, phase: Phase) -> None:
+    """Write how far the migration is into the mapping of every index; the one moment in which a phase begins.
+
+    From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a rollover
+    made once the switch has begun.
+    """
+    notes = Migration(phase, plan.grouping).to_meta()
+    if plan.old.beside is not None:
+        _mark_beside(client, index, plan, phase, notes)
+        return
+    missing = plan.old.settings if phase is Phase.PREPARING else plan.after.settings
+    for name, mapping in mappings_of(client, index).items():
+        told = stored_settings(mapping, plan.prefix) if phase is not Phase.CLEANING else plan.after.settings
+        put_settings(client, name, mapping, told or missing, plan.settings, notes={plan.settings.prefix: notes})
+
+
+def _mark_beside(client: Client, index: str, plan: Plan, phase: Phase, notes: Mapping[str, Any]) -> None:
+    """The same where keys are beside the indices: those of the new prefix have indices of their own, which tell of the
+    migration. While they tell of ``SWITCHING``, nobody asks the others for their settings."""
+    mappings, after = mappings_of(client, index), plan.after.settings
+    former = Sidecars(client, index, mappings, after, write_group=False)
+    if phase is not Phase.PREPARING:  # a rollover may have made some that have none yet
+        without = {name: mapping for name, mapping in mappings.items() if name not in former.known}
+        Sidecars(client, index, without, after, write_group=former.write_group).prepare(after)
+    if phase is Phase.CLEANING:
+        former.note(after)
+    Sidecars(client, index, mappings, plan.settings, write_group=False).make(plan.settings, notes)

@@ -1,0 +1,80 @@
+"""Documents by their addresses: what was at one last, and which others may have the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.commands.moved.answer import DATE_FORMAT
+from es_neardupe.commands.moved.fields import AddressFields
+from es_neardupe.index import queries
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.target import Target
+from es_neardupe.records import Address
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import search
+
+__all__ = ["Addressed", "LastThere"]
+
+
+@dataclass(frozen=True)
+class LastThere:
+    """What was at an address last."""
+
+    address: Address
+    source: Mapping[str, Any]
+    addresses: tuple[str, ...]
+    date: str | None
+    versions: int
+    basis: str
+
+
+class Addressed:
+    """Asks for documents with their addresses and dates."""
+
+    def __init__(self, client: Client, target: Target, fields: AddressFields) -> None:
+        self._client = client
+        self._target = target
+        self._fields = fields
+        dates = {"field": fields.date, "format": DATE_FORMAT}
+        self.asked: JSON = {"docvalue_fields": [{"field": fields.address}, dates]}
+        """The part of a search body that asks for both."""
+
+    def last(self, address: str) -> LastThere | None:
+        """The latest document with this address, or the one that has it as its id."""
+        by_address = {"term": {self._fields.address: address}}
+        return self._latest(by_address, "address") or self._latest({"ids": {"values": [address]}}, "id")
+
+    def _latest(self, query: JSON, basis: str) -> LastThere | None:
+        """The latest of the documents that match; of the same date, the one that was written last."""
+        order = [{self._fields.date: {"order": "desc", "unmapped_type": "date"}}, {"_seq_no": "desc"}]
+        source = [*self._target.settings.fields, self._target.fields.group]
+        body = {"size": 1, "query": query, "sort": order, "track_total_hits": True, "_source": source, **self.asked}
+        hits = search(self._client, self._target.path, body)["hits"]
+        if not hits["hits"]:
+            return None
+        hit = hits["hits"][0]
+        named, date = self.read(hit.get("fields", {}))
+        total = hits["total"]["value"]
+        return LastThere((hit["_index"], hit["_id"]), hit["_source"], named, date, total, basis)
+
+    def read(self, values: Mapping[str, Any]) -> tuple[tuple[str, ...], str | None]:
+        """Addresses and (latest) date of a document, from what was asked of it."""
+        return tuple(values.get(self._fields.address, ())), max(values.get(self._fields.date, ()), default=None)
+
+    def others(
+        self, keys: Sequence[str], group: str | None, away: Sequence[str], own: Address, *, most: int
+    ) -> tuple[list[JSON], int]:
+        """Documents of other addresses that share a key or the group, and how many there are."""
+        fields = self._fields
+        scope = {
+            "bool": {"filter": [{"exists": {"field": fields.address}}], "must_not": [{"terms": {fields.address: away}}]}
+        }
+        size = min(most + 1, self._target.max_result_window)
+        agree = self._target.settings.scheme.agree
+        body = queries.candidates(self._target.fields, keys, size=size, agree=agree, scope=scope, group=group)
+        answer = search(self._client, self._target.path, {**body, "_source": False, **self.asked})["hits"]
+        others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != own]
+        total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
+        return others[:most], total

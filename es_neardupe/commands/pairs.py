@@ -1,0 +1,161 @@
+"""List every verified pair of an index with its exact similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET, Bucket
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Address
+from es_neardupe.server.client import Client
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.verification.common_shingles import CommonUsed, used
+from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
+from es_neardupe.verification.verified_pairs import explained, verified_pairs
+
+__all__ = ["Pair", "Pairs", "pairs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two documents, ``a < b`` by id and then index, and their exact similarity by ``measure``."""
+
+    a: Address
+    b: Address
+    similarity: float
+    measure: str = "resemblance"
+
+    @property
+    def resemblance(self) -> float | None:
+        """The similarity if it is the resemblance, None for another measure."""
+        return self.similarity if self.measure == "resemblance" else None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Iterate over it for the pairs, most similar first; copies that need no comparing come before all others."""
+
+    indices: tuple[str, ...]
+    """Concrete indices that were read."""
+    measure: str
+    """What decided, in words."""
+    min: float
+    max: float
+    detection: float | None
+    """Probability that a pair exactly ``min`` similar became a candidate; None where the measure does not decide it."""
+    detection_cases: tuple[DetectionCase, ...]
+    """In that case, for some kinds of pairs."""
+    weights: WeightsUsed | None
+    """For the measure weighted: where the weights are from."""
+    common: CommonUsed | None
+    """With ``ignore_common``: the shingles that did not count."""
+    candidates: int
+    """Pairs of distinct texts that were verified."""
+    skipped: int
+    """Comparisons left out in large buckets."""
+    large_buckets: tuple[Bucket, ...]
+    stale: int
+    """Documents whose text is not the one that was fingerprinted: in no pair."""
+    _classes: list[list[Address]]
+    _left: NDArray[np.intp]
+    _right: NDArray[np.intp]
+    _similarity: NDArray[np.float64]
+    _copies: bool
+    """Whether exact copies are pairs of their own."""
+    _most_copies: int
+
+    @property
+    def listed(self) -> int:
+        """How many pairs there are to iterate over."""
+        return self._number(self._most_copies)
+
+    @property
+    def copies_not_listed(self) -> int:
+        """Pairs left out because one of the two is a copy beyond the ``max_bucket``-th of the same text."""
+        return self._number(None) - self.listed
+
+    def _number(self, most: int | None) -> int:
+        sizes = np.array([len(rows[:most]) for rows in self._classes], np.int64)
+        copies = (sizes * (sizes - 1) // 2).sum() if self._copies else 0
+        return int(copies + (sizes[self._left] * sizes[self._right]).sum())
+
+    def __iter__(self) -> Iterator[Pair]:
+        for copies in self._classes if self._copies else []:
+            for one, other in combinations(copies[: self._most_copies], 2):
+                yield self._pair(one, other, 1.0)
+        for left, right, similarity in zip(
+            self._left.tolist(), self._right.tolist(), self._similarity.tolist(), strict=True
+        ):
+            both = (self._classes[side][: self._most_copies] for side in (left, right))
+            for one, other in product(*both):
+                yield self._pair(one, other, similarity)
+
+    def _pair(self, one: Address, other: Address, similarity: float) -> Pair:
+        a, b = sorted((one, other), key=lambda address: (address[1], address[0]))
+        return Pair(a, b, similarity, self.measure)
+
+
+def pairs(
+    client: Client,
+    index: str,
+    *,
+    measure: str = "resemblance",
+    matching: Matching | str | None = None,
+    min: float | None = None,
+    max: float = 1.0,
+    features: Sequence[str] = (),
+    ngram: int | None = None,
+    whitespace: bool = False,
+    renew: bool = False,
+    ignore_common: float | None = None,
+    max_bucket: int = DEFAULT_MAX_BUCKET,
+    prefix: str = DEFAULT_PREFIX,
+    progress: Progress = silent,
+) -> Pairs:
+    """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
+    index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
+    list of common shingles either. Raises `SettingsError` as `group` does."""
+    client, target = opened(client, index, prefix, texts=True)
+    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
+    wanted = criterion(client, target, choice)
+    found = verified_pairs(
+        client,
+        target,
+        wanted.measure,
+        copies=wanted.measure.copies_are_equal,
+        max_bucket=max_bucket,
+        progress=progress,
+    )
+    corpus, classes, candidates, verifier, similarity = found
+    verifier.check_copies(progress)
+    match = np.flatnonzero(wanted.fits(similarity))
+    order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
+    away = verifier.away
+    return Pairs(
+        indices=target.indices,
+        measure=wanted.measure.label,
+        min=wanted.min,
+        max=wanted.max,
+        detection=wanted.detection,
+        detection_cases=wanted.detection_cases,
+        weights=wanted.weights,
+        common=used(wanted.common, verifier) if wanted.common else None,
+        candidates=len(candidates),
+        skipped=candidates.skipped,
+        large_buckets=explained(client, target, found),
+        stale=len(away),
+        _classes=[[corpus.references[row][:2] for row in rows.tolist() if row not in away] for rows in classes.members],
+        _left=candidates.left[order],
+        _right=candidates.right[order],
+        _similarity=similarity[order],
+        _copies=wanted.copies_fit,
+        _most_copies=max_bucket,
+    )

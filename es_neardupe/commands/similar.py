@@ -1,0 +1,183 @@
+"""The near-duplicates of one document or of any text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.errors import SettingsError
+from es_neardupe.index import queries
+from es_neardupe.index.document_text import read_text
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.index.target import Target
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.records import Fingerprint, Reference, State
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import search
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
+from es_neardupe.verification.read_texts import compared_with, present_source
+
+__all__ = ["Detection", "Similar", "SimilarHit", "similar"]
+
+
+@dataclass(frozen=True)
+class SimilarHit:
+    """A verified near-duplicate."""
+
+    index: str
+    id: str
+    similarity: float
+    shared_bands: int
+    group: str | None
+    measure: str = "resemblance"
+
+    @property
+    def resemblance(self) -> float | None:
+        """The similarity if it is the resemblance, None for another measure."""
+        return self.similarity if self.measure == "resemblance" else None
+
+
+@dataclass(frozen=True)
+class Detection:
+    """How likely a document exactly ``min`` similar is a candidate; ``probability`` is None where
+    the measure does not decide that."""
+
+    min: float
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class Similar:
+    """The answer, most similar first; equal ones by shared bands, then by address."""
+
+    query: Mapping[str, Any]
+    """``index`` and ``id``, or ``text`` (its beginning); with the probe's ``state`` and ``tokens``."""
+    hits: tuple[SimilarHit, ...]
+    candidates: int
+    """Documents that share enough band keys: one, unless the scheme asks for more."""
+    not_compared: int
+    """Candidates beyond ``max_candidates``, those that share the fewest keys."""
+    detection: Detection
+    measure: str
+    """What decided, in words; ``resemblance`` by default."""
+    max: float
+    detection_cases: tuple[DetectionCase, ...]
+    """For another measure than the resemblance: how likely some kinds of documents are candidates."""
+    weights: WeightsUsed | None
+    """For the measure weighted: where the weights are from."""
+
+
+@dataclass(frozen=True)
+class _Probe:
+    text: str
+    source: Mapping[str, Any]
+    name: dict[str, Any]
+    address: tuple[str, str] | None = None
+
+
+def similar(
+    client: Client,
+    index: str,
+    *,
+    id: str | None = None,
+    text: str | None = None,
+    measure: str = "resemblance",
+    matching: Matching | str | None = None,
+    min: float = 0.5,
+    max: float = 1.0,
+    features: Sequence[str] = (),
+    ngram: int | None = None,
+    whitespace: bool = False,
+    renew: bool = False,
+    top: int = 10,
+    query: Mapping[str, Any] | None = None,
+    max_candidates: int = 1000,
+    prefix: str = DEFAULT_PREFIX,
+) -> Similar:
+    """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` and ``max``.
+
+    Give ``id`` or ``text``. ``query`` filters the documents to compare with. Both sides are compared by their
+    present texts. Raises `NotFound` for an unknown id, `InputError` for a probe without readable text, and
+    `SettingsError` for options that are unknown, contradict each other or mean nothing to the measure.
+    """
+    if (id is None) == (text is None):
+        raise SettingsError("Give either the id of a document or a text.")
+    if top < 1 or max_candidates < 1:
+        raise SettingsError("--top and --max-candidates must be 1 or more.")
+    client, target = opened(client, index, prefix, texts=True)
+    wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
+    probe = _document(client, target, id, wanted) if id is not None else _text(text or "", target, wanted)
+    (fingerprint,) = fingerprints([probe.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
+    found: list[tuple[Reference, int]] = []
+    hits: list[SimilarHit] = []
+    total = 0
+    if fingerprint.state in (State.SIGNED, State.SHORT):
+        found, total = _candidates(client, target, fingerprint, probe=probe, query=query, most=max_candidates)
+        hits = list(_verified(client, target, wanted, probe, found))
+        hits.sort(key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
+    return Similar(
+        query=named,
+        hits=tuple(hits[:top]),
+        candidates=total,
+        not_compared=total - len(found),
+        detection=Detection(wanted.min, wanted.detection),
+        measure=wanted.measure.label,
+        max=wanted.max,
+        detection_cases=wanted.detection_cases,
+        weights=wanted.weights,
+    )
+
+
+def _text(text: str, target: Target, wanted: Criterion) -> _Probe:
+    """Any text, as a document that has it in the first field of the index."""
+    named = [source.field for source in wanted.measure.sources if source.field is not None]
+    if named:
+        raise SettingsError(f"A text has no field {named[0]!r}: compare a document of the index by its --id.")
+    return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
+
+
+def _document(client: Client, target: Target, id: str, wanted: Criterion) -> _Probe:
+    """The present text of a document, and whatever else of it is compared."""
+    index, source = present_source(client, target, id, wanted.measure.fields(target.settings.fields))
+    text = read_text(source, target.settings.fields)
+    return _Probe(text, source, {"index": index, "id": id}, (index, id))
+
+
+def _candidates(
+    client: Client,
+    target: Target,
+    fingerprint: Fingerprint,
+    *,
+    probe: _Probe,
+    query: Mapping[str, Any] | None,
+    most: int,
+) -> tuple[list[tuple[Reference, int]], int]:
+    """Documents that share keys with the probe, each with how many, and their total; the probe itself left out."""
+    size = min(most + 1, target.max_result_window)
+    body = queries.candidates(
+        target.fields, fingerprint.bands, size=size, agree=target.settings.scheme.agree, scope=query
+    )
+    answer = search(client, target.path, body)["hits"]
+    others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != probe.address]
+    total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
+    found = [((hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"])) for hit in others[:most]]
+    return found, total
+
+
+def _verified(
+    client: Client, target: Target, wanted: Criterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
+) -> Iterator[SimilarHit]:
+    """Compare the probe with the present text of each candidate; one deleted meanwhile is no hit."""
+    shared = {reference[:2]: bands for reference, bands in found}
+    references = [reference for reference, _ in found]
+    group = target.fields.group
+    for hit, similarity in compared_with(client, target, wanted.measure, probe.source, references, more=[group]):
+        if wanted.min <= similarity <= wanted.max:
+            own = group_of(stored_fields(hit.source, target.settings.prefix))
+            yield SimilarHit(hit.index, hit.id, similarity, shared[hit.address], own, wanted.measure.label)

@@ -1,0 +1,147 @@
+"""What is in an index: documents by state, schemes, groups, buckets, bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.candidates.join import bucket_sizes
+from es_neardupe.errors import RequestError
+from es_neardupe.groups.read import read_groups
+from es_neardupe.index import queries
+from es_neardupe.index.mapping import fields_mapping
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.target import Target
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Product, State
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.search import count, refresh_if_allowed, search
+from es_neardupe.verification.verified_pairs import read_fingerprints
+
+__all__ = ["BucketSize", "Stats", "stats"]
+
+
+@dataclass(frozen=True)
+class BucketSize:
+    """How many documents bear a band key."""
+
+    key: str
+    documents: int
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Each document is counted once: ``documents = sum(states) + unknown + other_schemes + unprocessed``.
+
+    Those of the states ``signed`` and ``short`` have keys and are compared. ``numeric`` of them have no other tokens
+    than numbers; with these told apart, ``documents = (signed + short - numeric) + numeric + empty + too_large +
+    failed + unknown + other_schemes + unprocessed``.
+    """
+
+    index: str
+    indices: tuple[str, ...]
+    sidecars: tuple[str, ...]
+    """Our indices that hold the keys, where these are not in the documents (``init --sidecar``)."""
+    scheme: str
+    agree: int
+    """Bands that a candidate pair shares."""
+    fields: tuple[str, ...]
+    threshold: float
+    documents: int
+    """In scope."""
+    left_alone: int
+    """Besides these, documents of other relations of a join field than those to be processed."""
+    states: Mapping[str, int]
+    """Documents with a fingerprint of the index's scheme, by state."""
+    numeric: int
+    """Of the signed and short ones: documents all of whose tokens are numbers."""
+    unknown: int
+    """Documents of the index's scheme with another state or none: somebody else has written that."""
+    other_schemes: int
+    """Documents with a fingerprint of another scheme: ``enrich`` renews them."""
+    schemes: Mapping[str, int]
+    """Documents by the scheme of their fingerprint."""
+    unprocessed: int
+    """Documents without a fingerprint."""
+    ungrouped: int
+    """Documents with a fingerprint that wait for ``group``."""
+    groups: int
+    """Of two documents or more."""
+    grouped: int
+    largest: int
+    sizes: Mapping[int, int]
+    """Group size -> number of groups of that size."""
+    buckets: tuple[BucketSize, ...] | None
+    """The band keys (or as many as must agree, joined by ``+``) that most documents share; None if not read."""
+    bytes_per_document: Mapping[str, float] | None
+    """Bytes on disk of each of our fields, over the documents; None where the server does not tell."""
+
+
+def stats(
+    client: Client,
+    index: str,
+    *,
+    quick: bool = False,
+    prefix: str = DEFAULT_PREFIX,
+    progress: Progress = silent,
+) -> Stats:
+    """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
+    client, target = opened(client, index, prefix)
+    refresh_if_allowed(client, target.path)
+    answer = search(client, target.path, queries.states(target.fields, target.scheme_id, target.within()))
+    documents = int(answer["hits"]["total"]["value"])
+    found = answer["aggregations"]
+    parts = {name: int(bucket["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
+    numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
+    sizes = Counter(one.size for one in read_groups(client, target))
+    return Stats(
+        index=index,
+        indices=target.indices,
+        sidecars=() if target.beside is None else target.beside.names,
+        scheme=target.scheme_id,
+        agree=target.settings.scheme.agree,
+        fields=target.settings.fields,
+        threshold=target.settings.threshold,
+        documents=documents,
+        left_alone=count(client, target.path) - documents if target.left_alone else 0,
+        states={state.value: parts[state.value] for state in State},
+        numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
+        unknown=parts["unknown"],
+        other_schemes=parts["other_schemes"],
+        schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in found["schemes"]["buckets"]},
+        unprocessed=parts["unprocessed"],
+        ungrouped=int(found["ungrouped"]["doc_count"]),
+        groups=sum(sizes.values()),
+        grouped=sum(size * number for size, number in sizes.items()),
+        largest=max(sizes, default=0),
+        sizes=dict(sorted(sizes.items(), reverse=True)),
+        buckets=None if quick else _buckets(client, target, progress),
+        bytes_per_document=None if quick else _bytes(client, target, documents),
+    )
+
+
+def _buckets(client: Client, target: Target, progress: Progress) -> tuple[BucketSize, ...]:
+    corpus, agree = read_fingerprints(client, target, progress), target.settings.scheme.agree
+    return tuple(BucketSize(key, size) for key, size in bucket_sizes(corpus.keys, agree=agree))
+
+
+def _bytes(client: Client, target: Target, documents: int) -> dict[str, float] | None:
+    """Elasticsearch measures the fields of an index on request; OpenSearch has no such request."""
+    if client.server.product is not Product.ELASTICSEARCH or not documents:
+        return None
+    try:
+        answer: dict[str, Any] = client.request(
+            "POST", path(target.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
+        )
+    except RequestError:  # not permitted, or not there
+        return None
+    names = [f"{target.settings.prefix}.{name}" for name in fields_mapping()["properties"]]
+    totals: Counter[str] = Counter()
+    for index in target.indices:
+        for name, usage in answer.get(index, {}).get("fields", {}).items():
+            if name in names:
+                totals[name] += usage["total_in_bytes"]
+    return {name: totals[name] / documents for name in names}

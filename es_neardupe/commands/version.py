@@ -1,0 +1,66 @@
+"""What a bug report should say: the versions of everything that has a part in the work."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+
+from es_neardupe.index.settings import Settings
+from es_neardupe.keys import hashing
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.server.client import Client
+
+__all__ = ["VersionReport", "version"]
+
+_PACKAGES = (
+    *("elasticsearch", "elastic-transport", "opensearch-py", "urllib3"),
+    *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "pydantic", "tenacity", "typer", "rich"),
+)
+"""Those whose versions have explained a failure, or can."""
+
+
+@dataclass(frozen=True)
+class VersionReport:
+    """Versions, without anything that tells who runs them."""
+
+    version: str
+    scheme_version: int
+    """Of the recipe of keys."""
+    scheme: str
+    """The scheme that `init` chooses where nothing is asked for."""
+    compiled: bool
+    """Whether the inner loops of signing in C were built; else numpy does their work, more slowly."""
+    python: str
+    system: str
+    packages: Mapping[str, str | None]
+    """None: not installed."""
+    server: str | None
+    """Product and version; None where no server was asked."""
+    problem: str | None = None
+    """Why no server told its version, where one was to be asked."""
+
+
+def version(client: Client | None = None) -> VersionReport:
+    """The versions in use; with a client also its server's."""
+    scheme: Scheme = Settings(("text",)).scheme
+    return VersionReport(
+        version=version_of("es-neardupe"),
+        scheme_version=scheme.version,
+        scheme=scheme.id,
+        compiled=hashing.kernel is not None,
+        python=f"{platform.python_implementation()} {sys.version.split()[0]}",
+        system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        packages={name: _installed(name) for name in _PACKAGES},
+        server=None if client is None else str(client.server),
+    )
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version_of(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,273 @@
+"""Keep an index that grows enriched and grouped: rounds of ``enrich`` and ``group`` until it is stopped."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
+from typing import Any
+
+from es_neardupe.commands.enrich.enrich import EnrichReport, enrich
+from es_neardupe.commands.group import GroupReport, group
+from es_neardupe.errors import (
+    BeingMigrated,
+    Conflict,
+    IncompleteAnswer,
+    LeaseHeld,
+    LeaseLost,
+    NeardupeError,
+    RequestError,
+    RolledOver,
+    SettingsError,
+    Unreachable,
+)
+from es_neardupe.index import queries
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.stored_fields import timestamp
+from es_neardupe.progress import Progress, silent
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import count, refresh
+
+__all__ = ["Lag", "Round", "WatchReport", "Work", "may_pass", "one_round", "watch"]
+
+
+class Lag:
+    """How long documents have been waiting; may be asked from any thread at any time.
+
+    Counted from the beginning of the first round that found documents without keys or waiting for ``group``, to the
+    end of a round that left none of those it found. A document that came in the pause between two rounds is noticed
+    by the next one.
+    """
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """0 while nothing that was noticed waits."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def noticed(self, at: float) -> None:
+        """Documents wait, as of this moment of the monotonic clock."""
+        if self._since is None:
+            self._since = at
+
+    def settled(self) -> None:
+        """Nothing of what was noticed waits any more."""
+        self._since = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round did. Where it failed, the figures are those of what was done before."""
+
+    round: int
+    at: str
+    """When it began, in UTC."""
+    index: str
+    documents: int | None
+    """In the index when the round began; None where the round did not come so far."""
+    new: int
+    """Of these, without keys of the index's scheme."""
+    enriched: int
+    """Got keys: the new ones and, where texts were read again, those whose text had changed."""
+    grouped: int
+    """Got another group, principal or similarity than they had."""
+    pairs: int
+    """Candidate pairs, all verified."""
+    skipped: int
+    """Comparisons left out in large buckets."""
+    left: int
+    """Changed meanwhile, or refused by the server: they wait for the next round."""
+    lag: float
+    """Seconds, at the end of the round: see `Lag`."""
+    error: str | None
+    """The kind of the error that ended the round."""
+    message: str | None
+    seconds: float = field(compare=False)
+    prepared: tuple[str, ...] = ()
+    """Indices that a rollover had put behind the name since: they got our fields and the settings of the others."""
+    _grouping: GroupReport | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def grouping(self) -> GroupReport | None:
+        """The whole report of ``group``."""
+        return self._grouping
+
+
+@dataclass
+class Work:
+    """What a round has to do, and what it has got so far."""
+
+    client: Client
+    index: str
+    lag: Lag
+    enriching: Mapping[str, Any]
+    """Options of `enrich`."""
+    grouping: Mapping[str, Any]
+    """Options of `group`."""
+    enriched: EnrichReport | None = None
+    grouped: GroupReport | None = None
+
+    def do(self) -> None:
+        """Enrich and group. Raises what they raise."""
+        started = time.monotonic()
+        if _waiting(self.client, self.index, self.enriching["prefix"]):
+            self.lag.noticed(started)
+        self.enriched = enrich(self.client, self.index, **self.enriching)
+        self.grouped = group(self.client, self.index, **self.grouping)
+        if not self.left:
+            self.lag.settled()
+
+    @property
+    def left(self) -> int:
+        """Documents that could not be settled."""
+        enriched, grouped = self.enriched, self.grouped
+        left = enriched.conflicts + enriched.refused if enriched else 0
+        return left + (grouped.changed + grouped.refused + grouped.stale if grouped else 0)
+
+
+def one_round(work: Work, number: int, *, strict: bool) -> Round:
+    """Do the work, and tell what came of it. Raises errors that will not pass; ``strict``: all of them."""
+    at, started, error = timestamp(), time.monotonic(), None
+    try:
+        work.do()
+    except NeardupeError as failure:
+        if strict or not may_pass(failure):
+            raise
+        error = failure
+    enriched, grouped = work.enriched, work.grouped
+    return Round(
+        round=number,
+        at=at,
+        index=work.index,
+        documents=enriched.documents if enriched else None,
+        new=enriched.documents - enriched.current if enriched else 0,
+        enriched=enriched.written if enriched else 0,
+        grouped=grouped.written if grouped else 0,
+        pairs=grouped.candidates if grouped else 0,
+        skipped=grouped.skipped if grouped else 0,
+        left=work.left,
+        lag=work.lag.seconds,
+        error=None if error is None else type(error).__name__,
+        message=None if error is None else str(error),
+        seconds=time.monotonic() - started,
+        prepared=enriched.prepared if enriched else (),
+        _grouping=grouped,
+    )
+
+
+def may_pass(error: NeardupeError) -> bool:
+    """Whether the next round may succeed although nobody does anything about it.
+
+    A block of status 429 is that of a full disk, which the server lifts itself; 503 that of a missing master.
+    """
+    if isinstance(error, RequestError) and not isinstance(error, Conflict):
+        return error.status == 429 or error.status >= 500
+    passing = Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver | BeingMigrated
+    return isinstance(error, passing)
+
+
+def _waiting(client: Client, index: str, prefix: str) -> int:
+    """Documents without keys of the index's scheme, or with keys and waiting for ``group``."""
+    client, target = opened(client, index, prefix, adopting=True)
+    refresh(client, target.path)
+    asked = [target.stale(), queries.ungrouped(target.fields, target.scheme_id)]
+    return count(client, target.path, {"bool": {"should": asked, "minimum_should_match": 1}})
+
+
+_LONGEST_EVERY = 86_400.0
+
+_LONGEST_WAIT = 600.0
+"""Seconds between two rounds while the server fails, if ``every`` is not longer."""
+
+
+@dataclass(frozen=True)
+class WatchReport:
+    """What there was between start and stop."""
+
+    index: str
+    rounds: int
+    failed: int
+    """Rounds that an error ended."""
+    seconds: float = field(compare=False)
+
+
+class _Stopped(Exception):
+    """The watch was stopped in the middle of a round."""
+
+
+def watch(
+    client: Client,
+    index: str,
+    *,
+    prefix: str = DEFAULT_PREFIX,
+    every: float = 30.0,
+    once: bool = False,
+    since: tuple[str, str] | None = None,
+    check_every: int = 0,
+    workers: int = 2,
+    batch: int = 500,
+    max_chars: int = DEFAULT_MAX_CHARS,
+    stop: Event | None = None,
+    lag: Lag | None = None,
+    on_round: Callable[[Round], None] = lambda done: None,
+    progress: Progress = silent,
+    **grouping: Any,
+) -> WatchReport:
+    """Enrich and group an index again and again, ``every`` so many seconds after a round, until ``stop`` is set.
+
+    ``since`` is passed on to `enrich`, and every ``check_every``-th round (0: none) is one with ``check`` for both.
+    ``grouping`` takes the options of `group`. ``on_round`` is called after each round. A stop ends a round between two
+    documents; such a round is not reported.
+
+    What may pass (no connection, an overloaded server, an incomplete answer, another run that writes) ends the round
+    only: the next one comes later after each failure, up to ten minutes, and does what is left. With ``once``, and for
+    all other errors, it is raised.
+    """
+    if not 0 < every <= _LONGEST_EVERY or check_every < 0:
+        raise SettingsError("The time between rounds must be more than 0 and at most a day, --check-every 0 or more.")
+    started = time.monotonic()
+    stop, lag = stop or Event(), lag or Lag()
+    shared: dict[str, Any] = {"prefix": prefix, "workers": workers, "batch": batch}
+    shared["progress"] = partial(_told_unless_stopped, stop, progress)
+    number = failures = failed = 0
+    while not stop.is_set():
+        check = check_every > 0 and (number + 1) % check_every == 0
+        renewing = {"check": check, "since": None if check else since, "max_chars": max_chars}
+        try:
+            done = one_round(
+                Work(client, index, lag, shared | renewing, shared | {"check": check} | grouping),
+                number + 1,
+                strict=once,
+            )
+        except _Stopped:
+            break
+        number += 1
+        failed += done.error is not None
+        failures = failures + 1 if done.error not in (None, LeaseHeld.__name__) else 0
+        on_round(done)
+        if once:
+            break
+        stop.wait(_pause(every, failures))
+    return WatchReport(index, number, failed, time.monotonic() - started)
+
+
+def _pause(every: float, failures: int) -> float:
+    """Seconds till the next round: after failures twice as long each time, and random, so that watchers spread."""
+    if not failures:
+        return every
+    longest = max(every, _LONGEST_WAIT)
+    return min(every * 2.0 ** min(failures, 32), longest) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+
+def _told_unless_stopped(stop: Event, progress: Progress, stage: str, done: int, total: int | None) -> None:
+    """A progress that ends the work as soon as a stop is wanted: what was written stays valid."""
+    if stop.is_set():
+        raise _Stopped
+    progress(stage, done, total)

@@ -1,0 +1,250 @@
+"""What the groups would be under other thresholds: from evidence and keys, without reading a single text."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
+from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.who_may_meet import Linkage, Rules
+from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.groups.build import LINK, Linked, groupings
+from es_neardupe.groups.registry import Registry
+from es_neardupe.groups.rule_options import check_linkage, rules_of
+from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.permissions import check_sees_all
+from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.target import Target
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Corpus
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import count, refresh_if_allowed, search
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.measure import ALIGNED, Measure, MeasureName
+from es_neardupe.verification.criterion import check_min
+from es_neardupe.verification.evidence import read_evidence
+from es_neardupe.verification.evidence_entries import Kept, standing
+from es_neardupe.verification.verified_pairs import Verified, candidate_pairs, read_fingerprints
+from es_neardupe.verification.verify import Verifier
+
+__all__ = ["Threshold", "WhatIf", "what_if"]
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The groups that `group` would make with another ``min``, against those that are stored."""
+
+    min: float
+    groups: int
+    """Of two documents or more."""
+    grouped: int
+    """Documents in them."""
+    largest: int
+    joined: int
+    """Documents in a group that are alone now."""
+    left: int
+    """Documents alone that are in a group now."""
+    moved: int
+    """Documents in a group now and then, but of another id."""
+    detection: float | None
+    """Probability that a pair exactly ``min`` similar became a candidate; None where the measure does not decide it."""
+    detection_cases: tuple[DetectionCase, ...]
+    """In that case, for some kinds of pairs."""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """All else is as in the last run of `group`: the measure, ``max``, who may meet, who is principal."""
+
+    index: str
+    scheme: str
+    measure: str
+    min: float
+    """Of the last run."""
+    max: float
+    linkage: str
+    documents: int
+    groups: int
+    """As they are stored."""
+    grouped: int
+    largest: int
+    candidates: int
+    """Candidate pairs of distinct texts."""
+    unknown: int
+    """Of these, pairs without evidence: taken for no match."""
+    unknown_documents: int
+    """Documents in such pairs."""
+    stale: int
+    """Entries of evidence about documents that changed or went, or of another scheme."""
+    unprocessed: int
+    """Documents without a fingerprint of the index's scheme: in no group."""
+    thresholds: tuple[Threshold, ...]
+    seconds: float = field(compare=False)
+
+
+def what_if(
+    client: Client,
+    index: str,
+    *,
+    min: Sequence[float],
+    linkage: Linkage | str | None = None,
+    prefix: str = DEFAULT_PREFIX,
+    progress: Progress = silent,
+) -> WhatIf:
+    """Form the groups anew for each ``min``, in memory. ``linkage`` is that of the last run by default.
+
+    Raises `IndexUnusable` for an index that was not grouped yet, or has no evidence of the last run's measure.
+    """
+    started = time.monotonic()
+    if not min:
+        raise SettingsError("Name one threshold or more to try, as --min 0.7,0.8,0.9.")
+    client, target = opened(client, index, prefix)
+    check_sees_all(client, target, "the evidence")
+    past = _past(client, target, linkage)
+    kept = read_evidence(client, target, _measure_kept(client, target, past.settings["measure"]), progress=progress)
+    corpus = read_fingerprints(client, target, progress, past.rules)
+    found = past.known_pairs(corpus, kept)
+    unknown = np.isnan(found.similarity)
+    return WhatIf(
+        index=index,
+        scheme=target.scheme_id,
+        measure=past.settings["measure"],
+        min=past.settings["min"],
+        max=past.settings["max"],
+        linkage=past.rules.linkage.value,
+        documents=len(corpus) + len(corpus.corrupt),
+        **_figures(_sizes(corpus.group_ids)),
+        candidates=len(found.candidates),
+        unknown=int(unknown.sum()),
+        unknown_documents=_documents(found, unknown),
+        stale=int((~standing(kept, corpus)).sum()) + len(kept.broken),
+        unprocessed=count(client, target.path, target.stale()),
+        thresholds=tuple(past.tried(found, least) for least in map(check_min, min)),
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclass(frozen=True)
+class _Past:
+    """The last run of `group`, of which one thing or two are to be otherwise."""
+
+    client: Client
+    target: Target
+    settings: Mapping[str, Any]
+    rules: Rules
+    created: Mapping[str, str]
+    """Since when each living group is there."""
+
+    def known_pairs(self, corpus: Corpus, kept: Kept) -> Verified:
+        """The candidates that `group` would verify, with what is known of them; NaN for the others."""
+        classes = classes_of(corpus, copies=self.settings["max"] >= 1)
+        most = self.settings["max_bucket"]
+        candidates = candidate_pairs(self.client, self.target, corpus, classes, max_bucket=most, rules=self.rules)
+        content = corpus.content[classes.first]
+        similarity = kept.memory.lookup(content[candidates.left], content[candidates.right])
+        nobody = Verifier(self.client, self.target.settings, corpus, classes, Measure())  # is asked for no pair
+        return Verified(corpus, classes, candidates, nobody, similarity)
+
+    def tried(self, found: Verified, least: float) -> Threshold:
+        """The groups of one threshold, under the ids that `group` would give them."""
+        corpus, classes, candidates, _, similarity = found
+        matches = (similarity >= least) & (similarity <= self.settings["max"])
+        principal = LINK[self.rules.linkage](len(classes), candidates.left[matches], candidates.right[matches])
+        linked = Linked(found, np.ones(len(corpus), np.bool_), matches, principal, np.ones(len(classes)))
+        wanted = groupings(linked, created=lambda id: self.created.get(id, ""))
+        ids = [wanted[row].group for row in range(len(corpus))]
+        measure, scheme = _shape(self.settings["measure"], self.target), self.target.settings.scheme
+        return Threshold(
+            min=least,
+            **_figures(_sizes(ids)),
+            **_moves(corpus.group_ids, ids),
+            detection=detection_of(measure, least, scheme),
+            detection_cases=detection_cases(measure, least, scheme),
+        )
+
+
+def _past(client: Client, target: Target, linkage: Linkage | str | None) -> _Past:
+    registry = Registry(client, target)
+    last = registry.last_run()
+    if last is None:
+        raise IndexUnusable(
+            f"{target.name} was not grouped yet: there is nothing to compare with. Run `es-neardupe group "
+            f"{target.name} --evidence` first."
+        )
+    given = {name: last.settings[name] for name in ("principal", "within", "window")}
+    rules = rules_of(client, target, linkage=last.settings["linkage"] if linkage is None else linkage, **given)
+    check_linkage(rules.linkage, _name_of(last.settings["measure"]))
+    return _Past(client, target, last.settings, rules, {one.group: one.created for one in registry.living()})
+
+
+def _name_of(label: str) -> MeasureName:
+    try:
+        return MeasureName(label.partition(" ")[0])
+    except ValueError:
+        raise IndexUnusable(
+            f"The last run noted a measure that nobody knows, {label:.40}: run `es-neardupe group --rebuild`."
+        ) from None
+
+
+def _measure_kept(client: Client, target: Target, label: str) -> str:
+    """The measure of the last run, as evidence has it: of several samples of weights, the one used last."""
+    name = companion_name(target, Companion.PAIRS)
+    hits = []
+    if exists(client, name):
+        refresh_if_allowed(client, name)
+        same = [{"term": {"measure": label}}, {"prefix": {"measure": f"{label}, weights of "}}]
+        wanted = {"bool": {"filter": [{"term": {"scheme": target.scheme_id}}, {"bool": {"should": same}}]}}
+        body = {"size": 1, "query": wanted, "sort": [{"at": "desc"}], "_source": ["measure"]}
+        hits = search(client, name, body)["hits"]["hits"]
+    if not hits:
+        raise IndexUnusable(
+            f"There is no evidence of pairs of {target.name} by {label}, the measure of its last grouping. Run "
+            f"`es-neardupe group {target.name} --evidence` with the options of that run."
+        )
+    measure: str = hits[0]["_source"]["measure"]
+    return measure
+
+
+def _sizes(ids: Sequence[str | None]) -> Counter[str]:
+    return Counter(id for id in ids if id is not None)
+
+
+def _figures(sizes: Counter[str]) -> dict[str, int]:
+    several = [size for size in sizes.values() if size > 1]
+    return {"groups": len(several), "grouped": sum(several), "largest": max(several, default=0)}
+
+
+def _moves(before: Sequence[str | None], after: Sequence[str]) -> dict[str, int]:
+    """How many documents get into a group, out of one, and from one into another, by their ids."""
+    sizes_before, sizes_after = _sizes(before), _sizes(after)
+    moves = Counter[str]()
+    for one, other in zip(before, after, strict=True):
+        grouped = one is not None and sizes_before[one] > 1, sizes_after[other] > 1
+        moves["joined"] += grouped == (False, True)
+        moves["left"] += grouped == (True, False)
+        moves["moved"] += grouped == (True, True) and one != other
+    return {name: moves[name] for name in ("joined", "left", "moved")}
+
+
+def _documents(found: Verified, pairs: NDArray[np.bool_]) -> int:
+    """Documents of the classes that are in these pairs."""
+    numbers = np.unique([found.candidates.left[pairs], found.candidates.right[pairs]])
+    return sum(len(found.classes.members[number]) for number in numbers.tolist())
+
+
+def _shape(label: str, target: Target) -> Measure:
+    """A measure that the keys find as surely as the one that was named: only what shapes pairs counts."""
+    name, _, chosen = label.partition(" (")
+    kind = MeasureName(name)
+    if kind in ALIGNED:
+        return Measure(kind, Matching(chosen.rstrip(")")), shingle=target.settings.shingle)
+    by_order = label == MeasureName.RESEMBLANCE.value or kind is MeasureName.EDIT
+    return Measure(kind if by_order else MeasureName.BAG, shingle=target.settings.shingle)

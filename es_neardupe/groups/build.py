@@ -1,0 +1,203 @@
+"""From verified pairs to groups: who is with whom, under which id, and how good each group is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.fingerprints import in_order
+from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe.groups.linkage import assign_ids, bridges, chain, complete, inner_pairs, judge, star
+from es_neardupe.groups.registry import Entry
+from es_neardupe.index.stored_fields import own_group
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Grouping
+from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.verified_pairs import Verified
+
+__all__ = ["LINK", "Linked", "bearers", "entries", "groupings", "link"]
+
+Ints = NDArray[np.intp]
+LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
+
+
+@dataclass(frozen=True)
+class Linked:
+    """Which class is with which principal."""
+
+    found: Verified
+    inside: NDArray[np.bool_]
+    """The rows that get a grouping."""
+    matches: NDArray[np.bool_]
+    """Which candidates are matches of classes inside."""
+    principal: Ints
+    """The principal of each class, itself where it is alone."""
+    similarity: NDArray[np.float64]
+    """Of each class to its principal; NaN where the principal vanished while we looked."""
+
+
+def link(
+    linkage: Linkage, found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progress: Progress = silent
+) -> Linked:
+    """Link the matches between rows that are inside, after checking that all their texts are still there."""
+    _, classes, candidates, verifier, similarity = found
+    among = inside[classes.first]
+    matches = wanted.fits(similarity) & among[candidates.left] & among[candidates.right]
+    matches = verifier.confirmed(candidates.left, candidates.right, matches, progress, among=among)
+    size = len(classes)
+    rank = _ranks(found)
+    pairs = np.stack([candidates.left[matches], candidates.right[matches]])
+    left, right = np.take_along_axis(pairs, np.argsort(rank[pairs], axis=0), axis=0)
+    numbered = np.argsort(rank)
+    principal = numbered[LINK[linkage](size, rank[left], rank[right])[rank]]
+    to_principal = np.ones(size)
+    direct = principal[right] == left
+    to_principal[right[direct]] = similarity[matches][direct]
+    if linkage is Linkage.CHAIN:
+        verified = np.zeros(size, np.bool_)
+        verified[right[direct]] = True
+        apart = np.flatnonzero((principal != np.arange(size)) & ~verified)
+        to_principal[apart] = verifier.similarities(principal[apart], apart, progress)
+    return Linked(found, inside, matches, principal, to_principal)
+
+
+def _ranks(found: Verified) -> Ints:
+    """The place of each class in the order of principals, by its first document that is still as it was.
+
+    Classes are numbered by the documents that were read. Where the first one has changed since, the class stands
+    further back, as it will once that document has its new keys.
+    """
+    verifier, members = found.verifier, found.classes.members
+    if not verifier.away:
+        return np.arange(len(members))
+    still = (verifier.first_row(number) for number in range(len(members)))
+    firsts = np.array([rows[0] if row is None else row for rows, row in zip(members, still, strict=True)], np.intp)
+    place = {row: place for place, row in enumerate(in_order(found.corpus, firsts).tolist())}
+    return np.array([place[row] for row in firsts.tolist()], np.intp)
+
+
+def groupings(
+    linked: Linked,
+    *,
+    created: Callable[[str], str] = lambda stored: "",
+    taken: Callable[[Sequence[str]], Iterable[str]] = lambda ids: (),
+) -> dict[int, Grouping]:
+    """The wanted grouping of every row inside that is as it was fingerprinted, rows without keys included.
+
+    ``created`` says since when an id has been a group's, ``taken`` which of new ids somebody else bears.
+    """
+    corpus, away = linked.found.corpus, linked.found.verifier.away
+    members, similarity_of = _members(linked)
+    reserved = {id for row in away if (id := corpus.group_ids[row]) is not None}
+    known = set(corpus.group_ids)
+    while True:
+        ids = assign_ids(
+            members,
+            corpus.group_ids,
+            lambda row: (before := corpus.groupings[row]) is not None and before.principal,
+            lambda row, attempt: own_group(*corpus.references[row][:2], attempt),
+            reserved=reserved,
+            created=created,
+        )
+        elsewhere = set(taken([id for id in ids.values() if id not in known])) - reserved
+        if not elsewhere:
+            break
+        reserved |= elsewhere
+    return {
+        row: Grouping(ids[first], row == first, 1.0 if row == first else similarity_of[row])
+        for first, rows in members.items()
+        for row in rows
+    }
+
+
+def _members(linked: Linked) -> tuple[dict[int, list[int]], dict[int, float]]:
+    """The rows of each group, the principal first, and the similarity of each row to it."""
+    rows_of: dict[int, list[int]] = {}
+    similarity_of: dict[int, float] = {}
+    keyed = np.zeros(len(linked.inside), np.bool_)
+    away = linked.found.verifier.away
+    for number, rows in enumerate(linked.found.classes.members):
+        keyed[rows] = True
+        if np.isnan(linked.similarity[number]) or not linked.inside[rows[0]]:
+            continue
+        present = [row for row in rows.tolist() if row not in away]
+        together = rows_of.setdefault(int(linked.principal[number]), [])
+        together[:] = [*present, *together] if linked.principal[number] == number else [*together, *present]
+        similarity_of.update(dict.fromkeys(present, float(linked.similarity[number])))
+    members = {rows[0]: rows for rows in rows_of.values() if rows}
+    members |= {row: [row] for row in np.flatnonzero(linked.inside & ~keyed).tolist()}
+    return members, similarity_of
+
+
+def bearers(linked: Linked, wanted: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
+    """How many documents of each wanted group bear which id now."""
+    found: dict[str, Counter[str]] = {}
+    for row, grouping in wanted.items():
+        stored = linked.found.corpus.group_ids[row]
+        found.setdefault(grouping.group, Counter()).update([stored] if stored is not None else [])
+    return found
+
+
+def entries(
+    linked: Linked,
+    wanted: Mapping[int, Grouping],
+    *,
+    least: float,
+    linkage: Linkage,
+    settings: Mapping[str, Any],
+    progress: Progress = silent,
+) -> dict[str, Entry]:
+    """What the registry is to say of each group of two or more documents (dates and history are left empty)."""
+    corpus, classes, candidates, verifier, similarity = linked.found
+    present = _present(classes.members, wanted)
+    groups = _class_groups(linked, present)
+    left, right, known = candidates.left, candidates.right, similarity
+    more = inner_pairs(groups, left, right, len(classes))
+    left, right = np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
+    known = np.concatenate([known, verifier.similarities(*more, progress)])
+    inside = list(judge(groups, left, right, known, documents=present, least=least))
+    hanging: list[Any] = [None] * len(groups)
+    if linkage is Linkage.CHAIN:
+        at = linked.matches
+        pairs = (candidates.left[at], candidates.right[at])
+        hanging = list(bridges(groups, *pairs, similarity[at], len(classes)))
+    found = {}
+    for members, pairs_inside, held in zip(groups, inside, hanging, strict=True):
+        rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in wanted]
+        (first,) = (row for row in rows if wanted[row].principal)
+        others = [wanted[row].similarity for row in rows if row != first]
+        found[wanted[first].group] = Entry(
+            group=wanted[first].group,
+            created="",
+            updated="",
+            ended=None,
+            size=len(rows),
+            texts=len(members),
+            principal=corpus.references[first][:2],
+            min_similarity=min(others),
+            mean_similarity=sum(others) / len(others),
+            pairs_below=pairs_inside.below,
+            pairs_not_compared=pairs_inside.not_compared,
+            diameter=held.diameter if held else None,
+            weakest=held.weakest if held else None,
+            settings=settings,
+        )
+    return found
+
+
+def _present(members: Sequence[Ints], wanted: Mapping[int, Grouping]) -> Ints:
+    """The number of documents of each class that get a grouping."""
+    return np.array([sum(row in wanted for row in rows.tolist()) for rows in members], np.intp)
+
+
+def _class_groups(linked: Linked, present: Ints) -> list[Ints]:
+    """The classes of each group of two or more documents, ascending."""
+    there = np.flatnonzero(present)
+    order = there[np.argsort(linked.principal[there], kind="stable")]
+    bounds = np.flatnonzero(np.diff(linked.principal[order])) + 1
+    return [part for part in np.split(order, bounds) if len(part) and present[part].sum() > 1]

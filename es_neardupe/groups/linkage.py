@@ -1,0 +1,225 @@
+"""Stage: verified pairs -> groups, and the ids they keep. Pure: neither server nor texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
+
+from es_neardupe.candidates.pair_arrays import components
+
+__all__ = ["Bridges", "Inside", "assign_ids", "bridges", "chain", "complete", "inner_pairs", "judge", "star"]
+
+
+Ints = NDArray[np.intp]
+G = TypeVar("G", bound=Hashable)
+
+
+def star(size: int, left: Ints, right: Ints) -> Ints:
+    """The principal of each of ``size`` classes, itself for one that is alone; int64 of that size.
+
+    ``left < right`` are the pairs that reach the threshold. Classes are numbered in the order of principals: in
+    that order each one still free becomes a principal and takes its free partners. The result depends on the set of
+    pairs only.
+    """
+    principal = np.full(size, -1, np.intp)
+    right, bounds = _partners(size, left, right)
+    for number in range(size):
+        if principal[number] < 0:
+            principal[number] = number
+            partners = right[bounds[number] : bounds[number + 1]]
+            principal[partners[principal[partners] < 0]] = number
+    return principal
+
+
+def complete(size: int, left: Ints, right: Ints) -> Ints:
+    """As `star`, but a partner is taken only if it matches every member taken before it."""
+    principal = np.full(size, -1, np.intp)
+    later, bounds = _partners(size, left, right)
+    for number in range(size):
+        if principal[number] < 0:
+            principal[number] = number
+            allowed: set[int] | None = None  # the partners of all members so far; None: of nobody but the principal
+            for partner in later[bounds[number] : bounds[number + 1]].tolist():
+                if principal[partner] < 0 and (allowed is None or partner in allowed):
+                    principal[partner] = number
+                    known = set(later[bounds[partner] : bounds[partner + 1]].tolist())
+                    allowed = known if allowed is None else allowed & known
+    return principal
+
+
+def _partners(size: int, left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """The later partners of each class, ascending: those of ``k`` are ``later[bounds[k]:bounds[k + 1]]``."""
+    order = np.lexsort((right, left))
+    return right[order], np.searchsorted(left[order], np.arange(size + 1))
+
+
+def chain(size: int, left: Ints, right: Ints) -> Ints:
+    """The first class of each connected component, as `star` returns principals."""
+    _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
+    return first[component.reshape(-1)].astype(np.intp)
+
+
+def assign_ids(
+    members: Mapping[G, Sequence[int]],
+    stored_ids: Sequence[str | None],
+    was_principal: Callable[[int], bool],
+    new_id: Callable[[G, int], str],
+    *,
+    reserved: Iterable[str] = (),
+    created: Callable[[str], str] = lambda stored: "",
+) -> dict[G, str]:
+    """An id for each group, the one its members bear already where that is possible.
+
+    ``members`` are the rows of each group, the principal first; ``stored_ids`` the id that each row bears.
+    Of the groups that could keep an id, the one gets it that holds its former principal (``was_principal``), else the
+    one with the most bearers; a group that could keep several takes the one with the most bearers (the larger group's),
+    then the older one (``created``: when the id became a group's, as text that sorts; "" was never one), then that
+    of its principal. Others get ``new_id(group, attempt)``, with the first attempt that gives an id nobody has.
+    Writing any part of the result and asking again gives the same result, whatever was stored before, as long as
+    the new principals are written first: what a group was given only gains rank by that, and all else loses some.
+    """
+    claims = []
+    for place, (group, rows) in enumerate(members.items()):
+        bearers = Counter(stored for row in rows if (stored := stored_ids[row]) is not None)
+        kept = {stored_ids[row] for row in rows if was_principal(row)}
+        for stored, votes in bearers.items():
+            age = created(stored) or "~"
+            claims.append((stored not in kept, -votes, age, stored != stored_ids[rows[0]], place, stored, group))
+    claims.sort(key=lambda claim: claim[:6])
+    ids: dict[G, str] = {}
+    taken: set[str] = set()
+    for *_, stored, group in claims:
+        if group not in ids and stored not in taken:
+            ids[group] = stored
+            taken.add(stored)
+    taken.update(reserved)
+    for group in members:
+        attempt = 0
+        while group not in ids:
+            candidate = new_id(group, attempt)
+            if candidate not in taken:
+                ids[group] = candidate
+                taken.add(candidate)
+            attempt += 1
+    return {group: ids[group] for group in members}
+
+
+Floats = NDArray[np.float64]
+
+MOST_PAIRS = 1_000_000
+"""Pairs of members that one run compares besides the candidates; larger groups are left to their candidates."""
+
+MOST_CLASSES = 1_500
+"""Texts of a chained group up to which its diameter is computed (all shortest paths)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """How the members of a group stand among themselves, in pairs of documents."""
+
+    below: int
+    """Less similar than the threshold."""
+    not_compared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bridges:
+    """How a chained group hangs together."""
+
+    diameter: int | None
+    """The most steps from one member to another; None where the group is too large."""
+    weakest: float
+    """The similarity at which the group would fall apart: the least edge of the maximum spanning tree."""
+
+
+def inner_pairs(
+    groups: Sequence[Ints], left: Ints, right: Ints, size: int, most: int = MOST_PAIRS
+) -> tuple[Ints, Ints]:
+    """The pairs of classes within groups that are no candidates (``left < right`` are), up to ``most``.
+
+    Smaller groups go first, each whole: those of the largest stay out where there are too many.
+    """
+    known = np.sort(left * size + right)
+    found: list[Ints] = []
+    total = 0
+    for members in sorted(groups, key=len):
+        codes = _codes(members, size, most - total + len(known))
+        if codes is None:
+            break
+        unknown = codes[~_contains(known, codes)]
+        if total + len(unknown) > most:
+            break
+        found.append(unknown)
+        total += len(unknown)
+    every = np.concatenate(found) if found else np.zeros(0, np.intp)
+    return every // size, every % size
+
+
+def judge(
+    groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, *, documents: Ints, least: float
+) -> Iterator[Inside]:
+    """Count the pairs of documents of each group that are below ``least``, and those that nobody compared.
+
+    ``left < right`` with their similarity are all compared pairs; ``documents`` is the number of documents of each
+    class. Copies of one text are equal, and below nothing.
+    """
+    size = len(documents)
+    group_of = np.full(size, -1, np.intp)
+    for number, members in enumerate(groups):
+        group_of[members] = number
+    within = (group_of[left] == group_of[right]) & (group_of[left] >= 0) & ~np.isnan(similarity)
+    weight = documents[left] * documents[right]
+    compared = np.bincount(group_of[left][within], weight[within], len(groups))
+    low = within & (similarity < least)
+    below = np.bincount(group_of[left][low], weight[low], len(groups))
+    for number, members in enumerate(groups):
+        sizes = documents[members]
+        pairs = (int(sizes.sum()) ** 2 - int((sizes**2).sum())) // 2
+        yield Inside(int(below[number]), pairs - int(compared[number]))
+
+
+def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, size: int) -> Iterator[Bridges]:
+    """Diameter and weakest bridge of each group by its matches (``left < right`` of ``size`` classes)."""
+    group_of = np.full(size, -1, np.intp)
+    for number, members in enumerate(groups):
+        group_of[members] = number
+    order = np.argsort(group_of[left], kind="stable")
+    bounds = np.searchsorted(group_of[left][order], np.arange(len(groups) + 1))
+    for number, members in enumerate(groups):
+        inside = order[bounds[number] : bounds[number + 1]]
+        a, b = (np.searchsorted(members, side[inside]) for side in (left, right))
+        yield _bridges(len(members), a, b, similarity[inside])
+
+
+def _bridges(size: int, left: Ints, right: Ints, similarity: Floats) -> Bridges:
+    if size < 2:  # copies of one text
+        return Bridges(0, 1.0)
+    # Distances may not be 0, and the least of 2 - s is the greatest of s.
+    links = csr_array((2 - similarity, (left, right)), shape=(size, size))
+    weakest = 2 - float(minimum_spanning_tree(links).data.max())
+    steps = shortest_path(links, directed=False, unweighted=True) if size <= MOST_CLASSES else None
+    return Bridges(None if steps is None else int(steps.max()), weakest)
+
+
+def _codes(members: Ints, size: int, most: int) -> Ints | None:
+    """All pairs of ascending members as ``first * size + second``; None if they are more than ``most``."""
+    if len(members) * (len(members) - 1) // 2 > most:
+        return None
+    first, second = np.triu_indices(len(members), 1)
+    codes: Ints = members[first] * size + members[second]
+    return codes
+
+
+def _contains(ordered: Ints, wanted: Ints) -> NDArray[np.bool_]:
+    if not len(ordered):
+        return np.zeros(len(wanted), np.bool_)
+    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    there: NDArray[np.bool_] = ordered[places] == wanted
+    return there

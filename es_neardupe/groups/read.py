@@ -1,0 +1,113 @@
+"""List the groups that ``group`` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.errors import Forbidden, SettingsError
+from es_neardupe.groups.registry import Entry, Registry
+from es_neardupe.index import queries
+from es_neardupe.index.stored_fields import decode_grouping, stored_fields
+from es_neardupe.index.target import Target
+from es_neardupe.records import Address, Hit
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client
+
+__all__ = ["Group", "Member", "known_entries", "read_groups"]
+
+
+_TERMS = 1000
+
+
+@dataclass(frozen=True)
+class Member:
+    """A document of a group. The principal's similarity is 1."""
+
+    index: str
+    id: str
+    similarity: float
+
+    @property
+    def address(self) -> Address:
+        """Index and id."""
+        return self.index, self.id
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of two or more documents, the principal first, then by falling similarity."""
+
+    group: str
+    principal: str | None
+    """Its id; None if this user may not see that document, or if it was deleted: then the next ``group`` run makes
+    another one."""
+    size: int
+    min_similarity: float
+    members: tuple[Member, ...]
+    known: Entry | None = None
+    """What the registry says of it besides; None where it does not know it, knows it with other documents, or may not
+    be read by this user."""
+
+
+def read_groups(
+    client: Client, target: Target, *, min_size: int = 2, top: int | None = None, group: str | None = None
+) -> list[Group]:
+    """As `groups`, by the documents that searches see and nothing else: ``known`` is left None."""
+    if min_size < 2 or (top is not None and top < 1):
+        raise SettingsError("--min-size must be 2 or more, --top 1 or more.")
+    prefix = target.settings.prefix
+    found: dict[str, list[Member]] = {}
+    for hit in _read(client, target, queries.grouped_members(target.fields, group)):
+        _add(found, hit, prefix)
+    principals: dict[str, list[Member]] = {}
+    for ids in chunked(sorted(found), _TERMS):
+        for hit in _read(client, target, queries.groups_by_id(target.fields, ids)):
+            id = stored_fields(hit.source, prefix).get("group", "")
+            principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
+    told = known_entries(client, target, [id for id, several in principals.items() if len(several) > 1])
+    every = [_group(id, _the_one(principals.get(id, []), told.get(id)), members) for id, members in found.items()]
+    large = [one for one in every if one.size >= min_size]
+    large.sort(key=lambda one: (-one.size, one.group))
+    return large[:top]
+
+
+def known_entries(client: Client, target: Target, ids: Collection[str]) -> dict[str, Entry]:
+    """What the registry says of groups: nothing to a user who may not read it."""
+    try:
+        return Registry(client, target).entries(ids)
+    except Forbidden:
+        return {}
+
+
+def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
+    """The principal of a group. A former one bears its id still if its text has changed and waits for ``enrich``:
+    then the registry says which of them it is; the other is in no group till it is renewed."""
+    known = [one for one in principals if told is not None and one.address == told.principal]
+    return min(known or principals, key=lambda one: one.address, default=None)
+
+
+def _read(client: Client, target: Target, query: dict[str, Any]) -> Iterator[Hit]:
+    fields = target.fields
+    body = {"query": query, "_source": [fields.group, fields.principal, fields.similarity]}
+    for page in client.pages(target.path, body, page_size=2000):
+        yield from page
+
+
+def _add(found: dict[str, list[Member]], hit: Hit, prefix: str) -> None:
+    grouping = decode_grouping(stored_fields(hit.source, prefix))
+    if grouping is not None:
+        found.setdefault(grouping.group, []).append(Member(hit.index, hit.id, grouping.similarity))
+
+
+def _group(id: str, principal: Member | None, members: list[Member]) -> Group:
+    others = sorted(members, key=lambda member: (-member.similarity, member.index, member.id))
+    everyone = others if principal is None else [principal, *others]
+    return Group(
+        group=id,
+        principal=principal.id if principal else None,
+        size=len(everyone),
+        min_similarity=min(member.similarity for member in others),
+        members=tuple(everyone),
+    )

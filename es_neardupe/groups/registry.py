@@ -1,0 +1,244 @@
+"""The registry: what is known of each group beyond its documents, in a hidden index beside the user's.
+
+It is told before the documents are: a run that is killed finds on its return what it wanted to write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from es_neardupe.errors import RequestError
+from es_neardupe.index.hidden_indices import Companion, Stored, companion_name, ensure, exists, read, store
+from es_neardupe.index.queries import MOST_TERMS
+from es_neardupe.index.target import Target
+from es_neardupe.records import Action, Address
+from es_neardupe.server.bulk import chunked, write
+from es_neardupe.server.client import Client
+from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import refresh, refresh_if_allowed, search
+
+__all__ = ["Entry", "Event", "LastRun", "Registry", "Totals"]
+
+_RUN = "run"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A turn in the life of a group."""
+
+    at: str
+    event: str
+    """``founded``, ``merged with``, ``merged into``, ``split from``, ``split into`` or ``dissolved``."""
+    group: str | None = None
+    """The other group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A group as the registry has it. Figures are those of the last run that touched it."""
+
+    group: str
+    created: str
+    updated: str
+    ended: str | None
+    size: int
+    """Documents."""
+    texts: int
+    """Distinct texts among them."""
+    principal: Address
+    min_similarity: float
+    """The least similarity to the principal."""
+    mean_similarity: float
+    """Of the other members, to the principal."""
+    pairs_below: int
+    """Pairs of members that are below the threshold among themselves."""
+    pairs_not_compared: int
+    """Pairs of members that nobody compared, because the group is too large for it."""
+    diameter: int | None
+    """With linkage chain: the most steps between two members. None otherwise, and for very large groups."""
+    weakest: float | None
+    """With linkage chain: the similarity of the weakest bridge that holds the group together."""
+    settings: Mapping[str, Any]
+    history: tuple[Event, ...] = ()
+
+    def same(self, other: Entry) -> bool:
+        """Whether both say the same but for the date of writing."""
+        return replace(self, updated=other.updated) == other
+
+
+@dataclass(frozen=True, slots=True)
+class LastRun:
+    """The settings of the last run of ``group``, and whether it came to its end."""
+
+    settings: Mapping[str, Any]
+    finished: bool
+    stored: Stored = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over groups of the registry."""
+
+    groups: int = 0
+    documents: int = 0
+    largest: int = 0
+    min_similarity: float | None = None
+
+
+class Registry:
+    """The registry of one target. Reading from one that does not exist yet finds nothing."""
+
+    def __init__(self, client: Client, target: Target) -> None:
+        self._client = client
+        self._target = target
+        self.name = companion_name(target, Companion.GROUPS)
+
+    def last_run(self) -> LastRun | None:
+        """How the index was grouped last; None if it never was."""
+        stored = read(self._client, self.name, _RUN)
+        if stored is None:
+            return None
+        settings, value = stored.source.get("settings"), stored.source.get("value")
+        try:
+            _Run.model_validate(settings)
+        except ValidationError:  # nothing that `note_run` wrote
+            return None
+        finished = isinstance(value, Mapping) and value.get("finished") is True
+        return LastRun(dict(settings or {}), finished, stored)
+
+    def note_run(self, settings: Mapping[str, Any], at: str, *, finished: bool) -> None:
+        """Say that a run has begun or ended. Raises `Conflict` if another one said so meanwhile."""
+        ensure(self._client, self._target, Companion.GROUPS)
+        before = read(self._client, self.name, _RUN)
+        value = {"finished": finished, "at": at}
+        store(self._client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
+
+    def entries(self, ids: Collection[str]) -> dict[str, Entry]:
+        """The groups of these ids that are known, ended ones too."""
+        if not ids or not exists(self._client, self.name):
+            return {}
+        references = ((self.name, id, None) for id in sorted(ids))
+        hits = (hit for hit in fetch(self._client, references, ["*"]) if hit is not None)
+        return {entry.group: entry for hit in hits if (entry := _entry(hit.id, hit.source)) is not None}
+
+    def living(self) -> Iterator[Entry]:
+        """All groups that have not ended; those too that a run wrote just before it was killed."""
+        if exists(self._client, self.name):
+            refresh_if_allowed(self._client, self.name)
+            for page in self._client.pages(self.name, {"query": _living(())}, page_size=2000):
+                found = (_entry(hit.id, hit.source) for hit in page)
+                yield from (entry for entry in found if entry is not None)
+
+    def led_by(self, id: str) -> Entry | None:
+        """Of the groups whose principal has this id, in whichever index, the one that was touched last."""
+        if not exists(self._client, self.name):
+            return None
+        wanted = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
+        body = {"size": 1, "query": wanted, "sort": [{"updated": "desc"}]}
+        hits = search(self._client, self.name, body)["hits"]["hits"]
+        return _entry(hits[0]["_id"], hits[0]["_source"]) if hits else None
+
+    def totals(self, without: Iterable[str] = ()) -> Totals:
+        """Sums over the groups that have not ended, leaving some out."""
+        if not exists(self._client, self.name):
+            return Totals()
+        sums = {
+            "documents": {"sum": {"field": "size"}},
+            "largest": {"max": {"field": "size"}},
+            "least": {"min": {"field": "min_similarity"}},
+        }
+        body = {"size": 0, "track_total_hits": True, "query": _living(sorted(without)), "aggs": sums}
+        answer = search(self._client, self.name, body)
+        values = {name: answer["aggregations"][name]["value"] for name in sums}
+        return Totals(
+            groups=int(answer["hits"]["total"]["value"]),
+            documents=int(values["documents"] or 0),
+            largest=int(values["largest"] or 0),
+            min_similarity=values["least"],
+        )
+
+    def write(self, entries: Iterable[Entry]) -> None:
+        """Store entries in the place of what is there, in the given order. Raises `RequestError` if one is refused."""
+        name = ensure(self._client, self._target, Companion.GROUPS)
+        actions = (Action("index", name, one.group, _source(one)) for one in entries)
+        for outcome in write(self._client, actions, workers=1):
+            if not outcome.done:
+                raise RequestError(
+                    f"The registry {name} refused an entry: {outcome.reason}",
+                    status=outcome.status,
+                    type=outcome.type,
+                    reason=outcome.reason,
+                )
+        refresh(self._client, name)
+
+
+def _living(without: Iterable[str]) -> dict[str, Any]:
+    left_out = [{"terms": {"group": chunk}} for chunk in chunked(without, MOST_TERMS)]
+    return {
+        "bool": {
+            "filter": [{"term": {"kind": "group"}}],
+            "must_not": [{"exists": {"field": "ended"}}, *left_out],
+        }
+    }
+
+
+def _source(entry: Entry) -> dict[str, Any]:
+    index, id = entry.principal
+    history = [{"at": one.at, "event": one.event, "group": one.group} for one in entry.history]
+    return {
+        "kind": "group",
+        **{name: getattr(entry, name) for name in _PLAIN},
+        "principal": {"index": index, "id": id},
+        "settings": dict(entry.settings),
+        "history": {"events": history},
+    }
+
+
+def _entry(id: str, source: Mapping[str, Any]) -> Entry | None:
+    """Read what `_source` wrote; None for anything else, which the next run that touches the group writes over."""
+    try:
+        principal, history = source["principal"], source["history"]["events"]
+        parts = {
+            **{name: source.get(name) for name in _PLAIN},
+            "principal": (principal["index"], principal["id"]),
+            "settings": source["settings"],
+            "history": history,
+        }
+        entry = _ENTRIES.validate_python(parts)
+    except (KeyError, TypeError, ValueError):  # pydantic's ValidationError is such
+        return None
+    return entry if source.get("kind") == "group" and entry.group == id else None
+
+
+class _Run(BaseModel, strict=True):
+    """What the settings of a run hold at least."""
+
+    measure: str
+    min: float
+    max: float
+    max_bucket: int = Field(ge=2)
+    linkage: str
+    principal: str
+    within: str | None
+    window: str | None
+
+
+_ENTRIES = TypeAdapter(Entry)
+_PLAIN = (
+    "group",
+    "created",
+    "updated",
+    "ended",
+    "size",
+    "texts",
+    "min_similarity",
+    "mean_similarity",
+    "pairs_below",
+    "pairs_not_compared",
+    "diameter",
+    "weakest",
+)

@@ -1,0 +1,113 @@
+"""The rules of grouping from the options of a command, checked against the fields that the index has."""
+
+from __future__ import annotations
+
+from es_neardupe.candidates.who_may_meet import (
+    LONGEST,
+    Column,
+    Linkage,
+    Policy,
+    Rules,
+    Window,
+    parse_policy,
+    parse_window,
+)
+from es_neardupe.errors import SettingsError
+from es_neardupe.index import mapping
+from es_neardupe.index.target import Target
+from es_neardupe.server.client import Client, path
+from es_neardupe.similarity.measure import MeasureName
+
+__all__ = ["DATES", "check_linkage", "column_of", "field_types", "policy_of", "rules_of"]
+
+DATES = {"date", "date_nanos"}
+_SORTED = {"keyword", "constant_keyword", "boolean", "version", "ip", "byte", "short", "integer", "long"}
+_SORTED |= {"unsigned_long", "half_float", "float", "double", "scaled_float"}
+
+
+def rules_of(
+    client: Client,
+    target: Target,
+    *,
+    linkage: Linkage | str = Linkage.STAR,
+    principal: str = "longest",
+    within: str | None = None,
+    window: str | None = None,
+) -> Rules:
+    """Raises `SettingsError` for what cannot be read, and for fields that are missing or cannot be compared."""
+    try:
+        linked = Linkage(linkage)
+    except ValueError:
+        known = ", ".join(one.value for one in Linkage)
+        raise SettingsError(f"There is no linkage {str(linkage)!r}. Known: {known}.") from None
+    kinds = field_types(client, target) if within or window or principal != "longest" else {}
+    limit = None
+    if window is not None:
+        field, days = parse_window(window)
+        limit = Window(column_of(field, kinds, target, only=DATES), days)
+    return Rules(
+        linkage=linked,
+        policy=_policy(principal, kinds, target, limit),
+        within=None if within is None else column_of(within, kinds, target),
+        window=limit,
+    )
+
+
+def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
+    """Raises `SettingsError` for chains of containment: one document that contains ten others would glue together
+    what has nothing in common."""
+    if linkage is Linkage.CHAIN and measure is MeasureName.CONTAINMENT:
+        raise SettingsError(
+            "Containment makes no chains: an anthology would glue together the texts that it contains. Take another "
+            "--linkage, or look for what contains a text with `es-neardupe contained`."
+        )
+
+
+def policy_of(client: Client, target: Target, principal: str) -> Policy:
+    """The policy alone. Raises `SettingsError`."""
+    return rules_of(client, target, principal=principal).policy
+
+
+def _policy(text: str, kinds: dict[str, str], target: Target, window: Window | None) -> Policy:
+    field, descending = parse_policy(text)
+    if field is None:
+        return LONGEST
+    if field:
+        return Policy(text, column_of(field, kinds, target), descending)
+    if window is not None:
+        return Policy(text, window.column, descending)
+    dates = sorted(name for name, kind in kinds.items() if kind in DATES)
+    if len(dates) != 1:
+        there = f"Date fields there: {', '.join(dates)}." if dates else "It has no date field at all."
+        raise SettingsError(
+            f"--principal {text} goes by the one date field of an index. {there} Name one: FIELD:asc or FIELD:desc."
+        )
+    return Policy(text, Column(dates[0], date=True), descending)
+
+
+def column_of(field: str, kinds: dict[str, str], target: Target, only: set[str] | None = None) -> Column:
+    """The field, if all indices can sort by it."""
+    allowed = only or DATES | _SORTED
+    if kinds.get(field) not in allowed:
+        known = ", ".join(sorted(name for name, kind in kinds.items() if kind in allowed)) or "none"
+        what = "date field" if only else "field with values to compare (keyword, number, date, boolean)"
+        raise SettingsError(f"Index {target.name} has no {what} {field!r}. There: {known}.")
+    return Column(field, date=kinds[field] in DATES)
+
+
+def field_types(client: Client, target: Target) -> dict[str, str]:
+    """The type of each of the user's fields that documents can be sorted by; fields of several types are left out,
+    and those in nested objects, which documents cannot be sorted by as they stand."""
+    answer = client.request("GET", path(target.path, "_field_caps"), params={"fields": "*"})["fields"]
+    own = f"{target.settings.prefix}."
+    nested = [name for name, types in answer.items() if "nested" in types]
+    return {
+        name: kind
+        for name, types in answer.items()
+        for kind, told in types.items()
+        if len(types) == 1
+        and told.get("aggregatable")
+        and not told.get("metadata_field")
+        and not name.startswith((own, "_"))
+        and mapping.lies_in(name, nested) is None
+    }

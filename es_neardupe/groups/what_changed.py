@@ -1,0 +1,109 @@
+"""Where a run of ``group`` begins: with all documents, or with those that are new, changed, or in a broken group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.groups.read import read_groups
+from es_neardupe.groups.registry import LastRun, Registry
+from es_neardupe.index import queries
+from es_neardupe.index.target import Target
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import counts
+
+__all__ = ["Start", "start_of"]
+
+_MOST_WAITING = 0.25
+"""Share of waiting documents from which on reading all keys once costs less than asking for neighbours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What a run begins with."""
+
+    whole: bool
+    reason: str
+    documents: int
+    """With a fingerprint of the scheme."""
+    settled: bool
+    """Whether the last run had the same settings and came to its end."""
+    seeds: tuple[dict[str, Any], ...] = ()
+    """Queries for the documents that an incremental run starts from."""
+    broken: frozenset[str] = frozenset()
+    """Groups that are not as the registry has them."""
+
+
+def start_of(
+    client: Client,
+    target: Target,
+    registry: Registry,
+    settings: Mapping[str, Any],
+    *,
+    by_words: bool,
+    check: bool,
+    rebuild: bool,
+) -> Start:
+    """Decide between the whole index and a part of it; ``check`` compares all groups with the registry.
+
+    ``by_words``: whether the measure looks at nothing but the words that a fingerprint is made from. Where it looks
+    at other fields too, nobody notices when these change, and each run is a whole one.
+    """
+    fields, scheme = target.fields, target.scheme_id
+    fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)
+    found = counts(client, target.path, documents=fingerprinted, waiting=ungrouped)
+    documents, waiting = found["documents"], found["waiting"]
+    last = registry.last_run()
+    settled = last is not None and last.finished and not _differences(last, settings)
+    reason = _why_whole(last, settings, waiting, documents, rebuild)
+    if reason is None and not by_words:
+        reason = "the measure looks at more than the words that keys are made from"
+    if reason is not None:
+        return Start(True, reason, documents, settled)
+    broken = _broken(client, target, registry) if check else frozenset()
+    chunks = chunked(sorted(broken), queries.MOST_TERMS)
+    seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
+    reason = f"{waiting:,} new or changed documents"
+    if check:
+        reason += f", {len(broken):,} groups that lost documents"
+    return Start(False, reason, documents, settled, seeds, broken)
+
+
+def _why_whole(
+    last: LastRun | None, settings: Mapping[str, Any], waiting: int, documents: int, rebuild: bool
+) -> str | None:
+    """Why all documents have to be looked at; None if a part is enough."""
+    if rebuild:
+        return "asked for"
+    if last is None:
+        return "the first run"
+    if different := _differences(last, settings):
+        before = ", ".join(f"{name} {last.settings.get(name)}" for name in different)
+        return f"the last run had other settings: {before}"
+    if not last.finished:
+        return "the last run did not come to its end"
+    if waiting > _MOST_WAITING * documents:
+        return f"{waiting:,} of {documents:,} documents are new or changed"
+    return None
+
+
+def _differences(last: LastRun, settings: Mapping[str, Any]) -> list[str]:
+    """The settings that were others; to keep evidence no longer makes no difference to the groups."""
+    names = last.settings.keys() | settings.keys()
+    return sorted(
+        name
+        for name in names
+        if last.settings.get(name) != settings.get(name) and (name != "evidence" or settings.get(name))
+    )
+
+
+def _broken(client: Client, target: Target, registry: Registry) -> frozenset[str]:
+    """The groups whose size or principal is another than the registry says, or that only one of the two knows."""
+    there = {
+        one.group: (one.size, one.members[0].address if one.principal is not None else None)
+        for one in read_groups(client, target)
+    }
+    told = {entry.group: (entry.size, entry.principal) for entry in registry.living()}
+    return frozenset(id for id in there.keys() | told.keys() if there.get(id) != told.get(id))

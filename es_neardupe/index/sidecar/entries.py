@@ -1,0 +1,266 @@
+"""Entries of our index: what is known of the versions they were made from, how they are written, and removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from es_neardupe.index import queries
+from es_neardupe.index.sidecar.complete_hits import entries, their_parts
+from es_neardupe.index.sidecar.join_query import Names, addresses_of, ids_clause
+from es_neardupe.index.sidecar.names import REFERENCE, sidecar_name
+from es_neardupe.index.stored_fields import stored_fields
+from es_neardupe.index.target import Target
+from es_neardupe.records import Action, Address, Hit
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import count
+
+__all__ = [
+    "Known",
+    "confirmation",
+    "entry",
+    "gone",
+    "of_others",
+    "redirected",
+    "successors",
+    "uuids",
+    "with_inherited",
+    "with_stored",
+]
+
+
+JSON = dict[str, Any]
+
+_PAGE = 10_000
+_BATCH = 1000
+_TERM = 1 << 56
+"""A version is one number: the primary term times this, and the sequence number."""
+
+_UNFIT = -1
+
+
+def uuids(client: Client, target: Target) -> dict[str, str]:
+    """Concrete index -> its uuid: one that was made anew under the same name begins its sequence numbers anew."""
+    found = client.request("GET", path(target.path, "_settings", "index.uuid"), params={"flat_settings": "true"})
+    return {index: entry["settings"]["index.uuid"] for index, entry in found.items()}
+
+
+def of_others(client: Client, target: Target) -> dict[str, int]:
+    """Concrete index -> the entries beside it that are of another one which had its name before; none are left out."""
+    names = Names(target)
+    found = {
+        index: count(client, names.ours[index], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}})
+        for index, uuid in uuids(client, target).items()
+        if index not in target.new
+    }
+    return {index: number for index, number in found.items() if number}
+
+
+class Known:
+    """Of which version of each document our index has a fingerprint. Some 200 bytes a document."""
+
+    def __init__(self, client: Client, target: Target, uuids: Mapping[str, str]) -> None:
+        """``client``: the one below the view. Reads all entries."""
+        names, scheme, group = Names(target), target.fields.scheme, target.fields.group
+        columns = [f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "uuid")]
+        body = {
+            "query": {"match_all": {}},
+            "_source": False,
+            "docvalue_fields": [*columns, scheme, target.fields.group],
+        }
+        self._versions: dict[str, dict[str, int]] = {index: {} for index in target.indices}
+        self._seen: dict[str, set[str]] = {index: set() for index in target.indices}
+        wanted = [target.scheme_id]
+        for page in client.pages(names.path, body, page_size=_PAGE):
+            for hit in page:
+                index = names.theirs[hit.index]
+                seq_no, term, uuid = (hit.source.get(name, [None])[0] for name in columns)
+                fits = uuid == uuids[index] and hit.source.get(scheme) == wanted
+                fits = fits and group in hit.source and None not in (seq_no, term)
+                self._versions[index][hit.id] = term * _TERM + seq_no if fits else _UNFIT
+        self.fitting = sum(version != _UNFIT for one in self._versions.values() for version in one.values())
+        """Entries of the present scheme."""
+
+    def has(self, hit: Hit) -> bool:
+        """Whether there is an entry of a document."""
+        return hit.id in self._versions[hit.index]
+
+    def fits(self, hit: Hit) -> bool:
+        """Whether there is one of the present scheme, be it of another version."""
+        return self._versions[hit.index].get(hit.id, _UNFIT) != _UNFIT
+
+    def same(self, hit: Hit) -> bool:
+        """Whether there is one of the present scheme and of this very version."""
+        return self._versions[hit.index].get(hit.id) == (hit.primary_term or 0) * _TERM + (hit.seq_no or 0)
+
+    def see(self, hit: Hit) -> None:
+        """Note that a document is there."""
+        self._seen[hit.index].add(hit.id)
+
+    def unseen(self) -> Iterator[Address]:
+        """The documents of entries that were not seen."""
+        for index, versions in self._versions.items():
+            yield from ((index, id) for id in versions if id not in self._seen[index])
+
+
+def with_stored(client: Client, target: Target, hits: list[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
+    """Documents, each with our stored fields in it and with its entry (None: there is none)."""
+    names = ["scheme", "state", "content", "tokens", "features", "numeric", "group"]
+    asked = [f"{target.settings.prefix}.{name}" for name in names]
+    references = [hit.reference for hit in hits]
+    for hit, found in zip(hits, entries(client, target, references, asked), strict=True):
+        stored = stored_fields(found.source if found else {}, target.settings.prefix)
+        source = {**hit.source, target.settings.prefix: stored}
+        yield Hit(hit.index, hit.id, hit.routing, hit.seq_no, hit.primary_term, source), found
+
+
+def with_inherited(client: Client, target: Target, hits: Sequence[Hit]) -> list[Hit]:
+    """Documents, each with the group id that it has under the prefix which the target inherits from."""
+    if target.inherits is None:
+        return list(hits)
+    former = replace(target, settings=replace(target.settings, prefix=target.inherits))
+    references = [hit.reference for hit in hits]
+    found = entries(client, former, references, [former.fields.group])
+    return [
+        replace(hit, source={**hit.source, target.inherits: stored_fields(one.source if one else {}, target.inherits)})
+        for hit, one in zip(hits, found, strict=True)
+    ]
+
+
+def successors(client: Client, source: Target, target: Target, hits: Iterable[Hit]) -> Iterator[Action]:
+    """The writes by which whole entries of ``source`` (the hits) take the place of those of ``target``, refused by the
+    server if these changed since; none where both say the same.
+
+    A group id that is in the user's document is still there if both are of the same version of it.
+    """
+    names, prefix = Names(source), target.settings.prefix
+    for chunk in chunked(hits, _BATCH):
+        asked = [(sidecar_name(names.theirs[hit.index], prefix), hit.id, hit.routing) for hit in chunk]
+        for hit, (name, *_), there in zip(chunk, asked, fetch(client, asked, True), strict=True):
+            before: Mapping[str, Any] = {} if there is None else there.source
+            made = _successor(hit, source.settings.prefix, before, prefix)
+            if made is not None and made != before:
+                yield Action(
+                    op="create" if there is None else "index",
+                    index=name,
+                    id=hit.id,
+                    body=made,
+                    routing=hit.routing,
+                    seq_no=None if there is None else there.seq_no,
+                    primary_term=None if there is None else there.primary_term,
+                )
+
+
+def _successor(hit: Hit, prefix: str, before: Mapping[str, Any], wanted: str) -> JSON | None:
+    """An entry as it is to be under the other prefix, where ``before`` is now; None for what is none of ours."""
+    fields, reference = stored_fields(hit.source, prefix), stored_fields(hit.source, REFERENCE)
+    if not fields or not reference:
+        return None
+    former = stored_fields(before, REFERENCE)
+    stays = stored_fields(before, wanted).get("group") == fields.get("group")
+    same = {**former, "mirrored": None} == {**reference, "mirrored": None}
+    return {wanted: fields, REFERENCE: {**reference, "mirrored": stays and same and former["mirrored"] is True}}
+
+
+def entry(update: Action, found: Hit | None, prefix: str, uuid: str, *, current: bool) -> Action:
+    """The write of an entry, from the update that the document itself would get inline, refused by the server if the
+    entry changed since it was ``found``. A fingerprint that was not ``current`` takes the place of the whole entry."""
+    fields = update.body["doc"][prefix]
+    body = {prefix: fields, REFERENCE: _reference(update, uuid)}
+    if current and found is not None:
+        return _write("update", update, {"doc": body}, prefix, found)
+    return _write("create" if found is None else "index", update, body, prefix, found)
+
+
+def confirmation(update: Action, found: Hit, prefix: str, uuid: str) -> Action:
+    """The write that says of an entry that it fits this version of the document too. Its group id may be missing in it
+    by now."""
+    return _write("update", update, {"doc": {REFERENCE: _reference(update, uuid)}}, prefix, found)
+
+
+def _reference(update: Action, uuid: str) -> JSON:
+    return {
+        "index": update.index,
+        "uuid": uuid,
+        "id": update.id,
+        **({} if update.routing is None else {"routing": update.routing}),
+        "seq_no": update.seq_no,
+        "primary_term": update.primary_term,
+        "mirrored": False,
+    }
+
+
+def _write(op: str, update: Action, body: JSON, prefix: str, found: Hit | None) -> Action:
+    return Action(
+        op=op,
+        index=sidecar_name(update.index, prefix),
+        id=update.id,
+        body=body,
+        routing=update.routing,
+        seq_no=None if found is None else found.seq_no,
+        primary_term=None if found is None else found.primary_term,
+    )
+
+
+def gone(client: Client, target: Target, addresses: Iterable[Address]) -> Iterator[Action]:
+    """The removals of those entries whose document is not there any more, or is of a relation that is left alone;
+    refused by the server if the entry changed.
+
+    The documents are asked for by their address, in real time: no search that lags behind decides.
+    """
+    names = Names(target)
+    for chunk in chunked(addresses, _BATCH):
+        query = ids_clause(chunk, names.ours)
+        body = {"size": len(chunk), "query": query, "_source": False, "seq_no_primary_term": True}
+        hits = client.request("POST", path(names.path, "_search"), body=body)["hits"]["hits"]
+        references = [(names.theirs[hit["_index"]], hit["_id"], hit.get("_routing")) for hit in hits]
+        left_alone = _left_alone(client, target, chunk)
+        for hit, there in zip(hits, their_parts(client, target, references, False), strict=True):
+            if there is None or there.address in left_alone:
+                yield Action(
+                    op="delete",
+                    index=hit["_index"],
+                    id=hit["_id"],
+                    body={},
+                    routing=hit.get("_routing"),
+                    seq_no=hit["_seq_no"],
+                    primary_term=hit["_primary_term"],
+                )
+
+
+def _left_alone(client: Client, target: Target, addresses: Iterable[Address]) -> set[Address]:
+    """The documents that belong to a relation of a join field which is left alone, be it since a change."""
+    if not target.left_alone:
+        return set()
+    query = queries.all_of(queries.of_relations(target.left_alone), ids_clause(addresses))
+    return set(addresses_of(client, target.path, query))
+
+
+def redirected(body: bytes, names: Mapping[str, str], *, mark: bool) -> bytes:
+    """The same bulk request with other names of indices. ``mark``: updates say that the user's document does not have
+    its group id yet."""
+    return b"".join(_lines(body.split(b"\n"), names, mark))
+
+
+def _lines(lines: list[bytes], names: Mapping[str, str], mark: bool) -> Iterator[bytes]:
+    waiting = iter(lines)
+    for line in waiting:
+        if not line:
+            continue
+        head: dict[str, Any] = json.loads(line)
+        ((op, meta),) = head.items()
+        ours = meta["_index"] in names
+        meta["_index"] = names.get(meta["_index"], meta["_index"])
+        yield to_json(head) + b"\n"
+        if op == "delete":
+            continue
+        content = next(waiting)
+        if mark and ours and op == "update":
+            change = json.loads(content)
+            change["doc"][REFERENCE] = {"mirrored": False}
+            content = to_json(change)
+        yield content + b"\n"

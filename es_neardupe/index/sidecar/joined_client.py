@@ -1,0 +1,262 @@
+"""Both indices as one: the user's documents with our fields in them, although these are in an index beside his.
+
+A `Client` like any other. What it is asked of the target's indices it splits: what is about our fields goes to our
+index, whose hits get the names of the user's; the rest goes to his. A document that is gone there is in no hit,
+whatever our index still says of it; counts over our fields are those of the last ``enrich``. The version of a document
+with fields of ours is that of its entry, and what is written to it is written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.errors import Blocked, Forbidden, SettingsError
+from es_neardupe.index import permissions
+from es_neardupe.index.sidecar.complete_hits import (
+    count_without_entry,
+    entries,
+    parts_of,
+    read_params,
+    their_parts,
+    their_values,
+    with_those_without_entry,
+)
+from es_neardupe.index.sidecar.entries import redirected
+from es_neardupe.index.sidecar.join_query import MOST_IDS, Names, TooMany, joined, joined_parts
+from es_neardupe.index.sidecar.split_query import MATCH_ALL, Source, asks_ours, split_source, without_entry
+from es_neardupe.index.target import Target
+from es_neardupe.records import Hit, Reference
+from es_neardupe.server.client import Client, ClientOver, path
+from es_neardupe.server.fetch import fetch
+
+__all__ = ["View"]
+
+JSON = dict[str, Any]
+_Params = Mapping[str, str | int | bool]
+
+
+class View(ClientOver):
+    """A :class:`~es_neardupe.server.Client` over another one, for one target whose keys are beside it."""
+
+    def __init__(self, client: Client, target: Target) -> None:
+        assert target.beside is not None
+        super().__init__(client)
+        self._target = target
+        self._prefix = target.settings.prefix
+        self._names = Names(target)
+        self.theirs = self._names.theirs
+        """Our index -> the user's."""
+        self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
+
+    def close(self) -> None:
+        """See ``Client.close``."""
+        self.plain.close()
+
+    def request(
+        self, method: str, path: str, *, params: _Params | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        """See ``Client.request``."""
+        name, _, action = path[1:].partition("/")
+        if path == "/_mget" and body is not None:
+            return self._mget(body)
+        if name in self._paths:
+            if action == "_search" and body is not None:
+                return self._search(body, params)
+            if action == "_refresh":
+                return self._refresh()
+            if action == f"_settings/{permissions.ASKED}":
+                return self._of_written(method, action, params)
+            if action == "_disk_usage":
+                return self._of_ours(method, action, params)
+        return self.plain.request(method, path, params=params, body=body)
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+        """See ``Client.bulk``."""
+        assert self._target.beside is not None
+        return self.plain.bulk(redirected(body, self._names.ours, mark=self._target.beside.write_group), params=params)
+
+    def pages(
+        self,
+        index: str,
+        body: Mapping[str, Any],
+        *,
+        page_size: int = 1000,
+        slice: tuple[int, int] | None = None,
+        keep_alive: str = "5m",
+        first_page: int | None = None,
+    ) -> Iterator[list[Hit]]:
+        """See ``Client.pages``."""
+        how: JSON = {"page_size": page_size, "slice": slice, "keep_alive": keep_alive, "first_page": first_page}
+        if path(index)[1:] not in self._paths:
+            return self.plain.pages(index, body, **how)
+        ours, theirs = split_source(body.get("_source"), self._prefix)
+        if not asks_ours(body, self._prefix):
+            return self._their_pages(index, body, ours, theirs, how)
+        return self._our_pages(body, ours, theirs, how)
+
+    def entries(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
+        """Our entries of documents with the named parts; None where there is none."""
+        return entries(self.plain, self._target, references, names)
+
+    def versions(self, references: Sequence[Reference]) -> NDArray[np.int64]:
+        """Sequence number and primary term of the user's documents as they are now; shape (n, 2), -1 for those that are
+        gone."""
+        found = fetch(self.plain, references, False, batch=1000)
+        versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in found]
+        return np.array(versions, np.int64).reshape(-1, 2)
+
+    def their_parts(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
+        """The named parts of the user's documents as they are now; None for one that is gone."""
+        return their_parts(self.plain, self._target, references, names)
+
+    def _their_pages(
+        self, index: str, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON
+    ) -> Iterator[list[Hit]]:
+        asked = {**body, **read_params(self._target, theirs)}
+        for page in self.plain.pages(index, asked, **how):
+            yield page if ours is False else self._with_entries(page, ours)
+
+    def _with_entries(self, page: Sequence[Hit], ours: Source) -> list[Hit]:
+        """The user's documents with our fields in them."""
+        found = entries(self.plain, self._target, [hit.reference for hit in page], ours)
+        return [
+            hit if one is None else replace(one, source={**hit.source, **one.source}, score=hit.score)
+            for hit, one in zip(page, found, strict=True)
+        ]
+
+    def _our_pages(self, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON) -> Iterator[list[Hit]]:
+        """Our entries with what else is asked of the user's documents, without those of documents that are gone."""
+        values = body.get("docvalue_fields", [])
+        rest = {name: part for name, part in body.items() if name not in ("query", "_source", "docvalue_fields")}
+        for query in joined_parts(self.plain, self._target, body.get("query", MATCH_ALL)):
+            for page in self.plain.pages(self._names.path, {**rest, "query": query, "_source": ours}, **how):
+                hits = [replace(hit, index=self._names.theirs[hit.index]) for hit in page]
+                if completed := self._completed(hits, theirs, values):
+                    yield completed
+
+    def _completed(self, hits: Sequence[Hit], theirs: Source, values: Sequence[Any]) -> list[Hit]:
+        references = [hit.reference for hit in hits]
+        found = their_parts(self.plain, self._target, references, theirs)
+        described = their_values(self.plain, self._target, references, values)
+        return [
+            replace(hit, source={**hit.source, **theirs_now.source, **described.get(hit.address, {})})
+            for hit, theirs_now in zip(hits, found, strict=True)
+            if theirs_now is not None
+        ]
+
+    def _search(self, body: Mapping[str, Any], params: _Params | None) -> Any:
+        ours, theirs = split_source(body.get("_source"), self._prefix)
+        if not asks_ours(body, self._prefix):
+            asked = {**body, **(read_params(self._target, theirs) if body.get("size", 10) else {})}
+            answer = self.plain.request("POST", path(self._target.path, "_search"), params=params, body=asked)
+            self._add_entries(answer["hits"]["hits"], ours)
+            return answer
+        query = body.get("query", MATCH_ALL)
+        if not body.get("size", 10):
+            return self._count(query, body, params)
+        if without_entry(query, self._prefix) is not False:
+            raise SettingsError("Documents without our fields cannot be searched from the side together with others.")
+        rest = {name: part for name, part in body.items() if name != "docvalue_fields"}
+        asked = {**rest, "query": joined(self.plain, self._target, query), "_source": ours}
+        answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=asked)
+        self._complete(answer["hits"], theirs, body.get("docvalue_fields", []))
+        return answer
+
+    def _add_entries(self, hits: list[JSON], ours: Source) -> None:
+        """Put our fields, and stored ones of the user's, into hits of his index."""
+        stored = self._target.beside is not None and bool(self._target.beside.stored)
+        for hit in hits if stored else ():
+            hit["_source"] = parts_of(hit)
+        if ours is False or not hits:
+            return
+        references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
+        for hit, one in zip(hits, entries(self.plain, self._target, references, ours), strict=True):
+            if one is not None:
+                hit["_source"] = {**hit.get("_source", {}), **one.source}
+
+    def _count(self, query: Mapping[str, Any], body: Mapping[str, Any], params: _Params | None) -> Any:
+        """What of our entries is counted, and the documents that have none where they count too."""
+        parts = joined_parts(self.plain, self._target, query)
+        where = path(self._names.path, "_search")
+        answer = self.plain.request("POST", where, params=params, body={**body, "query": next(parts)})
+        for part in parts:
+            if "aggs" in body:
+                raise TooMany(
+                    f"The query matches more than {MOST_IDS:,} documents, which is too many to be counted in parts "
+                    f"from the side: narrow it."
+                )
+            more = self.plain.request("POST", where, params=params, body={**body, "query": part})
+            answer["hits"]["total"]["value"] += more["hits"]["total"]["value"]
+        missing = count_without_entry(self.plain, self._target, self._names, query)
+        return with_those_without_entry(answer, missing, body, self._prefix)
+
+    def _complete(self, found: JSON, theirs: Source, values: Sequence[Any]) -> None:
+        """Make hits of our index to hits of the user's, without documents that are gone there."""
+        hits = found["hits"]
+        for hit in hits:
+            hit["_index"] = self._names.theirs[hit["_index"]]
+        references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
+        sources = their_parts(self.plain, self._target, references, theirs)
+        described = their_values(self.plain, self._target, references, values)
+        there = []
+        for hit, source in zip(hits, sources, strict=True):
+            if source is not None:
+                hit["_source"] = {**hit.get("_source", {}), **source.source}
+                hit["fields"] = described.get((hit["_index"], hit["_id"]), {})
+                there.append(hit)
+        if "total" in found:
+            found["total"]["value"] -= len(hits) - len(there)
+        found["hits"] = there
+
+    def _mget(self, body: Mapping[str, Any]) -> Any:
+        """Documents by their address, each with our fields where it has an entry."""
+        docs = body["docs"]
+        split = [split_source(doc.get("_source"), self._prefix) for doc in docs]
+        known = [doc["_index"] in self._names.ours for doc in docs]
+        asked = [
+            {**doc, **read_params(self._target, theirs)} if ours_too else doc
+            for doc, (_, theirs), ours_too in zip(docs, split, known, strict=True)
+        ]
+        answer = self.plain.request("POST", "/_mget", body={"docs": asked})
+        wanted = [k for k, one in enumerate(answer["docs"]) if known[k] and split[k][0] is not False and _there(one)]
+        for ours in {tuple(split[k][0]) for k in wanted if not isinstance(split[k][0], bool)}:  # type: ignore[arg-type]
+            some = [k for k in wanted if tuple(split[k][0]) == ours]  # type: ignore[arg-type]
+            references = [(docs[k]["_index"], docs[k]["_id"], docs[k].get("routing")) for k in some]
+            for k, entry in zip(some, entries(self.plain, self._target, references, list(ours)), strict=True):
+                answer["docs"][k] = _with_entry(answer["docs"][k], entry)
+        return answer
+
+    def _refresh(self) -> None:
+        """Of ours; of the user's as far as he lets us."""
+        with suppress(Forbidden, Blocked):
+            self.plain.request("POST", path(self._target.path, "_refresh"))
+        self.plain.request("POST", path(self._names.path, "_refresh"))
+
+    def _of_ours(self, method: str, action: str, params: _Params | None) -> Any:
+        """What our index says of itself, under the names of the user's."""
+        answer = self.plain.request(method, f"{path(self._names.path)}/{action}", params=params) or {}
+        return {self._names.theirs.get(name, name): entry for name, entry in answer.items()}
+
+    def _of_written(self, method: str, action: str, params: _Params | None) -> Any:
+        """What is to be said of the indices that are written: ours, and the user's if group ids go there."""
+        assert self._target.beside is not None
+        names = [self._names.path, *[self._target.path] * self._target.beside.write_group]
+        return self.plain.request(method, f"{path(','.join(names))}/{action}", params=params)
+
+
+def _there(found: Mapping[str, Any]) -> bool:
+    return bool(found.get("found"))
+
+
+def _with_entry(found: JSON, entry: Hit | None) -> JSON:
+    """A document with our fields, and with the version of the entry that they are in."""
+    if entry is None:
+        return found
+    version = {"_seq_no": entry.seq_no, "_primary_term": entry.primary_term}
+    return {**found, **version, "_source": {**parts_of(found), **entry.source}}

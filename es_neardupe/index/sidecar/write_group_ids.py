@@ -1,0 +1,69 @@
+"""``--write-group``: the group ids of our entries, and nothing else, written into the user's documents.
+
+Each entry says whether its document has its id (``mirrored``), so that a run that was killed is gone on with. A
+document that changed since its fingerprint was made is left till ``enrich`` has seen it: else the version that our
+write gives it would hide that change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.index.sidecar.join_query import Names
+from es_neardupe.index.sidecar.joined_client import View
+from es_neardupe.index.sidecar.names import REFERENCE
+from es_neardupe.index.stored_fields import stored_fields
+from es_neardupe.index.target import Target
+from es_neardupe.records import Action, Hit, Outcome
+from es_neardupe.server.bulk import write
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import count, refresh
+
+__all__ = ["Mirrored", "mirror"]
+
+
+@dataclass(frozen=True)
+class Mirrored:
+    """What became of the group ids that documents lacked."""
+
+    written: int = 0
+    left: int = 0
+    """Changed or deleted since they were enriched, or refused: the next run of ``enrich`` takes them."""
+
+
+def mirror(client: Client, target: Target, *, batch: int, workers: int, dry_run: bool) -> Mirrored:
+    """Write the group ids that the user's documents lack. Nothing where that was not asked for at ``init``."""
+    if not isinstance(client, View) or target.beside is None or not target.beside.write_group:
+        return Mirrored()
+    names, plain = Names(target), client.plain
+    lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
+    if dry_run:
+        return Mirrored(written=count(plain, names.path, lacking))
+    refresh(client, target.path)
+    tally = Counter[str]()
+    for page in plain.pages(names.path, {"query": lacking, "_source": [target.fields.group, REFERENCE]}):
+        found = {(names.theirs[hit.index], hit.id): hit for hit in page}
+        updates = [_update(hit, index, target) for (index, _), hit in found.items()]
+        outcomes = list(write(plain, updates, batch=batch, workers=workers, versions=True))
+        marks = [_marking(found[one.action.address], one) for one in outcomes if one.done]
+        marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
+        tally.update(written=len(marks), left=len(outcomes) - marked)
+    refresh(client, target.path)
+    return Mirrored(tally["written"], tally["left"])
+
+
+def _update(hit: Hit, index: str, target: Target) -> Action:
+    reference = hit.source[REFERENCE]
+    prefix = target.settings.prefix
+    change: dict[str, Any] = {prefix: {"group": stored_fields(hit.source, prefix).get("group")}}
+    version = reference["seq_no"], reference["primary_term"]
+    return Action("update", index, hit.id, {"doc": change}, hit.routing, *version)
+
+
+def _marking(entry: Hit, outcome: Outcome) -> Action:
+    """The entry is now of the version that our own write gave the document."""
+    reference = {"mirrored": True, "seq_no": outcome.seq_no, "primary_term": outcome.primary_term}
+    version = entry.seq_no, entry.primary_term
+    return Action("update", entry.index, entry.id, {"doc": {REFERENCE: reference}}, entry.routing, *version)

@@ -1,0 +1,191 @@
+"""The codec between documents and fingerprints: what is read from a source, what is written into it.
+
+Writer and reader stand side by side; the reader checks first, since anybody can write to an index.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import xxhash
+
+from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.records import Fingerprint, Grouping, State
+
+__all__ = [
+    "count_of",
+    "decode",
+    "decode_grouping",
+    "decode_samples",
+    "decode_signature",
+    "encode",
+    "encode_grouping",
+    "group_of",
+    "own_group",
+    "stored_fields",
+    "timestamp",
+]
+
+
+KEY_LENGTH = 8
+_CONTENT = re.compile(r"[0-9a-f]{32}")
+_SAMPLE = re.compile(r"[A-Za-z0-9_-]{8}")
+_GROUP = re.compile(r"[A-Za-z0-9_-]{16}")
+
+
+def timestamp() -> str:
+    """The present moment, in UTC and whole seconds."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def own_group(index: str, id: str, attempt: int = 0) -> str:
+    """The group id that a document founds: 16 characters of URL-safe base64, 96 bits of a hash of its address.
+
+    ``attempt`` counts on where another group holds the id already.
+    """
+    address = "\0".join((index, id) if attempt == 0 else (index, id, str(attempt)))
+    digest = xxhash.xxh3_128_digest(address.encode("utf-8", "surrogatepass"))
+    return base64.urlsafe_b64encode(digest[:12]).decode("ascii")
+
+
+def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
+    """The stored fields of a fingerprint. ``similarity`` becomes null: the document waits for ``group``.
+
+    What does not apply is null rather than left out, so that a partial update clears what was there before. Only an
+    index whose scheme samples has the field ``samples`` for certain: for others it is left out.
+    """
+    samples = {} if fingerprint.samples is None else {"samples": list(fingerprint.samples)}
+    return {
+        "scheme": fingerprint.scheme,
+        "state": fingerprint.state.value,
+        "content": fingerprint.content or None,
+        "bands": list(fingerprint.bands),
+        **samples,
+        "signature": binascii.b2a_base64(fingerprint.signature, newline=False).decode("ascii") or None,
+        "tokens": fingerprint.tokens,
+        "features": fingerprint.features,
+        "numeric": fingerprint.numeric or None,
+        "similarity": None,
+        "at": at,
+    }
+
+
+def stored_fields(source: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
+    """Our object in a document; empty where there is none, or something else in its place."""
+    stored = source.get(prefix)
+    return stored if isinstance(stored, dict) else {}
+
+
+def decode(stored: Mapping[str, Any]) -> Fingerprint:
+    """Read a stored fingerprint; ``bands``, ``samples`` and ``signature`` may have been left out of the request.
+
+    Raises `CorruptFingerprint` if our code cannot have written it.
+    """
+    try:
+        state = State(stored["state"])
+        return Fingerprint(
+            scheme=_string(stored["scheme"]),
+            state=state,
+            content=_content(stored.get("content"), state),
+            bands=_bands(stored.get("bands") or ()),
+            signature=decode_signature(stored),
+            tokens=_count(stored["tokens"]),
+            features=_count(stored["features"]),
+            numeric=_flag(stored.get("numeric")),
+            samples=decode_samples(stored),
+        )
+    except (KeyError, TypeError, ValueError, binascii.Error) as error:
+        raise CorruptFingerprint(f"A stored fingerprint cannot be read: {error!r}.") from error
+
+
+def decode_signature(stored: Mapping[str, Any]) -> bytes:
+    """The signature alone, where nothing else was read. Raises `CorruptFingerprint` as `decode` does."""
+    try:
+        return base64.b64decode(stored.get("signature") or "", validate=True)
+    except (TypeError, ValueError) as error:
+        raise CorruptFingerprint(f"A stored signature cannot be read: {error!r}.") from error
+
+
+def decode_samples(stored: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The sampled keys alone; None where there are none to read. Raises `CorruptFingerprint` as `decode` does."""
+    value = stored.get("samples")
+    keys = [value] if isinstance(value, str) else value
+    if keys is None:
+        return None
+    if not isinstance(keys, list) or not all(isinstance(key, str) and _SAMPLE.fullmatch(key) for key in keys):
+        raise CorruptFingerprint(f"Stored sampled keys cannot be read: {value!r:.40}.")
+    return tuple(keys)
+
+
+def encode_grouping(grouping: Grouping) -> dict[str, Any]:
+    """The stored fields that say which group a document is in."""
+    return {"group": grouping.group, "principal": grouping.principal, "similarity": grouping.similarity}
+
+
+def group_of(stored: Mapping[str, Any]) -> str | None:
+    """The stored group id; None for anything that `own_group` cannot have made, which would be no id in the registry
+    either, or that of another document there."""
+    group = stored.get("group")
+    return group if isinstance(group, str) and _GROUP.fullmatch(group) else None
+
+
+def decode_grouping(stored: Mapping[str, Any]) -> Grouping | None:
+    """Read what `encode_grouping` wrote; None for a document that was never grouped or has changed since."""
+    group, principal, similarity = group_of(stored), stored.get("principal"), stored.get("similarity")
+    if group is None or not isinstance(principal, bool) or isinstance(similarity, bool):
+        return None
+    if not isinstance(similarity, int | float) or not 0 <= similarity <= 1:
+        return None
+    return Grouping(group, principal, float(similarity))
+
+
+def _string(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} is no string")
+    return value
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise ValueError(f"{value!r:.40} is no count")
+    return value
+
+
+def count_of(stored: Mapping[str, Any], name: str) -> int:
+    """A stored count alone; 0 for anything else that stands there."""
+    try:
+        return _count(stored.get(name))
+    except ValueError:
+        return 0
+
+
+def _flag(value: object) -> bool:
+    if value is not None and not isinstance(value, bool):
+        raise ValueError(f"{value!r:.40} is neither true nor false")
+    return bool(value)
+
+
+def _content(value: object, state: State) -> str:
+    """The hash that documents with keys have, and no others."""
+    if state not in (State.SIGNED, State.SHORT):
+        if value:
+            raise ValueError(f"a content hash in state {state.value}")
+        return ""
+    if not _CONTENT.fullmatch(text := _string(value)):
+        raise ValueError(f"{text!r:.40} is no content hash")
+    return text
+
+
+def _bands(value: object) -> tuple[str, ...]:
+    keys = [value] if isinstance(value, str) else value
+    if not isinstance(keys, Sequence):
+        raise TypeError("bands is no list")
+    for key in keys:
+        if len(_string(key).encode("latin-1")) != KEY_LENGTH:
+            raise ValueError("a band key of another length than 8")
+    return tuple(keys)

@@ -1,0 +1,152 @@
+"""MinHash signatures cut to 8 bits a slot (Broder 1997; b-bit minwise hashing: Li & Koenig 2010)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys import hashing
+from es_neardupe.keys.hashing import stream
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import Shingles, shingles
+from es_neardupe.keys.text import chunks, normalize
+
+__all__ = ["Estimate", "Signatures", "estimate", "estimate_of", "exact_share", "sign", "signatures"]
+
+
+Signatures = NDArray[np.uint8]
+U32 = NDArray[np.uint32]
+
+_SHIFTS = 8
+
+
+def signatures(texts: Sequence[str], scheme: Scheme) -> Signatures:
+    """The signatures of texts: uint8[texts, permutations]; a text without tokens has a row of zeros,
+    which means nothing and must not be compared."""
+    made = [sign(shingles(normalize(chunk), scheme.shingle), scheme) for chunk in chunks(texts)]
+    return np.concatenate([np.empty((0, scheme.permutations), np.uint8), *made])
+
+
+def sign(found: Shingles, scheme: Scheme) -> Signatures:
+    """The signatures of a chunk: uint8[texts, permutations], zeros where there are no shingles."""
+    signed = np.zeros((len(found.tokens), scheme.permutations), np.uint8)
+    if (occupied := found.occupied()).size:
+        extremes = _extremes(found.values.astype(np.uint32), found.bounds[occupied], scheme)
+        signed[occupied] = _cut(extremes).T
+    return signed
+
+
+@lru_cache(maxsize=8)
+def _constants(seed: int, multipliers: int) -> tuple[U32, U32]:
+    """The upper halves of the stream: 8 shifts, then the multipliers, made odd."""
+    drawn = (stream(seed, _SHIFTS + multipliers) >> np.uint64(32)).astype(np.uint32)
+    return drawn[:_SHIFTS], drawn[_SHIFTS:] | np.uint32(1)
+
+
+def _extremes(values: U32, starts: NDArray[np.int64], scheme: Scheme) -> U32:
+    """The least ``(value + shift) * multiplier`` of each text, and then the complements of the greatest:
+    uint32[permutations, texts].
+
+    Several permutations share a shift, so that it is added once. The half of the slots that holds the
+    greatest saves half of the multiplications; estimates vary no more for it, but a little less (Ji, Li,
+    Yan, Tian & Zhang, Min-Max Hash for Jaccard Similarity, ICDM 2013). The two slots of a permutation lie
+    half a signature apart, never in one band.
+    """
+    half = (scheme.permutations + 1) // 2
+    extremes = np.empty((2 * half, len(starts)), np.uint32)
+    permute = _permute if hashing.kernel is None else _permute_natively
+    permute(values, starts, *_constants(scheme.seed, half), extremes)
+    np.invert(extremes[half:], out=extremes[half:])
+    return extremes[: scheme.permutations]
+
+
+def _permute(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U32, extremes: U32) -> None:
+    """Fill ``extremes`` with the least of each permutation, then the greatest."""
+    half = len(multipliers)
+    permuted = np.empty_like(values)
+    for lane, shift in enumerate(shifts):
+        shifted = values + shift
+        for number in range(lane, half, _SHIFTS):
+            np.multiply(shifted, multipliers[number], out=permuted)
+            np.minimum.reduceat(permuted, starts, out=extremes[number])
+            np.maximum.reduceat(permuted, starts, out=extremes[half + number])
+
+
+def _permute_natively(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U32, extremes: U32) -> None:
+    """The same in C, text by text, so that its values stay in the nearest cache."""
+    assert hashing.kernel is not None
+    hashing.kernel.extremes(values, np.append(starts, len(values)), shifts, multipliers, extremes)
+
+
+def _cut(extremes: U32) -> NDArray[np.uint8]:
+    """The top 8 bits of the murmur3 finaliser (Appleby 2011) of each extreme, in place."""
+    extremes ^= extremes >> np.uint32(16)
+    extremes *= np.uint32(0x85EBCA6B)
+    extremes ^= extremes >> np.uint32(13)
+    extremes *= np.uint32(0xC2B2AE35)
+    # The last step of the finaliser, x ^= x >> 16, leaves the top bits as they are.
+    extremes >>= np.uint32(24)
+    return extremes.astype(np.uint8)
+
+
+_CHANCE = 1 / 256  # two unrelated slots of 8 bits agree
+_TAIL = 0.025
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A resemblance estimated from signatures, with its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.0%} ({self.low:.0%} to {self.high:.0%})"
+
+
+def estimate(a: bytes | NDArray[np.uint8], b: bytes | NDArray[np.uint8]) -> Estimate:
+    """Estimate the resemblance of two texts from their signatures (uint8[slots] or as many bytes).
+
+    Agreement by chance (1/256 a slot) is taken off, as in Li & Koenig 2010. The interval is the exact one
+    of Clopper & Pearson 1934 for the number of slots: with 200 slots and 69 %, 62 to 76 %.
+    Raises SettingsError if the signatures are empty or of unequal length.
+    """
+    left, right = _slots(a), _slots(b)
+    if len(left) != len(right) or not len(left):
+        raise SettingsError(f"signatures of {len(left)} and {len(right)} slots cannot be compared")
+    return estimate_of(int(np.count_nonzero(left == right)), len(left))
+
+
+def _slots(signature: bytes | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.frombuffer(signature, np.uint8) if isinstance(signature, bytes) else signature
+
+
+@lru_cache(maxsize=4096)
+def estimate_of(agreeing: int, slots: int) -> Estimate:
+    """As `estimate`, of signatures of which so many slots agree."""
+    low, high = _exact_interval(agreeing, slots)
+    return Estimate(_corrected(agreeing / slots), _corrected(low), _corrected(high))
+
+
+def _corrected(share: float) -> float:
+    return max(0.0, (share - _CHANCE) / (1 - _CHANCE))
+
+
+def exact_share(hits: int, number: int) -> Estimate:
+    """The share that ``hits`` of a random sample of ``number`` (1 or more) estimate, with its exact interval."""
+    return Estimate(hits / number, *_exact_interval(hits, number))
+
+
+def _exact_interval(hits: int, number: int) -> tuple[float, float]:
+    """The shares at which as many hits or more, and as few or fewer, have probability 2.5 %: quantiles of the beta
+    distribution, which is the binomial one seen from the other side."""
+    low = float(betaincinv(hits, number - hits + 1, _TAIL)) if hits else 0.0
+    high = float(betaincinv(hits + 1, number - hits, 1 - _TAIL)) if hits < number else 1.0
+    return low, high

@@ -1,0 +1,237 @@
+"""From normalised tokens to features: the distinct 64-bit hashes of the shingles of a text.
+
+The seed has no part in them: features, and the exact resemblance computed on them, depend on the
+normaliser and the shingle size only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.keys import hashing
+from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, U64, mix64
+from es_neardupe.keys.text import chunks, normalize
+
+__all__ = [
+    "Shingles",
+    "features",
+    "first_of_equals",
+    "shingles",
+    "sort_each",
+    "span_hashes",
+    "token_hashes",
+    "token_runs",
+    "window_hashes",
+]
+
+Ints = NDArray[np.int64]
+
+_WORD = 8  # bytes hashed at a time
+_INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))
+_MASKS = np.array([(1 << (8 * size)) - 1 for size in range(_WORD + 1)], np.uint64)
+
+
+class Shingles(NamedTuple):
+    """The shingle hashes of a chunk of texts, text after text, sorted within each."""
+
+    values: U64
+    """uint64[total], with repeats."""
+    bounds: Ints
+    """int64[texts + 1]: text i has ``values[bounds[i]:bounds[i + 1]]``."""
+    tokens: Ints
+    """int64[texts]: number of tokens."""
+    distinct: NDArray[np.bool_]
+    """bool[total]: the first of equal values in a text."""
+
+    def occupied(self) -> Ints:
+        """The numbers of the texts that have any."""
+        return np.flatnonzero(np.diff(self.bounds))
+
+
+def features(texts: Sequence[str], shingle: int) -> list[U64]:
+    """The sorted distinct shingle hashes of each text (uint64[n]; n = 0 for a text without tokens).
+
+    Resemblance is |A and B| / |A or B| of these sets (Broder 1997).
+    """
+    return [found for chunk in chunks(texts) for found in _split(shingles(normalize(chunk), shingle))]
+
+
+def token_hashes(texts: Sequence[str]) -> list[U64]:
+    """The hashes of the tokens of each text, in order (uint64[tokens]): equal hash, equal token."""
+    found = []
+    for chunk in chunks(texts):
+        hashes, bounds = token_runs(normalize(chunk))
+        found += [hashes[start:end].copy() for start, end in pairwise(bounds.tolist())]
+    return found
+
+
+def window_hashes(hashes: U64, size: int) -> U64:
+    """The hash of each window of ``size`` tokens of a text (uint64[max(tokens - size + 1, 0)]).
+
+    Of a text with that many tokens or more, the distinct ones are its features.
+    """
+    windows = max(len(hashes) - size + 1, 0)
+    return mix64(_window_sums(hashes, windows, size))
+
+
+def span_hashes(hashes: U64, starts: Ints, ends: Ints) -> U64:
+    """The hash of each span ``hashes[start:end]`` (uint64 of the spans' number): that of a shingle of these tokens.
+
+    Spans may overlap and have any lengths. The multiplier is odd and so has an inverse modulo 2^64: with the sums of
+    t(j) / MULTIPLIER^j up to each place, the Horner sum of a span is a difference of two, times a power.
+    """
+    size = len(hashes)
+    sums = np.zeros(size + 1, np.uint64)
+    np.cumsum(hashes * _powers(_INVERSE, size), out=sums[1:])
+    powers = _powers(MULTIPLIER, size + 1)
+    lengths = ends - starts
+    return mix64((sums[ends] - sums[starts]) * powers[ends - 1] + lengths.astype(np.uint64) * powers[lengths])
+
+
+def _powers(base: np.uint64, count: int) -> U64:
+    """The powers 0 to ``count - 1`` (uint64[count])."""
+    powers = np.full(count, base)
+    powers[:1] = 1
+    return np.multiply.accumulate(powers, out=powers)
+
+
+def _split(found: Shingles) -> list[U64]:
+    edges = [0, *np.cumsum(feature_counts(found)).tolist()]
+    values = found.values[found.distinct]
+    return [values[start:end].copy() for start, end in pairwise(edges)]
+
+
+def feature_counts(found: Shingles) -> Ints:
+    """The number of distinct shingles of each text (int64[texts])."""
+    counts = np.zeros(len(found.tokens), np.int64)
+    if (occupied := found.occupied()).size:
+        counts[occupied] = np.add.reduceat(found.distinct, found.bounds[occupied], dtype=np.int64)
+    return counts
+
+
+def shingles(contents: Sequence[bytes], size: int) -> Shingles:
+    """The shingle hashes of normalised texts (see :func:`~es_neardupe.keys.text.normalize`)."""
+    hashes, bounds = token_runs(contents)
+    values, starts = _shingle_runs(hashes, bounds, size)
+    sort_each(values, starts)
+    return Shingles(values, starts, np.diff(bounds), first_of_equals(values, starts))
+
+
+def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
+    """The hashes of the shingles of all texts in their order (uint64[total]), and where those of each text begin
+    (int64[texts + 1]). A text of fewer tokens than ``size`` has one, of all its tokens."""
+    if hashing.kernel is not None:
+        values, starts = hashing.kernel.shingle_runs(hashes, bounds, size)
+        return np.frombuffer(values, np.uint64), np.frombuffer(starts, np.int64)
+    tokens = np.diff(bounds)
+    full = np.maximum(tokens - (size - 1), 0)
+    short = np.flatnonzero((tokens > 0) & (tokens < size))
+    counts = full.copy()
+    counts[short] = 1
+    found = _full_shingles(hashes, bounds, size)
+    if short.size:
+        found = np.insert(found, np.cumsum(full)[short], _short_shingles(hashes, bounds, short))
+    return found, np.concatenate(([0], np.cumsum(counts)))
+
+
+def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+    """The hashes of the tokens of normalised texts, one text after the other (uint64[tokens]), and where those of each
+    text begin (int64[texts + 1])."""
+    if hashing.kernel is not None:
+        hashes, bounds = hashing.kernel.token_runs(list(contents))
+        return np.frombuffer(hashes, np.uint64), np.frombuffer(bounds, np.int64)
+    return _token_runs(contents)
+
+
+def _token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
+    """The same by numpy alone."""
+    joined = b" ".join([content for content in contents if content]) + b" " * _WORD
+    buffer = np.frombuffer(joined, np.uint8)
+    ends = np.flatnonzero(buffer[: 1 - _WORD] == 0x20) if len(joined) > _WORD else np.empty(0, np.int64)
+    starts = np.zeros_like(ends)
+    np.add(ends[:-1], 1, out=starts[1:])
+    sizes = np.fromiter(map(len, contents), np.int64, len(contents))
+    text_ends = np.cumsum(sizes + (sizes > 0))
+    bounds = np.concatenate(([0], np.searchsorted(ends, text_ends)))
+    words = np.ndarray((len(joined) - _WORD + 1,), np.dtype("<u8"), joined, strides=(1,))
+    return _hash_spans(words, starts, ends - starts), bounds
+
+
+def _hash_spans(words: U64, starts: Ints, sizes: Ints) -> U64:
+    """Sum over the 8-byte words j of a token: mix64(word + GOLDEN * (size + 2^32 * j)).
+
+    Few tokens have a second word and very few a third, but one token may have a hundred thousand: two
+    words are taken directly, and all others at once.
+    """
+    hashes = _hash_words(words[starts], sizes, 0)
+    if (long := np.flatnonzero(sizes > _WORD)).size:
+        starts, sizes = starts[long], sizes[long]
+        second = _hash_words(words[starts + _WORD], sizes, 1)
+        if (longer := np.flatnonzero(sizes > 2 * _WORD)).size:
+            second[longer] += _hash_tails(words, starts[longer], sizes[longer])
+        hashes[long] += second
+    return hashes
+
+
+def _hash_tails(words: U64, starts: Ints, sizes: Ints) -> U64:
+    """The part of the sum that is over the third and later words, for tokens that have them."""
+    more = (sizes - 1) // _WORD - 1
+    first = np.cumsum(more) - more
+    number = np.arange(2, more.sum() + 2) - np.repeat(first, more)
+    loaded = words[np.repeat(starts, more) + _WORD * number]
+    return np.add.reduceat(_hash_words(loaded, np.repeat(sizes, more), number), first)
+
+
+def _hash_words(loaded: U64, sizes: Ints, number: Ints | int) -> U64:
+    """The terms of the sum for words of that number, from the 8 bytes where they begin; in place."""
+    loaded &= _MASKS.take(sizes - _WORD * number, mode="clip")
+    loaded += (sizes + (number << 32)).view(np.uint64) * GOLDEN
+    return mix64(loaded)
+
+
+def _full_shingles(hashes: U64, bounds: Ints, size: int) -> U64:
+    """mix64(Horner sum of ``size``, t0, t1, ...) of each window that lies within one text."""
+    windows = max(len(hashes) - size + 1, 0)
+    sums = _window_sums(hashes, windows, size)
+    within = np.ones(windows, np.bool_)
+    for back in range(1, min(size, len(hashes) + 1)):
+        crossing = bounds[1:] - back
+        within[crossing[(crossing >= 0) & (crossing < windows)]] = False
+    return mix64(sums[within])
+
+
+def _window_sums(hashes: U64, windows: int, size: int) -> U64:
+    sums = np.full(windows, size, np.uint64)
+    for offset in range(size if windows else 0):
+        sums *= MULTIPLIER
+        sums += hashes[offset : offset + windows]
+    return sums
+
+
+def _short_shingles(hashes: U64, bounds: Ints, short: Ints) -> U64:
+    """The same sum over all tokens of texts that have fewer than a window, begun with their number."""
+    first, tokens = bounds[short], np.diff(bounds)[short]
+    sums = tokens.astype(np.uint64)
+    for offset in range(int(tokens.max())):
+        live = np.flatnonzero(tokens > offset)
+        sums[live] = sums[live] * MULTIPLIER + hashes[first[live] + offset]
+    return mix64(sums)
+
+
+def sort_each(values: U64, bounds: Ints) -> None:
+    """Sort the values of each text in place."""
+    for start, end in pairwise(bounds.tolist()):
+        values[start:end].sort()
+
+
+def first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
+    """Which of the sorted values of each text is the first of equal ones; bool of their number."""
+    first = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1], out=first[1:])
+    first[bounds[:-1][np.diff(bounds) > 0]] = True
+    return first

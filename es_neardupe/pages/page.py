@@ -1,0 +1,96 @@
+"""The page of a comparison: one file that needs no network, with everything from the documents escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from es_neardupe.display_text import shown
+from es_neardupe.pages.files import replacing
+from es_neardupe.pages.panes import MAX_SHOWN, facts, panes
+from es_neardupe.pages.segments import visible_changes
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.comparison import Comparison
+from es_neardupe.similarity.measure import MEANINGS
+
+__all__ = ["MAX_SHOWN", "page", "rendered", "write_page"]
+
+
+def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
+    """The page that a template makes of the values and of our files for style and script.
+
+    All values are escaped; the function ``shown`` makes text from documents fit for a page. Style and script are named
+    by their hashes, so that a browser runs nothing else and loads nothing.
+    """
+    style, script = _joined(styles), _joined(scripts)
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            style=Markup(style),  # noqa: S704 - our own files
+            script=Markup(script),  # noqa: S704
+            style_hash=_hash(style),
+            script_hash=_hash(script),
+            **values,
+        )
+    )
+
+
+@cache
+def _environment() -> Environment:
+    # Once: it keeps the templates that it has read.
+    made = Environment(
+        loader=PackageLoader("es_neardupe.pages", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals["shown"] = shown
+    return made
+
+
+def _joined(names: Sequence[str]) -> str:
+    return "\n".join(files("es_neardupe.pages").joinpath(name).read_text("utf-8") for name in names)
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+_MOST_FACTS = 200
+
+
+def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
+    """The page as HTML; ``matching`` is shown first.
+
+    Of texts longer than `MAX_SHOWN`, the beginning is shown, and the page says so.
+    """
+    changes = {one: visible_changes(comparison, one) for one in Matching}
+    return rendered(
+        "page.html.j2",
+        styles=["page.css"],
+        scripts=["panes.js", "page.js"],
+        comparison=comparison,
+        matching=matching,
+        matchings=list(Matching),
+        meanings=MEANINGS,
+        panes={one: panes(comparison, one, changes[one]) for one in Matching},
+        numbers={one: sorted(found) for one, found in changes.items()},
+        facts=facts(comparison, changes[Matching.LITERAL], _MOST_FACTS),
+        more_facts=max(len(comparison.facts) - _MOST_FACTS, 0),
+    )
+
+
+def write_page(file: Path, content: str) -> None:
+    """Write the file, or leave what was there as it was. Raises `InputError` where it cannot be written."""
+    with replacing(file) as stream:
+        stream.write(content)

@@ -1,0 +1,167 @@
+"""Two texts side by side as rows for a terminal: what is alike stands in one row, and long passages are cut short."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from es_neardupe.pages.segments import Segment, segments, visible_changes
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.comparison import Comparison, Side
+
+__all__ = ["Part", "Row", "rows"]
+
+_FULL = 40
+"""Words of a row after which a passage ends it."""
+_LEAST_CUT = 10
+"""Fewer words are not worth leaving out."""
+_LEAST_SHOWN = 20
+"""Words shown at each end of what differs, whatever the context."""
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a text in a row."""
+
+    text: str
+    """The original characters; empty where words are left out, and where the other text has more."""
+    blocks: tuple[int, ...] = ()
+    """The common passages that it is in."""
+    opens: tuple[int, ...] = ()
+    """Those that begin with it."""
+    closes: tuple[int, ...] = ()
+    """Those that end with it."""
+    change: bool = False
+    left_out: int = 0
+    """Words of the text that are not shown here."""
+
+
+@dataclass(slots=True)
+class Row:
+    """What stands side by side."""
+
+    a: list[Part] = field(default_factory=list)
+    b: list[Part] = field(default_factory=list)
+
+    @property
+    def changes(self) -> int:
+        """How many pieces of either text differ."""
+        return max(sum(part.change for part in parts) for parts in (self.a, self.b))
+
+
+def rows(comparison: Comparison, matching: Matching, context: int) -> Iterator[Row]:
+    """The texts in order. Of what both have, ``context`` words are shown before and after what differs."""
+    changes = visible_changes(comparison, matching)
+    a, b = (_Cut(comparison, matching, k, list(segments(comparison, matching, changes, k))) for k in (0, 1))
+    end_a, end_b, words = 0, 0, 0
+    row = Row()
+    most = max(2 * context, _LEAST_SHOWN)
+    for i, j, size in _chain(comparison, matching):
+        row.a += a.ends((end_a, i), most, most)
+        row.b += b.ends((end_b, j), most, most)
+        tail = 0 if (i + size, j + size) == (a.side.words, b.side.words) else context
+        head = 0 if (i, j) == (0, 0) and tail else context
+        if cut := size > head + tail + _LEAST_CUT:
+            left = Part("", left_out=size - head - tail)
+            row.a += [*a.parts((i, i + head)), left]
+            row.b += [*b.parts((j, j + head)), left]
+        words += max(i - end_a, j - end_b) + (head if cut else size)
+        if cut or not size:
+            yield row
+            row, words, size_left = Row(), 0, tail
+        else:
+            size_left = size
+        row.a += a.parts((i + size - size_left, i + size))
+        row.b += b.parts((j + size - size_left, j + size))
+        if words > _FULL:
+            yield row
+            row, words = Row(), 0
+        end_a, end_b = i + size, j + size
+    if row.a or row.b:
+        yield row
+
+
+class _Cut:
+    """A text with its segments."""
+
+    def __init__(self, comparison: Comparison, matching: Matching, number: int, cut: Sequence[Segment]) -> None:
+        self.side: Side = comparison.sides[number]
+        self._segments = cut
+        self._ends = [one.end for one in cut]
+        blocks = comparison.matchings[matching].blocks
+        self._places = [(one.a, one.b)[number] for one in blocks]
+
+    def ends(self, words: Range, head: int, tail: int) -> list[Part]:
+        """The beginning and the end of some words, and how many are left out between them."""
+        first, end = words
+        if end - first <= head + tail + _LEAST_CUT:
+            return self.parts(words)
+        left = end - first - head - tail
+        return [*self.parts((first, first + head)), Part("", left_out=left), *self.parts((end - tail, end))]
+
+    def parts(self, words: Range) -> list[Part]:
+        """Some words with what separates them from the next ones."""
+        start, end = self._bound(words[0]), self._bound(words[1])
+        found = []
+        for number in range(bisect_left(self._ends, start), len(self._segments)):
+            one = self._segments[number]
+            if one.start > end or (one.start == end and end < self.side.characters):
+                break
+            if part := self._part(one, start, end):
+                found.append(part)
+        return found
+
+    def _bound(self, word: int) -> int:
+        """Where a word begins; the texts' beginning and end go with the first and the last one."""
+        if word == 0:
+            return 0
+        return self.side.characters if word == self.side.words else int(self.side.spans[word, 0])
+
+    def _part(self, one: Segment, start: int, end: int) -> Part | None:
+        low, high = max(one.start, start), min(one.end, end)
+        if one.start == one.end:
+            return Part("", change=True) if start < one.start or start == 0 else None
+        if low >= high:
+            return None
+        opens = tuple(k for k in one.blocks if self._places[k - 1][0] == low)
+        closes = tuple(k for k in one.blocks if self._places[k - 1][1] == high)
+        return Part(self.side.text[low:high], one.blocks, opens, closes, one.change is not None)
+
+
+def _chain(comparison: Comparison, matching: Matching) -> Iterator[tuple[int, int, int]]:
+    """Passages in the same order in both texts, with as many words as can be, and the end of the texts.
+
+    The heaviest increasing subsequence, by a list of ends in b in which longer chains end later.
+    """
+    blocks = comparison.matchings[matching].alignment.blocks.tolist()
+    ends: list[int] = []
+    best: list[tuple[int, int]] = []  # words of the chain, number of its last block
+    before: list[int] = []
+    for number, (_, j, size) in enumerate(blocks):
+        place = bisect_left(ends, j)
+        words, last = best[place - 1] if place else (0, -1)
+        before.append(last)
+        stop = place
+        while stop < len(ends) and best[stop][0] <= words + size:
+            stop += 1
+        ends[place:stop], best[place:stop] = [j], [(words + size, number)]
+    chain = []
+    at = best[-1][1] if best else -1
+    while at >= 0:
+        chain.append(blocks[at])
+        at = before[at]
+    yield from _apart(chain[::-1])
+    yield comparison.a.words, comparison.b.words, 0
+
+
+def _apart(chain: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
+    """Cut passages that overlap, as those of information matching may."""
+    end_a, end_b = 0, 0
+    for i, j, size in chain:
+        shift = max(end_a - i, end_b - j, 0)
+        if shift < size:
+            end_a, end_b = i + size, j + size
+            yield i + shift, j + shift, size - shift

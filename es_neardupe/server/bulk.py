@@ -1,0 +1,243 @@
+"""The one writer: actions in, outcomes out, several bulk requests under way at a time.
+
+Refused items (429, 503) are sent again, each for itself, with backoff and jitter. A request that is too large (413)
+is sent in parts. Conflicts and missing documents are outcomes, for the caller to settle. A block on the index or a
+missing privilege ends the run: trying on would not help, and what was written stays valid.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import orjson
+import tenacity
+
+from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
+from es_neardupe.log_events import told
+from es_neardupe.records import Action, Outcome
+from es_neardupe.server.client import Client, to_json
+
+__all__ = ["Tally", "chunked", "pretend", "write"]
+
+
+MAX_BYTES = 8_000_000
+"""A bulk request is sent when it has this size, whatever the number of its actions."""
+
+_FIRST_SHARE = 4
+"""The first request has this part of a full one, so that the server has work early; the next ones double."""
+
+_FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
+_VERSIONS = ",items.*._seq_no,items.*._primary_term"
+_REFUSED = (429, 503)
+_TOO_LARGE = 413
+_NO_MASTER = 503
+"""Of a block: it ends when the cluster has a master again. Any other must be lifted by somebody."""
+_WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
+_ATTEMPTS = 8
+
+
+def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of up to ``size`` items each, in order."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def write(
+    client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2, versions: bool = False
+) -> Iterator[Outcome]:
+    """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each, with the new
+    version of the document if ``versions`` are asked for.
+
+    ``actions`` is consumed in the calling thread while the workers wait for the server, so its work costs no time
+    of its own. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, or what `Client.bulk` raises.
+    """
+    with ThreadPoolExecutor(max_workers=workers) as pool:
+        under_way: deque[Future[list[Outcome]]] = deque()
+        try:
+            for lines, chunk in _requests(actions, partial(client.pace.most, batch)):
+                client.pace.wait(len(chunk))
+                under_way.append(pool.submit(_fitting, client, lines, chunk, _FILTER + _VERSIONS * versions))
+                if len(under_way) > 2 * workers:  # some wait, so that no worker does
+                    yield from under_way.popleft().result()
+            while under_way:
+                yield from under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+
+def pretend(actions: Iterable[Action]) -> Iterator[Outcome]:
+    """The outcomes of a dry run: every action would be done."""
+    return (Outcome(action, 200) for action in actions)
+
+
+def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tuple[list[bytes], list[Action]]]:
+    """Cut the actions into requests by number and by size; each action with its encoded lines. ``full`` says how many
+    actions a request may have now."""
+    lines: list[bytes] = []
+    chunk: list[Action] = []
+    size, most = 0, -(-full() // _FIRST_SHARE)
+    for action in actions:
+        encoded = _encode(action)
+        if chunk and (len(chunk) == most or size + len(encoded) > MAX_BYTES):
+            yield lines, chunk
+            lines, chunk, size, most = [], [], 0, min(2 * most, full())
+        lines.append(encoded)
+        chunk.append(action)
+        size += len(encoded)
+    if chunk:
+        yield lines, chunk
+
+
+def _encode(action: Action) -> bytes:
+    """The two lines of an action, one of a deletion."""
+    meta: dict[str, Any] = {"_index": action.index, "_id": action.id}
+    if action.routing is not None:
+        meta["routing"] = action.routing
+    if action.seq_no is not None:
+        meta["if_seq_no"], meta["if_primary_term"] = action.seq_no, action.primary_term
+    if action.pipeline is not None:
+        meta["pipeline"] = action.pipeline
+    head = {action.op: meta}
+    if action.op == "delete":
+        return to_json(head) + b"\n"
+    if action.op == "update":  # our own fields: no NaN, which orjson would write as null
+        with suppress(orjson.JSONEncodeError):  # a lone surrogate in an id, say
+            return b"%b\n%b\n" % (orjson.dumps(head), orjson.dumps(action.body))
+    return b"%b\n%b\n" % (to_json(head), to_json(action.body))
+
+
+def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
+    """One bulk request, or several where the server, or a gateway before it, takes only smaller ones."""
+    try:
+        return _send(client, lines, actions, wanted)
+    except RequestError as error:
+        if error.status != _TOO_LARGE:
+            raise
+        if len(actions) == 1:
+            reason = error.reason or f"a request of {len(lines[0]):,} bytes is larger than the server allows"
+            return [Outcome(actions[0], _TOO_LARGE, error.type or "request_too_large", reason)]
+    half = len(actions) // 2
+    parts = (slice(None, half), slice(half, None))
+    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part], wanted)]
+
+
+def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
+    """One bulk request, and again for the items that the server had no room for."""
+    outcomes: list[Outcome | None] = [None] * len(actions)
+    waiting = list(range(len(actions)))
+    lost = 0
+    for attempt in _attempts():
+        with attempt:
+            with client.pace.turn(len(waiting)):
+                answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": wanted})
+            items = _items(client, answer, len(waiting))
+            lost += answer.get("sent", 1) - 1
+            for k, item in zip(waiting, items, strict=True):
+                outcomes[k] = _outcome(actions[k], item, repeated=lost > 0)
+            waiting = [k for k in waiting if _refused(outcomes[k])]
+            if waiting:
+                client.pace.refused()
+                told(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
+                raise _ItemsRefused
+            client.pace.taken()
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:
+    """What was said of each action. Raises `IncompleteAnswer`."""
+    items: list[dict[str, Any]] = answer.get("items", []) if isinstance(answer, dict) else []
+    if len(items) != number:
+        raise IncompleteAnswer(
+            f"{client.url} answered {len(items)} of {number} writes: whether the others took place is not known. "
+            "Run the same command again: it goes on where it stopped."
+        )
+    return items
+
+
+class _ItemsRefused(RequestError):
+    def __init__(self) -> None:
+        super().__init__(
+            "The server keeps refusing writes because it is overloaded. Run the same command again later, "
+            "with fewer --workers: it goes on where it stopped.",
+            status=429,
+        )
+
+
+def _attempts() -> tenacity.Retrying:
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type(_ItemsRefused),
+        wait=_WAIT,
+        stop=tenacity.stop_after_attempt(_ATTEMPTS),
+        reraise=True,
+    )
+
+
+def _refused(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.status in _REFUSED
+
+
+def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome:
+    """Read one item of the answer. Raises what ends a run."""
+    (result,) = item.values()
+    error = result.get("error", {})
+    version = result.get("_seq_no"), result.get("_primary_term")
+    said = result["status"], error.get("type", ""), error.get("reason", "")
+    outcome = Outcome(action, *said, repeated, *version)
+    if outcome.type == "cluster_block_exception" and outcome.status != _NO_MASTER:
+        raise Blocked(
+            f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "
+            f"(`es-neardupe doctor {action.index}` says how), then run the same command again: it goes on where it "
+            f"stopped.",
+            status=outcome.status,
+            type=outcome.type,
+            reason=outcome.reason,
+        )
+    if outcome.type == "security_exception":
+        raise Forbidden(
+            f"The user may not write to index {action.index} ({outcome.reason}): grant the privilege "
+            f"`{'delete' if action.op == 'delete' else 'index'}` on it, for all documents and fields.",
+            status=outcome.status,
+            type=outcome.type,
+            reason=outcome.reason,
+        )
+    return outcome
+
+
+_MOST_REASONS = 5
+
+
+class Tally:
+    """Counts of outcomes by kind, and the reasons of refusals."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        """``written``, ``deleted``, ``refused``, and whatever else is counted along."""
+        self._reasons: Counter[str] = Counter()
+
+    def add(self, outcome: Outcome) -> None:
+        """Count an outcome. Conflicts are not for here: they are settled, or counted under a name of their own."""
+        if outcome.done:
+            self.counts["written"] += 1
+        elif outcome.gone:
+            self.counts["deleted"] += 1
+        else:
+            self.counts["refused"] += 1
+            self._reasons[f"{outcome.type}: {outcome.reason}"] += 1
+
+    def note(self, reason: str) -> None:
+        """Keep a reason of our own, of what was not even sent."""
+        self._reasons[reason] += 1
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The most frequent reasons in the server's words."""
+        return tuple(reason for reason, _ in self._reasons.most_common(_MOST_REASONS))

@@ -1,0 +1,149 @@
+"""What the rest of the package may ask of a search server, and how paths and bodies are written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from es_neardupe.errors import InputError
+from es_neardupe.records import Hit, Server
+from es_neardupe.server.pacing import Pace
+
+__all__ = ["Client", "ClientOver", "path", "to_json"]
+
+
+class Client(Protocol):
+    """A connection to one server. Safe to share between threads.
+
+    Every method raises errors of :mod:`es_neardupe.errors` only: ``ConnectError`` and its kinds,
+    ``RequestError`` and its kinds, ``IncompleteAnswer``, ``InputError`` for what cannot be written as JSON.
+    """
+
+    @property
+    def server(self) -> Server:
+        """Product and version, as detected when the connection was opened."""
+
+    @property
+    def url(self) -> str:
+        """The address without credentials, for messages."""
+
+    @property
+    def login(self) -> str:
+        """Who is logged in, without secrets; other users may see other documents. Empty where nobody is, or where a
+        wrapped client logs in by other means than a header."""
+
+    @property
+    def pace(self) -> Pace:
+        """How hard this connection may push: `es_neardupe.server.bulk.write` keeps to it."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int | bool] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """The parsed JSON answer (None if it is empty). Build ``path`` with :func:`path`.
+
+        An answer that says that shards failed or that time ran out raises ``IncompleteAnswer``. With
+        ``filter_path``, keep ``timed_out,_shards`` in it: nothing can be said about what was filtered out.
+        """
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+        """The parsed answer to newline-delimited actions; errors of single items are left to the caller.
+
+        ``sent`` is added to it: how often the request was sent till it was answered.
+        """
+
+    def pages(
+        self,
+        index: str,
+        body: Mapping[str, Any],
+        *,
+        page_size: int = 1000,
+        slice: tuple[int, int] | None = None,
+        keep_alive: str = "5m",
+        first_page: int | None = None,
+    ) -> Iterator[list[Hit]]:
+        """Every document that matches ``body``, exactly once, as of one moment; no page is empty.
+
+        ``index`` may be an alias, a pattern or a comma list. ``slice`` is (number, of how many): the slices
+        of one query are disjoint and together complete. ``keep_alive`` is the longest time between two
+        pages. ``first_page`` can be smaller than the others, so that work begins early. ``body`` is a search body; its
+        order and size are ours. Asked ``fields`` and
+        ``docvalue_fields`` (lists by flat name) are found in ``Hit.source`` beside the source.
+        """
+
+    def close(self) -> None:
+        """Give back the connections (of a wrapped driver client: nothing, they are its owner's)."""
+
+
+# Made once: json.dumps with options of its own would make one for every document.
+_UTF8, _ASCII = (
+    json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":")) for ascii_only in (False, True)
+)
+
+
+def path(*parts: str) -> str:
+    """A request path, every part percent-encoded: ``path("docs", "_doc", "a/b")`` is ``/docs/_doc/a%2Fb``.
+
+    Commas and asterisks stay, so that lists and patterns of indices do. Raises ``InputError`` for an empty
+    part (it would name another resource) and for text that is not valid Unicode.
+    """
+    return "".join("/" + _quoted(part) for part in parts)
+
+
+def _quoted(part: str) -> str:
+    if not part:
+        raise InputError("An index name or a document id is empty.")
+    if part in {".", ".."}:  # else a proxy, or the client's own URL library, walks up the path
+        return part.replace(".", "%2E")
+    try:
+        return quote(part, safe=",*")
+    except UnicodeEncodeError:
+        raise InputError(f"{part!r} is not valid Unicode (a lone surrogate): no server can store it.") from None
+
+
+def to_json(value: Mapping[str, Any]) -> bytes:
+    """One line of JSON, always valid UTF-8. Integers and floats come back as they were.
+
+    A lone surrogate is valid in JSON only as an escape, which servers accept and give back unharmed; the raw
+    bytes would be invalid UTF-8. Raises ``InputError`` for NaN and infinity, which JSON does not have.
+    """
+    try:
+        return _UTF8.encode(value).encode()
+    except UnicodeEncodeError:
+        return _ASCII.encode(value).encode()
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"A request cannot be written as JSON: {error}.") from error
+
+
+class ClientOver:
+    """The part of a :class:`~es_neardupe.server.client.Client` that asks nothing of the server."""
+
+    def __init__(self, client: Client) -> None:
+        self.plain = client
+        """The client below."""
+
+    @property
+    def server(self) -> Server:
+        """See ``Client.server``."""
+        return self.plain.server
+
+    @property
+    def url(self) -> str:
+        """See ``Client.url``."""
+        return self.plain.url
+
+    @property
+    def login(self) -> str:
+        """See ``Client.login``."""
+        return self.plain.login
+
+    @property
+    def pace(self) -> Pace:
+        """See ``Client.pace``."""
+        return self.plain.pace

@@ -1,0 +1,188 @@
+"""Opening a connection, or taking over somebody else's."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from es_neardupe.errors import Forbidden, NoServer, SettingsError, UnsupportedServer
+from es_neardupe.records import Product, Server
+from es_neardupe.server.client import Client
+from es_neardupe.server.drivers import elasticsearch
+from es_neardupe.server.drivers.driver import Driver
+from es_neardupe.server.drivers.tracing import PatientDriver, TracedDriver
+from es_neardupe.server.http_client import ServerClient
+from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
+from es_neardupe.server.pacing import retrying
+from es_neardupe.server.responses import Answer, refusal
+
+__all__ = ["connect", "detect", "wrap"]
+
+
+_SUPPORTED = {Product.ELASTICSEARCH: {8, 9}, Product.OPENSEARCH: {2, 3}}
+_WORDS = "Elasticsearch 8 and 9 and OpenSearch 2 and 3 are supported"
+_NODES = "/_nodes?filter_path=nodes.*.version"
+_PLAIN = {"accept": "application/json"}  # every product takes it
+
+_Version = tuple[int, int, int]
+
+
+def detect(driver: Driver) -> Server:
+    """Ask ``GET /``, and where that is forbidden or absent, the nodes.
+
+    Raises ``UnsupportedServer``, ``LoginRefused``, ``Forbidden`` if nothing may be seen, and what a lost
+    connection or an overloaded server raises.
+    """
+    root = _ask(driver, "/")
+    product, version = _product(root), _root_version(root)
+    if product is None or version is None:
+        nodes = _ask(driver, _NODES)
+        version = _lowest_version(nodes)
+        if version is None:
+            raise _unknown(driver.url, product or _product(nodes), nodes)
+        product = product or _product(nodes) or _by_version(version)
+    if product is None or version[0] not in _SUPPORTED[product]:
+        name = str(Server(product, version)) if product else "an unknown search server"
+        raise UnsupportedServer(f"{driver.url} is {name}; {_WORDS}.")
+    return Server(product, version)
+
+
+def _ask(driver: Driver, target: str) -> Answer:
+    """The answer, unless it says that the server cannot answer now, or not to this user."""
+    answer = driver.send("GET", target, None, _PLAIN)
+    if answer.status in {401, 429} or answer.status >= 500:
+        error = refusal(answer, f"GET {driver.url}{target.partition('?')[0]}")
+        error.request = answer.request
+        raise error
+    return answer
+
+
+def _product(answer: Answer) -> Product | None:
+    if answer.headers.get("x-elastic-product") == "Elasticsearch":
+        return Product.ELASTICSEARCH
+    version = _version_object(answer)
+    if version.get("distribution") == "opensearch":
+        return Product.OPENSEARCH
+    if "distribution" not in version and "lucene_version" in version:  # before 7.14, or a header was cut
+        return Product.ELASTICSEARCH
+    return None
+
+
+def _by_version(version: _Version) -> Product | None:
+    """The products' supported versions are disjoint, and Elasticsearch names itself in a header."""
+    return Product.OPENSEARCH if version[0] in _SUPPORTED[Product.OPENSEARCH] else None
+
+
+def _root_version(answer: Answer) -> _Version | None:
+    version = _version_object(answer)
+    found = _numbers(version.get("number"))
+    # OpenSearch can be told to pass for Elasticsearch 7.10.2; the nodes tell the truth.
+    pretends = version.get("distribution") == "opensearch" and found is not None and found[0] == 7
+    return None if pretends else found
+
+
+def _version_object(answer: Answer) -> dict[str, Any]:
+    version = answer.body.get("version") if answer.ok and isinstance(answer.body, dict) else None
+    return version if isinstance(version, dict) else {}
+
+
+def _lowest_version(answer: Answer) -> _Version | None:
+    nodes = answer.body.get("nodes") if answer.ok and isinstance(answer.body, dict) else None
+    if not isinstance(nodes, dict):
+        return None
+    found = [_numbers(node.get("version")) for node in nodes.values() if isinstance(node, dict)]
+    return min((version for version in found if version), default=None)
+
+
+def _numbers(text: object) -> _Version | None:
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", text) if isinstance(text, str) else None
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def _unknown(url: str, product: Product | None, nodes: Answer) -> UnsupportedServer | Forbidden:
+    if nodes.status == 403:
+        what = f"the version of {product.value.capitalize()}" if product else "which server this is"
+        return Forbidden(
+            f"{url}: this user may not see {what}. Allow the cluster privilege 'monitor' (of OpenSearch: "
+            f"'cluster_monitor').",
+            status=403,
+        )
+    return UnsupportedServer(f"{url} answers, but not as a search server; {_WORDS}.")
+
+
+_FIRST_TRIES, _FIRST_TOTAL = 2, 10.0
+"""An address that nobody listens at is most often a mistake: say so soon."""
+
+
+def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None] | None = None) -> Client:
+    """A client for the server that the settings name, else for a running local one.
+
+    ``local_url`` looks for a running local node and gives its address or None; such a node gets no
+    credentials. Raises ``NoServer``, ``SettingsError``, and every other ``ConnectError``; ``RequestError``
+    where the server refuses to say what it is.
+    """
+    settings = _with_place(settings, local_url)
+    patience = max(settings.retries.longest_answer, settings.timeout)
+    if not settings.verify and (settings.url or "https:").startswith("https:"):
+        warnings.warn(
+            "The server's certificate is not checked: somebody in between could read and change everything.",
+            ConnectionWarning,
+            stacklevel=2,
+        )
+    driver = TracedDriver(PatientDriver(elasticsearch.open_driver(settings), patience), settings.run)
+    try:
+        server = _first_answer(driver, settings.retries)
+    except BaseException:
+        driver.close()
+        raise
+    if server.product is Product.OPENSEARCH:
+        driver.close()
+        driver = driver.over(PatientDriver(_opensearch(settings), patience))
+    return ServerClient(driver, server, settings.retries)
+
+
+def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:
+    """A client over an existing ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``.
+
+    Its hosts, login, TLS and time-out stay as they are, its own retries are not used, and ``close`` does not
+    close it. An answer that is not complete after ``retries.longest_answer`` seconds is lost, whatever the client's
+    time-out is. ``run`` names the run in its requests. Raises ``SettingsError`` for any other object, and what
+    :func:`connect` raises.
+    """
+    from es_neardupe.server.drivers import opensearch  # late, as in _opensearch
+
+    driver: Driver | None = elasticsearch.wrap_driver(client) or opensearch.wrap_driver(client)
+    if driver is None:
+        raise SettingsError(
+            "An elasticsearch.Elasticsearch or an opensearchpy.OpenSearch is needed (not the async ones), "
+            f"not {type(client).__module__}.{type(client).__qualname__}."
+        )
+    retries = retries or Retries()
+    traced = TracedDriver(PatientDriver(driver, retries.longest_answer), run)
+    return ServerClient(traced, _first_answer(traced, retries), retries)
+
+
+def _with_place(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
+    if settings.url or settings.cloud_id:
+        return settings
+    found = local_url() if local_url else None
+    if not found:
+        raise NoServer(
+            "No server was named and none is running. "
+            "Start one with `es-neardupe node start`, or give --url (or set ES_NEARDUPE_URL)."
+        )
+    return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries, run=settings.run)
+
+
+def _first_answer(driver: Driver, retries: Retries) -> Server:
+    few = replace(retries, attempts=min(_FIRST_TRIES, retries.attempts), total=min(_FIRST_TOTAL, retries.total))
+    return retrying(few)(detect, driver)
+
+
+def _opensearch(settings: ConnectionSettings) -> Driver:
+    from es_neardupe.server.drivers import opensearch  # late: a tenth of a second that many do not need
+
+    return opensearch.open_driver(settings)

@@ -1,0 +1,194 @@
+"""What an adapter has to offer, and what it makes of a lost connection."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import ssl
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from threading import Lock
+from typing import Any, Protocol
+
+from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.responses import Answer
+
+__all__ = [
+    "POOL_SIZE",
+    "Driver",
+    "DriverOver",
+    "authorization",
+    "deep",
+    "identity",
+    "lost_connection",
+    "parsed",
+    "unreadable",
+]
+
+POOL_SIZE = 16
+"""Connections kept open to a server: worker threads beyond that wait or reconnect."""
+
+_MORE_LEVELS = 2000
+_DEEPER = Lock()
+"""Python's limit is that of the whole process."""
+
+
+class Driver(Protocol):
+    """Sends one request once. Knows nothing of products, retries or what an answer means."""
+
+    @property
+    def url(self) -> str:
+        """The address without credentials."""
+
+    @property
+    def login(self) -> str:
+        """Who is logged in, see `identity`."""
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """The answer, whatever its status. ``target`` is path and query, percent-encoded.
+
+        Raises ``Unreachable`` or ``CertificateRefused``.
+        """
+
+    def close(self) -> None:
+        """Close the connections, if it was the adapter that opened them."""
+
+
+class DriverOver:
+    """A driver that sends through another one."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    @property
+    def url(self) -> str:
+        """See ``Driver.url``."""
+        return self._driver.url
+
+    @property
+    def login(self) -> str:
+        """See ``Driver.login``."""
+        return self._driver.login
+
+    def close(self) -> None:
+        """See ``Driver.close``."""
+        self._driver.close()
+
+
+def authorization(settings: ConnectionSettings) -> dict[str, str]:
+    """The header to log in with. (urllib3's own helper knows Latin-1 passwords only.)"""
+    if settings.api_key:
+        key = settings.api_key
+        return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
+    if settings.bearer_token:
+        return {"authorization": f"Bearer {settings.bearer_token}"}
+    if settings.username is not None:
+        return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
+    return {}
+
+
+def identity(header: str | None) -> str:
+    """Whom an ``authorization`` header logs in: the user's name, the id of the API key, or a hash of anything else,
+    with the kind of login before it; empty without a login. It holds no secret."""
+    kind, _, word = (header or "").partition(" ")
+    if kind.lower() in {"basic", "apikey"}:
+        with suppress(ValueError):  # binascii.Error and UnicodeDecodeError are such
+            name, colon, _ = base64.b64decode(word, validate=True).decode().partition(":")
+            if colon:
+                return f"{kind.lower()} {name}"
+    digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{kind.lower()} {digest}" if header else ""
+
+
+def parsed(text: str) -> Any:
+    """JSON if it is JSON, else the text (a proxy's HTML page), None for nothing."""
+    if not text:
+        return None
+    try:
+        return json.loads(text)
+    except RecursionError:
+        with suppress(ValueError):
+            return deep(text)
+        return text
+    except ValueError:
+        return text
+
+
+def deep(text: str | bytes) -> Any:
+    """JSON nested so deeply that Python gives up: servers take 1,000 levels. Raises ``ValueError``."""
+    with _DEEPER:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(before + _MORE_LEVELS)
+        try:
+            return json.loads(text)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+        finally:
+            sys.setrecursionlimit(before)
+
+
+def unreadable(url: str) -> Unreachable:
+    """An answer that says it is JSON, and is not: a part of it, or something else, came through."""
+    return Unreachable(f"{url}: the answer cannot be read. Is there a proxy in between?")
+
+
+def lost_connection(error: BaseException, url: str) -> ConnectError:
+    """Our error for a driver's connection error: certificate, TLS, time-out, or nothing there."""
+    causes = list(_causes(error))
+    for words in filter(None, map(_certificate_words, causes)):
+        return CertificateRefused(
+            f"{url}: the certificate was not accepted ({words}). "
+            "Check the host name, or name the authority that signed it (--ca-certs, or --cert-fingerprint)."
+        )
+    for cause in causes:
+        if isinstance(cause, ssl.SSLError):
+            if "ALERT" in (reason := cause.reason or "") and "CERT" in reason:
+                return CertificateRefused(
+                    f"{url}: the server asks for a client certificate that it trusts ({_plain(reason)}): "
+                    "give one with --client-cert."
+                )
+            return Unreachable(f"{url}: TLS failed ({cause.reason or 'no reason given'}). Is it http:// there?")
+    if any("Timeout" in type(cause).__name__ or isinstance(cause, TimeoutError) for cause in causes):
+        return Unreachable(f"{url}: no answer in time. Try again, or raise the time-out.")
+    return Unreachable(f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server.")
+
+
+def _plain(reason: str) -> str:
+    return reason.partition("ALERT_")[2].replace("_", " ").lower()
+
+
+def _certificate_words(cause: BaseException) -> str | None:
+    """What is wrong with the certificate. urllib3 has its own errors for addresses and fingerprints."""
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return cause.verify_message.rstrip(".")
+    if type(cause).__name__ == "CertificateError":
+        return str(cause)
+    return "it has another fingerprint" if "Fingerprints did not match" in str(cause) else None
+
+
+def _system_words(causes: list[BaseException]) -> str:
+    """The operating system's words, which hold no request; the driver's own text would."""
+    words = [str(c.strerror) for c in causes if isinstance(c, OSError) and c.strerror]
+    return words[-1].lower() if words else "it was closed without an answer; is it https:// there?"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error and what it came from; drivers and urllib3 hide the socket's error in their arguments."""
+    seen: list[BaseException] = []
+    queue = [error]
+    while queue:
+        current = queue.pop(0)
+        if current is None or current in seen:
+            continue
+        seen.append(current)
+        yield current
+        inside = [a for a in (*current.args, *getattr(current, "errors", ())) if isinstance(a, BaseException)]
+        queue += [*inside, getattr(current, "reason", None), current.__cause__, current.__context__]
+        queue = [q for q in queue if isinstance(q, BaseException)]
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -1,0 +1,115 @@
+"""The adapter for elasticsearch-py 8.12 and later, and 9.
+
+It sends through the client's transport: the client itself insists on media types of its own major version,
+and turns ``Warning`` headers into Python warnings, which can be silenced only for all threads at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elastic_transport import ConnectionError as NoConnection
+from elastic_transport import ConnectionTimeout, JsonSerializer, SerializationError, TransportError
+from elasticsearch import Elasticsearch
+
+from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.server.drivers.driver import POOL_SIZE, authorization, deep, identity, lost_connection, unreadable
+from es_neardupe.server.login import tls
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.responses import Answer
+
+__all__ = ["ElasticsearchDriver", "open_driver", "wrap_driver"]
+
+
+class _Json(JsonSerializer):
+    """Reads answers that are nested more deeply than Python follows, as documents of a hostile user may be."""
+
+    def json_loads(self, data: bytes) -> Any:
+        try:
+            return super().json_loads(data)
+        except RecursionError:
+            return deep(data)
+
+
+class _VendorJson(_Json):
+    mimetype = "application/vnd.elasticsearch+json"
+
+
+class ElasticsearchDriver:
+    """Sends requests through an ``Elasticsearch`` client."""
+
+    def __init__(self, client: Elasticsearch, *, owned: bool) -> None:
+        self._client = client
+        self._owned = owned
+        # The login of a client is among the headers that it adds to each request; it has no public name.
+        self._headers: dict[str, str] = {k.lower(): v for k, v in client._headers.items()}
+
+    @property
+    def url(self) -> str:
+        return self._client.transport.node_pool.all()[0].base_url
+
+    @property
+    def login(self) -> str:
+        return identity(self._headers.get("authorization"))
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """One request, one answer. Raises ``Unreachable`` or ``CertificateRefused``."""
+        try:
+            meta, parsed = self._client.transport.perform_request(
+                method,
+                target,
+                body=body,
+                headers={**self._headers, **headers},
+                max_retries=0,
+                request_timeout=self._client._request_timeout,
+            )
+        except (NoConnection, ConnectionTimeout) as error:
+            raise lost_connection(error, self.url) from error
+        except RecursionError:
+            raise InputError(
+                f"{self.url}: an answer is nested too deeply to be read by the given client: have one opened by URL."
+            ) from None
+        except SerializationError as error:
+            raise unreadable(self.url) from error
+        except TransportError as error:
+            raise lost_connection(error, self.url) from error
+        return Answer(meta.status, {k.lower(): v for k, v in meta.headers.items()}, parsed)
+
+    def close(self) -> None:
+        if self._owned:
+            self._client.close()
+
+
+def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
+    """A client of our own. Raises ``SettingsError`` for a cloud ID that cannot be read."""
+    options: dict[str, Any] = {
+        "headers": authorization(settings),
+        "request_timeout": settings.timeout,
+        "connections_per_node": POOL_SIZE,
+        "serializers": {one.mimetype: one() for one in (_Json, _VendorJson)},
+    }
+    if settings.cloud_id:
+        options["cloud_id"] = settings.cloud_id
+    else:
+        options["hosts"] = [_with_port(settings.url or "")]
+    if (settings.url or "https:").startswith("https:"):
+        options["ssl_context"] = tls.context(settings)
+    try:
+        return ElasticsearchDriver(Elasticsearch(**options), owned=True)
+    except ValueError as error:
+        raise SettingsError("The cloud ID or the URL cannot be read: copy it again.") from error
+
+
+def wrap_driver(client: object) -> ElasticsearchDriver | None:
+    """An adapter for somebody else's client; None if it is not one of this driver's."""
+    return ElasticsearchDriver(client, owned=False) if isinstance(client, Elasticsearch) else None
+
+
+def _with_port(url: str) -> str:
+    """The driver wants the port spelled out."""
+    scheme, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    if ":" not in host.rpartition("]")[2]:
+        host += ":443" if scheme == "https" else ":80"
+    return f"{scheme}://{host}{slash}{path}"

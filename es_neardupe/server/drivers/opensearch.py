@@ -1,0 +1,102 @@
+"""The adapter for opensearch-py 2.4.2 and later, and 3.
+
+It sends through a connection of the client: its transport retries by its own rules, takes ``timeout`` out of
+the parameters, and gives back no headers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from opensearchpy import OpenSearch
+from opensearchpy.connection import Urllib3HttpConnection
+from opensearchpy.exceptions import ConnectionError as NoConnection
+
+from es_neardupe.server.drivers.driver import POOL_SIZE, authorization, identity, lost_connection, parsed, unreadable
+from es_neardupe.server.login import tls
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.responses import Answer
+
+__all__ = ["OpenSearchDriver", "open_driver", "wrap_driver"]
+
+_EVERY_STATUS = range(300, 600)
+
+# The driver logs each lost connection with its traceback. Who configures logging sees it; without a handler
+# Python itself would print it.
+logging.getLogger("opensearch").addHandler(logging.NullHandler())
+
+
+class _QuietConnection(Urllib3HttpConnection):
+    """Makes no Python warnings of ``Warning`` headers: they could be silenced only for all threads."""
+
+    def _raise_warnings(self, warning_headers: Any) -> None:
+        pass
+
+
+class OpenSearchDriver:
+    """Sends requests through an ``OpenSearch`` client."""
+
+    def __init__(self, client: OpenSearch, *, owned: bool) -> None:
+        self._client = client
+        self._owned = owned
+
+    @property
+    def url(self) -> str:
+        connection = self._client.transport.connection_pool.connections[0]
+        return f"{connection.host}{connection.url_prefix}"
+
+    @property
+    def login(self) -> str:
+        headers = self._client.transport.connection_pool.connections[0].headers
+        return identity(headers.get("authorization"))
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """One request, one answer. Raises ``Unreachable`` or ``CertificateRefused``."""
+        transport = self._client.transport
+        connection = transport.get_connection()
+        try:
+            status, answered, text = connection.perform_request(
+                method, target, body=body, headers=dict(headers), ignore=_EVERY_STATUS
+            )
+        except NoConnection as error:
+            transport.connection_pool.mark_dead(connection)
+            raise lost_connection(error, self.url) from error
+        transport.connection_pool.mark_live(connection)
+        headers = {k.lower(): v for k, v in answered.items()}
+        body = parsed(text)
+        if isinstance(body, str) and "json" in headers.get("content-type", ""):
+            raise unreadable(self.url)
+        return Answer(status, headers, body)
+
+    def close(self) -> None:
+        if self._owned:
+            self._client.close()
+
+
+def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
+    """A client of our own for ``settings.url``."""
+    parts = urlsplit(settings.url or "")
+    encrypted = parts.scheme == "https"
+    host = {
+        "host": parts.hostname,
+        "port": parts.port or (443 if encrypted else 80),
+        "use_ssl": encrypted,
+        "url_prefix": parts.path,
+    }
+    client = OpenSearch(
+        hosts=[host],
+        connection_class=_QuietConnection,
+        headers=authorization(settings),
+        timeout=settings.timeout,
+        pool_maxsize=POOL_SIZE,
+        ssl_context=tls.context(settings) if encrypted else None,
+    )
+    return OpenSearchDriver(client, owned=True)
+
+
+def wrap_driver(client: object) -> OpenSearchDriver | None:
+    """An adapter for somebody else's client; None if it is not one of this driver's."""
+    return OpenSearchDriver(client, owned=False) if isinstance(client, OpenSearch) else None

@@ -1,0 +1,92 @@
+"""Documents by their address: the present state of each, read in real time.
+
+While a shard is nowhere to be had, as in the seconds after a restart, the answer as a whole is a success and each of
+its documents an error: the client cannot know that the request must be sent again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import tenacity
+
+from es_neardupe.errors import Forbidden, RequestError
+from es_neardupe.records import Hit, Reference
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client
+
+__all__ = ["fetch"]
+
+_NO_SHARD = "no_shard_available_action_exception"
+_NOWHERE = ("index_not_found_exception", "routing_missing_exception")
+"""The second: no document of an index whose documents all have a routing can be found without it."""
+
+_KINDS = {_NO_SHARD: (RequestError, 503), "security_exception": (Forbidden, 403)}
+_WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
+_ATTEMPTS = 8
+
+
+def fetch(
+    client: Client,
+    references: Iterable[Reference],
+    source: Sequence[str] | bool,
+    *,
+    stored: Sequence[str] = (),
+    batch: int = 500,
+) -> Iterator[Hit | None]:
+    """The named parts of each document, in the order of the references; None where it does not exist (any more).
+    True stands for all parts, False for none. ``stored`` fields are read besides.
+
+    Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read; of
+    status 503 if its shard does not come back.
+    """
+    for chunk in chunked(references, batch):
+        docs = [_request(reference, source, stored) for reference in chunk]
+        yield from _attempts()(_read, client, docs)
+
+
+def _attempts() -> tenacity.Retrying:
+    return tenacity.Retrying(
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, RequestError) and error.type == _NO_SHARD),
+        wait=_WAIT,
+        stop=tenacity.stop_after_attempt(_ATTEMPTS),
+        reraise=True,
+    )
+
+
+def _read(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | None]:
+    return [_hit(found) for found in client.request("POST", "/_mget", body={"docs": docs})["docs"]]
+
+
+def _request(reference: Reference, source: Sequence[str] | bool, stored: Sequence[str]) -> dict[str, Any]:
+    index, id, routing = reference
+    parts = source if isinstance(source, bool) else list(source)
+    wanted: dict[str, Any] = {"_index": index, "_id": id, "_source": parts}
+    if stored:
+        wanted["stored_fields"] = list(stored)
+    return wanted if routing is None else wanted | {"routing": routing}
+
+
+def _hit(found: dict[str, Any]) -> Hit | None:
+    if "error" in found:
+        error = found["error"]
+        if error.get("type") in _NOWHERE:
+            return None
+        kind, status = _KINDS.get(error.get("type", ""), (RequestError, 500))
+        raise kind(
+            f"Document {found['_id']!r} of index {found['_index']} cannot be read: {error.get('reason', error)}.",
+            status=status,
+            type=error.get("type", ""),
+            reason=error.get("reason", ""),
+        )
+    if not found["found"]:
+        return None
+    return Hit(
+        index=found["_index"],
+        id=found["_id"],
+        routing=found.get("_routing"),
+        seq_no=found["_seq_no"],
+        primary_term=found["_primary_term"],
+        source={**found.get("_source", {}), **found.get("fields", {})},
+    )

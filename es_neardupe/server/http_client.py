@@ -1,0 +1,164 @@
+"""The one client: sends through a driver, tries again where that helps, and turns refusals into errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from tenacity import RetryCallState
+
+from es_neardupe.errors import NeardupeError, RequestError, Unreachable
+from es_neardupe.log_events import told
+from es_neardupe.records import Hit, Product, Server
+from es_neardupe.server.client import to_json
+from es_neardupe.server.drivers.driver import Driver
+from es_neardupe.server.login.settings import Retries
+from es_neardupe.server.pacing import Pace, retrying
+from es_neardupe.server.read_all import Reading, pages
+from es_neardupe.server.responses import Answer, check_whole, refusal
+
+__all__ = ["ServerClient", "query_of"]
+
+# One dialect for Elasticsearch 8 and 9, whichever major version the driver has.
+_DIALECTS = {
+    Product.ELASTICSEARCH: "application/vnd.elasticsearch+{}; compatible-with=8",
+    Product.OPENSEARCH: "application/{}",
+}
+_Params = Mapping[str, str | int | bool]
+
+
+class ServerClient:
+    """A :class:`~es_neardupe.server.client.Client` over a driver."""
+
+    def __init__(self, driver: Driver, server: Server, retries: Retries) -> None:
+        self._driver = driver
+        self._server = server
+        self._retries = retries
+        self._pace = Pace()
+
+    @property
+    def pace(self) -> Pace:
+        """See ``Client.pace``."""
+        return self._pace
+
+    @property
+    def server(self) -> Server:
+        return self._server
+
+    @property
+    def url(self) -> str:
+        return self._driver.url
+
+    @property
+    def login(self) -> str:
+        """See ``Client.login``."""
+        return self._driver.login
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: _Params | None = None,
+        body: Mapping[str, Any] | None = None,
+        again: bool = True,
+    ) -> Any:
+        """See ``Client.request``. ``again`` False: sent once, for what must not be done twice."""
+        data = None if body is None else to_json(body)
+        answer, _ = self._send(method, path, params, data, "json", again=again, whole=True)
+        return answer
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+        """See ``Client.bulk``."""
+        answer, sent = self._send("POST", "/_bulk", params, body, "x-ndjson")
+        return {**answer, "sent": sent} if isinstance(answer, dict) else answer
+
+    def pages(
+        self,
+        index: str,
+        body: Mapping[str, Any],
+        *,
+        page_size: int = 1000,
+        slice: tuple[int, int] | None = None,
+        keep_alive: str = "5m",
+        first_page: int | None = None,
+    ) -> Iterator[list[Hit]]:
+        """See ``Client.pages``."""
+        return pages(self, Reading(index, body, page_size, slice, keep_alive, first_page))
+
+    def close(self) -> None:
+        """See ``Client.close``."""
+        self._driver.close()
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        params: _Params | None,
+        data: bytes | None,
+        kind: str,
+        *,
+        again: bool = True,
+        whole: bool = False,
+    ) -> tuple[Any, int]:
+        """The answer, and how often the request was sent."""
+        dialect = _DIALECTS[self._server.product]
+        headers = {"accept": dialect.format("json")}
+        if data is not None:
+            headers["content-type"] = dialect.format(kind)
+        doing = f"{method} {self.url}{path}"
+
+        def once() -> Any:
+            answer = self._driver.send(method, path + query_of(params), data, headers)
+            if answer.ok and answer.body is None and method != "HEAD":
+                raise Unreachable(f"{self.url}: the answer is empty. Is there a proxy in between?")
+            return _body(answer, doing, whole)
+
+        if not again:
+            return once(), 1
+        tries = retrying(self._retries, self._again)
+        return tries(once), int(tries.statistics["attempt_number"])
+
+    def _again(self, state: RetryCallState) -> None:
+        """What is done before a request is sent again."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, RequestError) and error.status == 429:
+            self._pace.refused()
+        told(
+            logging.WARNING,
+            "again",
+            request=getattr(error, "request", ""),
+            error=type(error).__name__,
+            status=getattr(error, "status", None),
+            attempt=state.attempt_number,
+            wait=round(state.upcoming_sleep, 2),
+        )
+
+
+def _body(answer: Answer, doing: str, whole: bool) -> Any:
+    """What was answered. Errors bear the name of the request."""
+    try:
+        return _checked(answer, doing, whole)
+    except NeardupeError as error:
+        error.request = answer.request
+        raise
+
+
+def _checked(answer: Answer, doing: str, whole: bool) -> Any:
+    if not answer.ok:
+        raise refusal(answer, doing)
+    if isinstance(answer.body, str):
+        raise RequestError(f"{doing}: the answer is not JSON. Is there a proxy in between?", status=answer.status)
+    if whole:
+        check_whole(answer.body, doing)
+    return answer.body
+
+
+def query_of(params: _Params | None) -> str:
+    """The query of a URL, with its question mark; empty without parameters."""
+    if not params:
+        return ""
+    words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in params.items()}
+    return "?" + urlencode(words, quote_via=quote, safe=",*")

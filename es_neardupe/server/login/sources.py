@@ -1,0 +1,274 @@
+"""The places where a connection may be described; each becomes one source. Here: flags and environment."""
+
+from __future__ import annotations
+
+import stat
+import sys
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.server.login.settings import ConnectionWarning, more_than_one_login, split_url
+
+__all__ = ["Source", "completed", "flags_source", "os_words", "own_source", "profile_source", "secret", "usual_sources"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one place says. ``name`` is for messages; ``problem`` matters only if the source is used."""
+
+    name: str
+    url: str | None = None
+    cloud_id: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    bearer_token: str | None = field(default=None, repr=False)
+    ca_certs: str | None = None
+    cert_fingerprint: str | None = None
+    client_cert: str | None = None
+    client_key: str | None = None
+    insecure: bool | None = None
+    timeout: float | None = None
+    problem: str | None = None
+
+    @property
+    def names_server(self) -> bool:
+        return self.url is not None or self.cloud_id is not None
+
+    @property
+    def has_secret(self) -> bool:
+        return bool(self.api_key or self.password or self.bearer_token)
+
+    @property
+    def names_trust(self) -> bool:
+        """Whether it says by what a server's certificate is checked."""
+        return bool(self.ca_certs or self.cert_fingerprint) or self.insecure is not None
+
+
+def flags_source(
+    *,
+    url: str | None = None,
+    api_key_file: str | None = None,
+    username: str | None = None,
+    password_file: str | None = None,
+    bearer_token_file: str | None = None,
+    ca_certs: str | None = None,
+    cert_fingerprint: str | None = None,
+    client_cert: str | None = None,
+    client_key: str | None = None,
+    insecure: bool = False,
+    timeout: float | None = None,
+) -> Source:
+    """What the command line says. Raises ``SettingsError`` if a file with a secret cannot be read."""
+    source = Source(
+        name="the command line",
+        url=url,
+        api_key=_first_line(api_key_file),
+        username=username,
+        password=_first_line(password_file),
+        bearer_token=_first_line(bearer_token_file),
+        ca_certs=ca_certs,
+        cert_fingerprint=cert_fingerprint,
+        client_cert=client_cert,
+        client_key=client_key,
+        insecure=insecure or None,
+        timeout=timeout,
+    )
+    return completed(source)
+
+
+def own_source(environ: Mapping[str, str]) -> Source:
+    """What the variables of this program say. Raises ``SettingsError`` for values that cannot be read."""
+
+    def value(name: str) -> str | None:
+        return environ.get(f"ES_NEARDUPE_{name}") or None
+
+    source = Source(
+        name="ES_NEARDUPE_*",
+        url=value("URL"),
+        cloud_id=value("CLOUD_ID"),
+        api_key=secret(value("API_KEY"), value("API_KEY_FILE"), "ES_NEARDUPE_API_KEY"),
+        username=value("USERNAME"),
+        password=secret(value("PASSWORD"), value("PASSWORD_FILE"), "ES_NEARDUPE_PASSWORD"),
+        bearer_token=secret(value("BEARER_TOKEN"), value("BEARER_TOKEN_FILE"), "ES_NEARDUPE_BEARER_TOKEN"),
+        ca_certs=value("CA_CERTS"),
+        cert_fingerprint=value("CERT_FINGERPRINT"),
+        client_cert=value("CLIENT_CERT"),
+        client_key=value("CLIENT_KEY"),
+        insecure=_yes_or_no(value("INSECURE"), "ES_NEARDUPE_INSECURE"),
+        timeout=_seconds(value("TIMEOUT"), "ES_NEARDUPE_TIMEOUT"),
+    )
+    return completed(source)
+
+
+def usual_sources(environ: Mapping[str, str]) -> list[Source]:
+    """What the variables that other tools use say, then those of Elastic's ``start-local``."""
+    found: dict[str, str | None] = {}
+    problems: list[str] = []
+    for setting, names in _USUAL_NAMES.items():
+        values = {name: environ[name] for name in names if environ.get(name)}
+        found[setting] = next(iter(values.values()), None)
+        if len(set(values.values())) > 1:
+            problems.append(f"{' and '.join(values)} differ: unset one of them, or use ES_NEARDUPE_URL.")
+    usual = Source("the environment", **found, problem=next(iter(problems), None))  # type: ignore[arg-type]
+    return [completed(usual), *_start_local(environ)]
+
+
+_USUAL_NAMES = {
+    "url": ("ES_URL", "ELASTICSEARCH_URL", "OPENSEARCH_URL"),
+    "cloud_id": ("ES_CLOUD_ID", "ELASTIC_CLOUD_ID"),
+    "api_key": ("ES_API_KEY", "ELASTICSEARCH_API_KEY"),
+    "username": ("ES_USERNAME", "ELASTICSEARCH_USERNAME", "OPENSEARCH_USERNAME"),
+    "password": ("ES_PASSWORD", "ELASTICSEARCH_PASSWORD", "OPENSEARCH_PASSWORD"),
+}
+
+
+def _start_local(environ: Mapping[str, str]) -> Iterable[Source]:
+    """``start-local`` writes an API key and a password of the same server; the key is enough."""
+    if not environ.get("ES_LOCAL_URL"):
+        return
+    source = Source("ES_LOCAL_*", url=environ["ES_LOCAL_URL"], api_key=environ.get("ES_LOCAL_API_KEY") or None)
+    password = environ.get("ES_LOCAL_PASSWORD")
+    if password and not source.api_key:
+        source = replace(source, username="elastic", password=password)
+    yield completed(source)
+
+
+def completed(source: Source) -> Source:
+    """The source with the credentials of its URL taken out, and with what is wrong with it noted."""
+    if source.url is None:
+        return _noting_contradiction(source)
+    try:
+        url, username, password = split_url(source.url)
+    except SettingsError as error:
+        return replace(source, url="", problem=source.problem or f"In {source.name}: {error}")
+    if username is None and password is None:
+        return _noting_contradiction(replace(source, url=url))
+    problem = None
+    if source.has_secret or source.username:
+        problem = f"The URL in {source.name} holds credentials and others are given too: keep one of them."
+    return replace(source, url=url, username=username, password=password, problem=source.problem or problem)
+
+
+def _noting_contradiction(source: Source) -> Source:
+    problem = None
+    if more := more_than_one_login(source):
+        problem = f"In {source.name}, {more[0].lower()}{more[1:]} are given: keep one of them."
+    elif source.url and source.cloud_id:
+        problem = f"In {source.name}, a URL and a cloud ID are given: keep one of them."
+    return replace(source, problem=source.problem or problem)
+
+
+def secret(value: str | None, file: str | None, name: str) -> str | None:
+    """A secret from a value or from the first line of a file. Raises ``SettingsError`` if both are given."""
+    if value and file:
+        raise SettingsError(f"{name} is given as a value and as a file: keep one of them.")
+    return value or _first_line(file)
+
+
+def _first_line(file: str | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        text = Path(file).expanduser().read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"The secret in {file} cannot be read: {os_words(error)}.") from error
+    line = text.partition("\n")[0].rstrip("\r")
+    if not line:
+        raise SettingsError(f"{file} should hold a secret in its first line, which is empty.")
+    return line
+
+
+def os_words(error: Exception) -> str:
+    """The system's words, or where a parser stopped; never what was in the file."""
+    return str(error.strerror or error) if isinstance(error, OSError) else type(error).__name__
+
+
+def _yes_or_no(value: str | None, name: str) -> bool | None:
+    if value is None:
+        return None
+    if value.lower() in {"1", "true", "yes", "on"}:
+        return True
+    if value.lower() in {"0", "false", "no", "off"}:
+        return False
+    raise SettingsError(f"{name} must be true or false.")
+
+
+def _seconds(value: str | None, name: str) -> float | None:
+    try:
+        return None if value is None else float(value)
+    except ValueError:
+        raise SettingsError(f"{name} must be a number of seconds.") from None
+
+
+_tomllib: Any = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+_PROFILE_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(["url", "cloud_id", "api_key", "api_key_file", "username"], (str,)),
+    **dict.fromkeys(["password", "password_file", "bearer_token", "bearer_token_file"], (str,)),
+    **dict.fromkeys(["ca_certs", "cert_fingerprint", "client_cert", "client_key"], (str,)),
+    "insecure": (bool,),
+    "timeout": (int, float),
+}
+_SECRETS = ("api_key", "password", "bearer_token")
+
+
+def profile_source(file: Path, name: str | None) -> Source | None:
+    """The profile of that name, which must exist; without a name, the one called default, if there is one.
+
+    Warns (``ConnectionWarning``) if others may read a secret in the file.
+    Raises ``SettingsError`` if the file or the profile is not as it should be.
+    """
+    profiles = _profiles(file)
+    if name is not None and name not in profiles:
+        known = ", ".join(sorted(profiles)) or "none"
+        raise SettingsError(f"There is no profile '{name}' in {file} (there: {known}).")
+    table = profiles.get(name or "default")
+    if table is None:
+        return None
+    words = _checked_profile(table, f"Profile '{name or 'default'}' in {file}")
+    if words.keys() & set(_SECRETS):
+        _warn_if_open(file)
+    label = f"profile '{name or 'default'}'"
+    secrets = {key: secret(words.get(key), words.pop(f"{key}_file", None), f"{key} of {label}") for key in _SECRETS}
+    return completed(Source(**{**words, **secrets, "name": label}))
+
+
+def _profiles(file: Path) -> dict[str, Any]:
+    try:
+        profiles: dict[str, Any] = _tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SettingsError(f"The profiles in {file} cannot be read: {os_words(error)}.") from error
+    except RecursionError as error:
+        raise SettingsError(f"The profiles in {file} are nested too deeply.") from error
+    except ValueError as error:  # of tomllib and Unicode: they say where, not what stands there
+        raise SettingsError(f"The profiles in {file} cannot be read: {error}.") from error
+    return profiles
+
+
+def _checked_profile(table: object, name: str) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise SettingsError(f"{name} is not a table ([name], then key = value).")
+    for key, value in table.items():
+        if key not in _PROFILE_TYPES:
+            raise SettingsError(f"{name}: unknown key '{key}'; known are {', '.join(sorted(_PROFILE_TYPES))}.")
+        wanted = _PROFILE_TYPES[key]
+        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+            raise SettingsError(f"{name}: {key} must be of type {wanted[-1].__name__}.")
+    return dict(table)
+
+
+def _warn_if_open(file: Path) -> None:
+    if sys.platform != "win32" and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        warnings.warn(
+            f"{file} holds a secret and other users may read it: chmod 600 it.",
+            ConnectionWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,141 @@
+"""TLS as the settings ask for it, the same with both drivers.
+
+The drivers differ in this: with a fingerprint, or with certificates unchecked, both leave out the client certificate,
+and one of them trusts the usual authorities besides a context that it was given. So each connection is made by a
+context of ours; what a driver is given only stands for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import ssl
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import certifi
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.server.login.settings import ConnectionSettings
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["context"]
+
+_DER = 2
+
+
+def context(settings: ConnectionSettings) -> ssl.SSLContext:
+    """What a driver is to be given as its ``ssl_context``, and nothing besides.
+
+    Raises ``SettingsError`` for a client certificate or a key that cannot be used.
+    """
+    if settings.cert_fingerprint:
+        return _Pinned(settings, settings.cert_fingerprint)
+    return _Ours(_checking(settings))
+
+
+class _Ours(ssl.SSLContext):
+    """Whatever a driver changes in it, connections are made by ``inner``."""
+
+    inner: ssl.SSLContext
+
+    def __new__(cls, *_: object) -> Self:
+        return super().__new__(cls, ssl.PROTOCOL_TLS_CLIENT)
+
+    def __init__(self, inner: ssl.SSLContext) -> None:
+        self.inner = inner
+
+    def wrap_socket(self, sock: socket.socket, *args: Any, **options: Any) -> ssl.SSLSocket:
+        """See ``ssl.SSLContext.wrap_socket``."""
+        return self.inner.wrap_socket(sock, *args, **options)
+
+
+class _Pinned(_Ours):
+    """Trusts one certificate only: the one with the fingerprint, among those that the server shows.
+
+    It is found on a connection of its own, on which nothing is asked; from then on that certificate is the only
+    authority by which connections are checked. To find a fingerprint in what a server shows would prove nothing by
+    itself: whoever is in between can show an authority's certificate too.
+    """
+
+    def __init__(self, settings: ConnectionSettings, fingerprint: str) -> None:
+        super().__init__(_bare(settings))
+        self.fingerprint = fingerprint
+        self.timeout = settings.timeout
+        self.blind = _unchecked(_bare(settings))
+        self.found = False
+
+    def wrap_socket(self, sock: socket.socket, *args: Any, **options: Any) -> ssl.SSLSocket:
+        """See ``ssl.SSLContext.wrap_socket``."""
+        if not self.found:
+            self._trust(self._shown(sock, options.get("server_hostname")))
+        return super().wrap_socket(sock, *args, **options)
+
+    def _shown(self, sock: socket.socket, name: str | None) -> list[bytes]:
+        """The certificates that the server shows, its own first, in DER."""
+        place = sock.getpeername()[:2]
+        with (
+            socket.create_connection(place, timeout=self.timeout) as other,
+            self.blind.wrap_socket(other, server_hostname=name) as tls,
+        ):
+            return _chain(tls)
+
+    def _trust(self, shown: list[bytes]) -> None:
+        prints = [hashlib.sha256(one).hexdigest() for one in shown]
+        if self.fingerprint not in prints:
+            error = ssl.SSLCertVerificationError(1, "another fingerprint")
+            error.verify_message = f"it has another fingerprint: {prints[0]}"
+            raise error
+        place = prints.index(self.fingerprint)
+        self.inner.load_verify_locations(cadata=shown[place])
+        self.inner.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an authority need not be a root
+        self.inner.check_hostname = place > 0  # the server's own certificate is meant whatever its name
+        self.found = True
+
+
+def _chain(tls: ssl.SSLSocket) -> list[bytes]:
+    of_python: Any = tls
+    if sys.version_info >= (3, 13):
+        return list(of_python.get_unverified_chain())
+    # The same, without a public name; elastic_transport does so too.
+    return [one.public_bytes(_DER) for one in of_python._sslobj.get_unverified_chain()]
+
+
+def _checking(settings: ConnectionSettings) -> ssl.SSLContext:
+    if not settings.verify:
+        return _unchecked(_bare(settings))
+    made = _bare(settings)
+    made.load_default_certs()
+    made.load_verify_locations(cafile=certifi.where())
+    if settings.ca_certs:
+        made.load_verify_locations(cafile=settings.ca_certs)
+    return made
+
+
+def _bare(settings: ConnectionSettings) -> ssl.SSLContext:
+    """Checks everything, trusts nobody, and shows the client certificate, if there is one."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    if settings.client_cert:
+        try:
+            made.load_cert_chain(settings.client_cert, settings.client_key, password=_no_password)
+        except (OSError, ValueError) as error:
+            named = " and ".join(filter(None, [settings.client_cert, settings.client_key]))
+            raise SettingsError(
+                f"The client certificate and its key in {named} cannot be used ({error}): name PEM files that "
+                f"belong together."
+            ) from error
+    return made
+
+
+def _no_password() -> NoReturn:
+    """Otherwise OpenSSL would ask at the terminal."""
+    raise SettingsError("The key of the client certificate is encrypted: name a file with the key without a password.")
+
+
+def _unchecked(made: ssl.SSLContext) -> ssl.SSLContext:
+    made.check_hostname = False
+    made.verify_mode = ssl.CERT_NONE
+    return made

@@ -1,0 +1,277 @@
+"""Reading every matching document exactly once: a point in time where it can be paged well, else a scroll."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
+from es_neardupe.records import Hit, Product, Server
+from es_neardupe.server.client import path
+from es_neardupe.server.pacing import may_pass
+
+__all__ = ["Reading", "Seen", "pages"]
+
+
+class Seen:
+    """Remembers documents by a hash of index and id.
+
+    Two of ten million have the same hash with a probability of three in a million; then one of them may be left out
+    after a new beginning, and the next run takes it.
+    """
+
+    def __init__(self) -> None:
+        self._pages: list[NDArray[np.uint64]] = []
+        self._known = np.zeros(0, np.uint64)
+
+    def begin_again(self) -> None:
+        """From now on, what was seen is left out."""
+        self._known = np.sort(np.concatenate([self._known, *self._pages]))
+        self._pages = []
+
+    def fresh(self, page: list[Hit]) -> list[Hit]:
+        """The hits of a page that were not seen before the reading began again."""
+        codes = np.array([_code(hit) for hit in page], np.uint64)
+        self._pages.append(codes)
+        if not len(self._known):
+            return page
+        places = np.minimum(np.searchsorted(self._known, codes), len(self._known) - 1)
+        return [hit for hit, known in zip(page, self._known[places] == codes, strict=True) if not known]
+
+
+def _code(hit: Hit) -> int:
+    return xxhash.xxh3_64_intdigest(f"{hit.index}\0{hit.id}".encode("utf-8", "surrogatepass"))
+
+
+_SNAPSHOTS = 4
+"""Taken for one reading at most."""
+
+_PAUSE = 1.0
+"""Seconds before another one is taken."""
+
+_Body = Mapping[str, Any]
+
+
+class Sender(Protocol):
+    """The part of our client that reading needs."""
+
+    @property
+    def server(self) -> Server: ...
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int | bool] | None = None,
+        body: _Body | None = None,
+        again: bool = True,
+    ) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is to be read, and how."""
+
+    index: str
+    body: _Body
+    page_size: int
+    slice: tuple[int, int] | None
+    keep_alive: str
+    first_page: int | None = None
+
+    def search(self, **more: Any) -> dict[str, Any]:
+        """The search body of a page."""
+        search = {**self.body, "size": self.page_size, "seq_no_primary_term": True, **more}
+        if self.slice is not None and self.slice[1] > 1:  # servers refuse a slice that is the whole
+            search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
+        return search
+
+
+def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
+    """Pages of all matching documents, each once. Where the snapshot was lost on the way, since a node of the cluster
+    was, or a page of a scroll, another one is taken, and what was read before is left out of it.
+
+    Raises ``IncompleteAnswer``, or what kept the page from coming, if that does not help.
+    """
+    seen = Seen()
+    for left in reversed(range(_SNAPSHOTS if reading.slice is None else 1)):  # slices of another one are other ones
+        try:
+            for page in _snapshot(client, reading):
+                if fresh := seen.fresh(page):
+                    yield fresh
+            return
+        except _PageLost as lost:
+            if not left:
+                raise lost.why from lost
+        except RequestError as error:
+            if not _is_lost(error) or not left:
+                raise _explained(error, reading) from error
+        seen.begin_again()
+        time.sleep(_PAUSE)  # until the cluster knows that the node is gone
+
+
+def _snapshot(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
+    """The pages of one snapshot."""
+    hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
+    with closing(hits(client, reading)) as found:
+        for page in _read_ahead(found):
+            yield [_hit(raw) for raw in page]
+
+
+class _PageLost(Exception):
+    """A page of a scroll did not come. The server may have moved on, so nothing but another scroll gives it."""
+
+    def __init__(self, why: NeardupeError) -> None:
+        super().__init__(str(why))
+        self.why = why
+
+
+def _is_lost(error: RequestError) -> bool:
+    """Whether the snapshot, or the node that held a part of it, is gone."""
+    return _is_dropped(error) or (error.status in (500, 503) and error.type == "search_phase_execution_exception")
+
+
+def _is_dropped(error: RequestError) -> bool:
+    return isinstance(error, NotFound) and (
+        "No search context" in error.reason or error.type == "search_context_missing_nodes_exception"
+    )
+
+
+def _explained(error: RequestError, reading: Reading) -> NeardupeError:
+    if not _is_dropped(error):
+        return error
+    return IncompleteAnswer(
+        f"The server dropped its snapshot of {reading.index}: a node was restarted or lost, or more than "
+        f"{reading.keep_alive} went by between two pages. Try again."
+    )
+
+
+def _read_ahead(found: Iterator[list[_Body]]) -> Iterator[list[_Body]]:
+    """The same pages; the next one is on its way while the caller works on this one."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, found, None)
+        while (page := coming.result()) is not None:
+            coming = reader.submit(next, found, None)
+            yield page
+
+
+def _pages_points_in_time(server: Server) -> bool:
+    """OpenSearch before 3.3 cannot sort by ``_shard_doc``; ``_doc`` alone loses documents there."""
+    return server.product is Product.ELASTICSEARCH or server.version >= (3, 3, 0)
+
+
+def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body], None, None]:
+    try:
+        pit = _open(client, reading)
+    except RequestError as error:
+        # OpenSearch fails over a pattern that matches no index (400, a null pointer); it is an empty answer.
+        if error.status == 400 and _matches_nothing(client, reading.index):
+            return
+        raise
+    after: Any = None
+    first = {} if reading.first_page is None else {"size": reading.first_page}
+    try:
+        while True:
+            search = reading.search(
+                pit={"id": pit, "keep_alive": reading.keep_alive},
+                # _doc alone loses documents on several shards, _shard_doc alone starts again for each page
+                sort=["_doc", "_shard_doc"],
+                track_total_hits=False,
+                **({"search_after": after} if after is not None else first),
+            )
+            answer = client.request("POST", "/_search", params=_WHOLE, body=search)
+            pit = answer.get("pit_id", pit)
+            hits = answer["hits"]["hits"]
+            if hits:
+                after = hits[-1]["sort"]
+                yield hits
+            if len(hits) < search["size"]:
+                return
+    finally:
+        _close(client, pit)
+
+
+def _by_scroll(client: Sender, reading: Reading) -> Generator[list[_Body], None, None]:
+    search = reading.search(sort=["_doc"])
+    answer = client.request(
+        "POST", path(reading.index, "_search"), params={"scroll": reading.keep_alive, **_WHOLE}, body=search
+    )
+    if "_scroll_id" not in answer:  # a pattern that matches no index
+        return
+    scroll = answer["_scroll_id"]
+    expected, seen = answer["hits"]["total"]["value"], 0
+    try:
+        while hits := answer["hits"]["hits"]:
+            seen += len(hits)
+            yield hits
+            answer = _next_of_scroll(client, {"scroll": reading.keep_alive, "scroll_id": scroll})
+            scroll = answer["_scroll_id"]
+        if seen != expected:
+            raise IncompleteAnswer(f"Reading {reading.index} gave {seen} of {expected} documents. Try again.")
+    finally:
+        _drop(client, "/_search/scroll", {"scroll_id": [scroll]})
+
+
+def _next_of_scroll(client: Sender, body: _Body) -> Any:
+    """Never sent again: the server may have moved on, and a second request would skip a page."""
+    try:
+        return client.request("POST", "/_search/scroll", body=body, again=False)
+    except NeardupeError as error:
+        if may_pass(error):
+            raise _PageLost(error) from error
+        raise
+
+
+_WHOLE: dict[str, str | int | bool] = {"allow_partial_search_results": False}
+"""Shards that fail make the request fail: then it is tried again as a whole."""
+
+
+def _open(client: Sender, reading: Reading) -> str:
+    if client.server.product is Product.ELASTICSEARCH:
+        answer = client.request("POST", path(reading.index, "_pit"), params={"keep_alive": reading.keep_alive})
+        return str(answer["id"])
+    answer = client.request(
+        "POST",
+        path(reading.index, "_search", "point_in_time"),
+        params={"keep_alive": reading.keep_alive, "allow_partial_pit_creation": False},
+    )
+    return str(answer["pit_id"])
+
+
+def _matches_nothing(client: Sender, index: str) -> bool:
+    answer = client.request("POST", path(index, "_search"), body={"size": 0})
+    return bool(answer["_shards"]["total"] == 0)
+
+
+def _close(client: Sender, pit: str) -> None:
+    if client.server.product is Product.ELASTICSEARCH:
+        _drop(client, "/_pit", {"id": pit})
+    else:
+        _drop(client, "/_search/point_in_time", {"pit_id": [pit]})
+
+
+def _drop(client: Sender, target: str, body: _Body) -> None:
+    with suppress(NeardupeError):  # it ends by itself; an error here would hide why the reading ended
+        client.request("DELETE", target, body=body, again=False)
+
+
+def _hit(raw: _Body) -> Hit:
+    source, fields = raw.get("_source", {}), raw.get("fields")
+    return Hit(
+        index=raw["_index"],
+        id=raw["_id"],
+        routing=raw.get("_routing"),
+        seq_no=raw.get("_seq_no"),
+        primary_term=raw.get("_primary_term"),
+        source={**source, **fields} if fields else source,
+        score=raw.get("_score"),
+    )

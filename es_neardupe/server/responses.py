@@ -1,0 +1,178 @@
+"""What a server answered, and which of our errors a refusal is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe.errors import (
+    Blocked,
+    Conflict,
+    Forbidden,
+    IncompleteAnswer,
+    LoginRefused,
+    NeardupeError,
+    NotFound,
+    RequestError,
+)
+
+__all__ = ["Answer", "check_whole", "lacking", "refusal"]
+
+
+_ELASTICSEARCH = re.compile(
+    r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
+    r"(?: with effective roles \[[^\]]*\]| with assigned roles \[[^\]]*\])?"
+    r"(?: on (?:restricted )?indices \[(?P<indices>[^\]]+)\])?"
+    r", this action is granted by the (?P<scope>index|cluster) privileges \[(?P<names>[^\]]+)\]"
+)
+_OPENSEARCH = re.compile(r"no permissions for \[(?P<action>[^\]]+)\] and User \[name=(?P<who>[^,\]]+)")
+
+_OURS = {
+    "cluster": ("monitor",),
+    "index": (
+        *("read", "view_index_metadata", "index", "maintenance"),
+        *("create_index", "delete", "delete_index", "manage"),
+    ),
+}
+"""The privileges that docs/roles.md grants: of several that would do, the first of these is named."""
+
+
+def lacking(reason: str) -> str:
+    """Who lacks which privilege, in one sentence; empty where the refusal does not tell."""
+    if found := _ELASTICSEARCH.search(reason):
+        names = [name.strip() for name in found["names"].split(",")]
+        named = next((one for one in _OURS[found["scope"]] if one in names), names[0])
+        place = f" on {found['indices']}" if found["indices"] else ""
+        return f"{_who(found['who'])} lacks the {found['scope']} privilege '{named}'{place} ({found['action']})."
+    if found := _OPENSEARCH.search(reason):
+        return f"{found['who']} lacks the permission '{found['action']}'."
+    return ""
+
+
+def _who(text: str) -> str:
+    """``user [anna]`` is anna; an API key is told with its id and its user."""
+    only = re.fullmatch(r"user \[([^\]]+)\]", text)
+    return only[1] if only else text.replace("[", "").replace("]", "")
+
+
+_KINDS: dict[int, type[RequestError]] = {403: Forbidden, 404: NotFound, 409: Conflict}
+_WAYS_OUT = {
+    403: "The user needs more rights for this.",
+    413: "The request is larger than the server allows (http.max_content_length): send less at once.",
+    429: "The server is overloaded: try again later, or with less load.",
+}
+_GRANT = "Have it granted; `es-neardupe doctor` says what each command needs."
+_BLOCKED = "cluster_block_exception"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer. ``headers`` have lower-case names; ``body`` is parsed JSON, text, or None."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+    request: str = ""
+    """The name under which it was asked for."""
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def refusal(answer: Answer, doing: str) -> NeardupeError:
+    """The error that an answer outside 2xx stands for; ``doing`` is method, URL and path, without secrets."""
+    if answer.status == 401:
+        return LoginRefused(
+            f"{doing}: no login, or a wrong one (401). Check the API key, the token, or user name and password; "
+            "a login found beside the address of another server is not sent."
+        )
+    type_, reason = _cause(answer.body)
+    kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
+    words = ": ".join(filter(None, [type_, reason])) or "no reason given"
+    if kind is Forbidden and (lack := lacking(_whole_reason(answer.body))):
+        return kind(f"{doing}: 403. {lack} {_GRANT}", status=answer.status, type=type_, reason=reason)
+    message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
+    way_out = _way_out(kind, answer)
+    return kind(f"{message} {way_out}".rstrip(), status=answer.status, type=type_, reason=reason)
+
+
+def check_whole(body: Any, doing: str) -> None:
+    """Raise ``IncompleteAnswer`` if the answer, or one in its ``responses`` (msearch), is not whole."""
+    if not isinstance(body, dict):
+        return
+    for response in [body, *_dicts(body.get("responses"))]:
+        _check_one(response, doing)
+
+
+def _check_one(body: Mapping[str, Any], doing: str) -> None:
+    if body.get("timed_out") is True:
+        raise IncompleteAnswer(f"{doing}: the time ran out before all was searched. Ask for less, or try again.")
+    shards = body.get("_shards")
+    # A single written document ("result") reports replicas here: it is stored all the same.
+    if not isinstance(shards, dict) or not shards.get("failed") or "result" in body:
+        return
+    why = next((_one_line(_cause({"error": f.get("reason")})[1]) for f in _dicts(shards.get("failures"))), "")
+    raise IncompleteAnswer(
+        f"{doing}: {shards['failed']} of {shards.get('total', '?')} shards failed"
+        f"{f' ({why})' if why else ''}. Check the health of the cluster, then try again."
+    )
+
+
+def _cause(body: Any) -> tuple[str, str]:
+    """The type and the reason in an error body; a failed search names only the root cause's reason.
+
+    What lies behind a reason is often what the user has to know, such as the name that nobody knows in a filter that
+    cannot be read: it is told too.
+    """
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, str):
+        return "", _one_line(error)
+    if not isinstance(error, dict):
+        return "", ""
+    root = next(iter(_dicts(error.get("root_cause"))), {})
+    vague = error.get("type") == "search_phase_execution_exception"
+    reason = (root.get("reason") if vague else None) or error.get("reason") or root.get("reason") or ""
+    parts = [str(one) for one in (reason, root.get("reason"), _of_the_shard(error)) if one]
+    told = [one for place, one in enumerate(parts) if not any(one in other for other in parts[:place])]
+    return str(error.get("type") or ""), _one_line(": ".join(told))
+
+
+def _whole_reason(body: Any) -> str:
+    error = body.get("error") if isinstance(body, dict) else None
+    return str(error.get("reason") or "") if isinstance(error, dict) else ""
+
+
+def _of_the_shard(error: Mapping[str, Any]) -> str:
+    """Why the first of the shards failed that an error names: what lies behind its reason."""
+    why = next(iter(_dicts(error.get("failed_shards"))), {}).get("reason")
+    behind = why.get("caused_by") if isinstance(why, dict) else None
+    return str(behind.get("reason") or "") if isinstance(behind, dict) else ""
+
+
+def _is_block(body: Any) -> bool:
+    error = body.get("error") if isinstance(body, dict) else None
+    if not isinstance(error, dict):
+        return False
+    return any(e.get("type") == _BLOCKED for e in [error, *_dicts(error.get("root_cause"))])
+
+
+def _way_out(kind: type[RequestError], answer: Answer) -> str:
+    if kind is Blocked:
+        return "A block (read-only index, full disk, no elected master) must be removed first."
+    if 300 <= answer.status < 400:
+        return "The address leads elsewhere: give the URL of the server itself."
+    return _WAYS_OUT.get(answer.status, "")
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _one_line(text: str, longest: int = 300) -> str:
+    """What is too long loses its middle: a reason begins with what was asked, and often ends with the cause."""
+    line = re.sub(r"\s+", " ", text).strip()
+    half = longest // 2
+    return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"

@@ -1,0 +1,126 @@
+"""All measures of two texts, each with its formula and the numbers in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from es_neardupe.keys.minhash import estimate
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.similarity import formulas
+from es_neardupe.similarity.alignment import Alignment, Matching
+from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.measure import Measure, MeasureName
+
+__all__ = ["Score", "left_out", "scores"]
+
+
+_MOST_EDITS = 3 * 10**10
+"""Words times words; above it, the edit measure may take more than some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A measure of two texts."""
+
+    measure: MeasureName
+    matching: Matching | None
+    """None for measures that do without common passages."""
+    value: float
+    interval: tuple[float, float] | None
+    """95 %, of an estimate; None for an estimate without words."""
+    formula: str
+    """L, S, C, n and w stand for what `es_neardupe.similarity.comparison.Matched` says."""
+    filled: str
+    """The same with numbers."""
+
+
+def left_out(words: tuple[int, int], weights: Weights | None) -> dict[str, str]:
+    """The measures that cannot be had, each with the reason."""
+    reasons = {}
+    if weights is None:
+        reasons[MeasureName.WEIGHTED.value] = "it needs the frequencies of shingles in an index"
+    if words[0] * words[1] > _MOST_EDITS:
+        reasons[MeasureName.EDIT.value] = f"the texts are too long for it, {words[0]:,} and {words[1]:,} words"
+    return reasons
+
+
+def scores(
+    texts: tuple[str, str],
+    alignments: Mapping[Matching, Alignment],
+    shingle: int,
+    *,
+    weights: Weights | None = None,
+    scheme: Scheme | None = None,
+) -> Iterator[Score]:
+    """Every measure that `left_out` does not name. ``scheme`` is for the estimate."""
+    literal = alignments[Matching.LITERAL]
+    missing = left_out(literal.words, weights)
+    yield _resemblance(texts, literal, shingle)
+    for matching, found in alignments.items():
+        yield from _of_passages(matching, found)
+    yield _bag(texts, literal)
+    if MeasureName.WEIGHTED.value not in missing:
+        value = _value(Measure(MeasureName.WEIGHTED, shingle=shingle, weights=weights), texts)
+        formula = "weight of shared shingles / weight of all shingles"
+        yield Score(MeasureName.WEIGHTED, None, value, None, formula, "")
+    if MeasureName.EDIT.value not in missing:
+        value = _value(Measure(MeasureName.EDIT), texts)
+        edits = round((1 - value) * literal.longer)
+        yield Score(MeasureName.EDIT, None, value, None, "1 - d / L", f"1 - {edits} / {literal.longer}")
+    yield _estimate(texts, Measure(MeasureName.ESTIMATE, shingle=shingle, scheme=scheme))
+
+
+def _value(measure: Measure, texts: tuple[str, str]) -> float:
+    one, other = measure.prepare(texts)
+    return measure.score(one, other)
+
+
+def _resemblance(texts: tuple[str, str], found: Alignment, w: int) -> Score:
+    """With the relation to L, S, C and n where both parts of the fraction come out by it."""
+    measure = Measure(shingle=w)
+    one, other = measure.prepare(texts)
+    shared = len(np.intersect1d(one.features, other.features, assume_unique=True))
+    whole = len(one.features) + len(other.features) - shared
+    longer, shorter, common, n = found.longer, found.shorter, found.common, found.chunks
+    formula, filled = "shared shingles / all shingles", f"{shared} / {whole}"
+    if (shared, whole) == (common - n * (w - 1), longer + shorter - common + (n - 2) * (w - 1)):
+        formula += " = (C - n(w-1)) / (L + S - C + (n-2)(w-1))"
+        filled += f" = ({common} - {n}*{w - 1}) / ({longer} + {shorter} - {common} {'+-'[n < 2]} {abs(n - 2)}*{w - 1})"
+    return Score(MeasureName.RESEMBLANCE, None, measure.score(one, other), None, formula, filled)
+
+
+def _of_passages(matching: Matching, found: Alignment) -> Iterator[Score]:
+    longer, shorter, common = found.longer, found.shorter, found.common
+    for name, value, formula, filled in (
+        (
+            MeasureName.JACCARD,
+            formulas.jaccard(found),
+            "C / (L + S - C)",
+            f"{common} / ({longer} + {shorter} - {common})",
+        ),
+        (MeasureName.CONTAINMENT, formulas.containment(found), "C / S", f"{common} / {shorter}"),
+        (MeasureName.CONTAINMENT_LONGER, formulas.containment_longer(found), "C / L", f"{common} / {longer}"),
+    ):
+        yield Score(name, matching, value, None, formula, filled)
+
+
+def _bag(texts: tuple[str, str], found: Alignment) -> Score:
+    value = _value(Measure(MeasureName.BAG), texts)
+    both = found.longer + found.shorter
+    shared = round(value * both / (1 + value)) if both else 0
+    filled = f"{shared} / ({found.longer} + {found.shorter} - {shared})"
+    return Score(MeasureName.BAG, None, value, None, "c / (L + S - c), c: words that both have", filled)
+
+
+def _estimate(texts: tuple[str, str], measure: Measure) -> Score:
+    one, other = measure.prepare(texts)
+    value = measure.score(one, other)
+    name, formula = MeasureName.ESTIMATE, "(e - 1/256) / (1 - 1/256), e: share of equal places in the signatures"
+    if not (one.signature and other.signature):
+        return Score(name, None, value, None, formula, "no signature without words")
+    found = estimate(one.signature, other.signature)
+    equal = sum(a == b for a, b in zip(one.signature, other.signature, strict=True))
+    return Score(name, None, value, (found.low, found.high), formula, f"e = {equal} / {len(one.signature)}")

@@ -1,0 +1,385 @@
+"""A measure as the user names it: what is computed once per text, and the number for two of these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.minhash import estimate, signatures
+from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
+from es_neardupe.keys.shingles import features, token_hashes, window_hashes
+from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.similarity import formulas
+from es_neardupe.similarity.alignment import Alignment, Matching, align
+from es_neardupe.similarity.features import FeatureSource, FieldValues, combined, hashed
+from es_neardupe.similarity.formulas import Weights, resemblances
+
+__all__ = [
+    "ALIGNED",
+    "MEANINGS",
+    "SETS",
+    "Block",
+    "Ignored",
+    "Measure",
+    "MeasureName",
+    "Prepared",
+    "all_pairs",
+    "default_sample",
+    "measure_name",
+    "measure_words",
+    "of_pairs",
+    "weights_of",
+]
+
+
+class MeasureName(str, Enum):
+    """The measures by the names that commands take."""
+
+    RESEMBLANCE = "resemblance"
+    JACCARD = "jaccard"
+    CONTAINMENT = "containment"
+    CONTAINMENT_LONGER = "containment-longer"
+    BAG = "bag"
+    WEIGHTED = "weighted"
+    EDIT = "edit"
+    ESTIMATE = "estimate"
+
+
+MEANINGS: dict[MeasureName, str] = {
+    MeasureName.RESEMBLANCE: "shared shingles among all shingles of both: what the keys are made for",
+    MeasureName.JACCARD: "words in common passages among all words of both",
+    MeasureName.CONTAINMENT: "words of the shorter text that are in common passages",
+    MeasureName.CONTAINMENT_LONGER: "words of the longer text that are in common passages",
+    MeasureName.BAG: "shared n-grams, each as often as it occurs, wherever it stands",
+    MeasureName.WEIGHTED: "shared shingles, rare ones counting more",
+    MeasureName.EDIT: "words left as they are when one text is edited into the other",
+    MeasureName.ESTIMATE: "resemblance as the signatures estimate it",
+}
+"""One line for each."""
+
+
+ALIGNED = (MeasureName.JACCARD, MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER)
+"""Those that common passages decide."""
+
+SETS = (MeasureName.RESEMBLANCE, MeasureName.WEIGHTED)
+"""Those that compare sets of features."""
+
+
+class Prepared(NamedTuple):
+    """What a measure needs of one text. Parts that it does not need are empty."""
+
+    tokens: U64
+    """Token hashes in order."""
+    features: U64
+    """Sorted distinct features: shingle hashes, unless others were chosen. For `bag` n-grams with repeats."""
+    signature: bytes
+    """Also empty where there are no tokens."""
+    common: bool = False
+    """Whether all its features are ignored ones: then it keeps them."""
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Shingles so common that they say nothing."""
+
+    version: str
+    """Names the list."""
+    features: U64 = field(repr=False, compare=False)
+    """Sorted, distinct."""
+
+    def mask(self, features: U64) -> tuple[U64, bool]:
+        """The features that are not ignored, and whether there are none of these; then they stay all."""
+        if not len(self.features) or not len(features):
+            return features, False
+        places = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
+        left = features[self.features[places] != features]
+        return (left, False) if len(left) else (features, True)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure with all its settings. Raises `SettingsError` for values out of range and for what contradicts."""
+
+    name: MeasureName = MeasureName.RESEMBLANCE
+    matching: Matching = Matching.LITERAL
+    """How common passages are found; for jaccard and the containments."""
+    shingle: int = 5
+    """w: words in a shingle, and the least number of words in a common passage."""
+    ngram: int = 1
+    """n of `bag`."""
+    weights: Weights | None = None
+    """For `weighted`, which cannot do without."""
+    scheme: Scheme | None = None
+    """For `estimate`: its signatures; default: 128 slots."""
+    whitespace: bool = False
+    """For `bag`: words are what stands between blanks, with case and punctuation."""
+    sources: tuple[FeatureSource, ...] = ()
+    """Other features than shingles; for resemblance, weighted and `bag`."""
+    ignored: Ignored | None = None
+    """Shingles that do not count; for resemblance and weighted. A text that has no others keeps them: it is compared
+    with what others have besides, and so is like another one only if that consists of such shingles too."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.shingle <= MAX_SHINGLE or not 1 <= self.ngram <= 7:
+            raise SettingsError(
+                "A shingle has 1 word or more and at most 1,000,000, an n-gram of the bag measure 1 to 7."
+            )
+        if self.name is MeasureName.WEIGHTED and self.weights is None:
+            raise SettingsError("The measure weighted needs the frequencies of features in an index.")
+        if self.sources and self.name not in (*SETS, MeasureName.BAG):
+            raise SettingsError(f"The measure {self.name.value} compares words in order: it takes no other features.")
+        if self.ignored is not None and (self.name not in SETS or self.sources):
+            raise SettingsError("Only the measures resemblance and weighted of shingles can ignore common shingles.")
+        if self.name is not MeasureName.BAG and (self.ngram > 1 or self.whitespace):
+            raise SettingsError("N-grams of other words and sizes are for the measure bag.")
+        if self.sources and (self.ngram > 1 or self.whitespace):
+            raise SettingsError("The features of a bag are either n-grams or other ones, not both.")
+
+    @property
+    def aligned(self) -> bool:
+        """Whether common passages decide."""
+        return self.name in ALIGNED
+
+    @property
+    def by_keys(self) -> bool:
+        """Whether it is the resemblance that the keys are made for."""
+        return self.at_once and self.ignored is None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether `scores` takes many pairs together."""
+        return self.name is MeasureName.RESEMBLANCE and not self.sources
+
+    @property
+    def copies_are_equal(self) -> bool:
+        """Whether texts with the same tokens are 1 by definition, and need not be compared."""
+        return not self.whitespace and all(source.by_tokens for source in self.sources)
+
+    def fields(self, indexed: Sequence[str]) -> list[str]:
+        """The fields of a document to read: those of the index and those of the chosen features."""
+        named = (source.field for source in self.sources if source.field is not None)
+        return list(dict.fromkeys([*indexed, *named]))
+
+    @property
+    def label(self) -> str:
+        """The name with what was chosen: ``resemblance``, ``containment (literal)``, ``bag (2-grams)``, ..."""
+        chosen = " + ".join(map(str, self.sources))
+        if self.name is MeasureName.BAG and not self.sources:
+            chosen = f"{self.ngram}-grams" + (" of words as they stand" if self.whitespace else "")
+        if self.aligned:
+            chosen = self.matching.value
+        if self.ignored is not None:
+            chosen = f"without the {len(self.ignored.features)} shingles of list {self.ignored.version}"
+        return f"{self.name.value} ({chosen})" if chosen else self.name.value
+
+    def prepare(self, texts: Sequence[str], values: Sequence[FieldValues] | None = None) -> list[Prepared]:
+        """What `score` needs of each text, computed for all of them at once.
+
+        ``values``: those of each document by field, where features of fields were chosen; of a text without fields,
+        it is the only value.
+        """
+        nothing = [np.empty(0, np.uint64)] * len(texts)
+        compared, tokens, slots, common = nothing, nothing, [b""] * len(texts), [False] * len(texts)
+        if self.sources:
+            found = combined(self.sources, values if values is not None else [{None: [text]} for text in texts])
+            compared = [np.sort(one) if self.name is MeasureName.BAG else np.unique(one) for one in found]
+        elif self.name in SETS:
+            compared = features(texts, self.shingle)
+            if self.ignored is not None:
+                masked = [self.ignored.mask(one) for one in compared]
+                compared, common = [one for one, _ in masked], [every for _, every in masked]
+        elif self.name is MeasureName.BAG:
+            compared = [self._grams(one) for one in self._words(texts)]
+        elif self.name is MeasureName.ESTIMATE:
+            slots = [row.tobytes() if row.any() else b"" for row in signatures(texts, self._scheme)]
+        else:
+            tokens = token_hashes(texts)
+        return list(map(Prepared, tokens, compared, slots, common))
+
+    @property
+    def _scheme(self) -> Scheme:
+        return self.scheme or Scheme(shingle=self.shingle, permutations=128, bands=16, rows=6)
+
+    def _words(self, texts: Sequence[str]) -> list[U64]:
+        return [hashed(text.split()) for text in texts] if self.whitespace else token_hashes(texts)
+
+    def _grams(self, tokens: U64) -> U64:
+        """The n-grams; of a shorter text the one that all its words make."""
+        return np.sort(window_hashes(tokens, min(self.ngram, max(len(tokens), 1))))
+
+    def score(self, a: Prepared, b: Prepared) -> float:
+        """The measure of two texts. Without any of the features that were chosen, a document is like no other."""
+        if self.sources and not (len(a.features) and len(b.features)):
+            return 0.0
+        return self._by_name[self.name](a, b)
+
+    def scores(
+        self,
+        prepared: Sequence[Prepared],
+        left: NDArray[np.intp],
+        right: NDArray[np.intp],
+        progress: Progress = silent,
+    ) -> NDArray[np.float64]:
+        """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``, float64 of the pairs' number."""
+        if self.at_once:
+            return formulas.resemblances([one.features for one in prepared], left, right)
+        pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
+        return np.fromiter((self.score(prepared[a], prepared[b]) for a, b in pairs), np.float64, len(left))
+
+    @cached_property
+    def _by_name(self) -> dict[MeasureName, Callable[[Prepared, Prepared], float]]:
+        return {
+            MeasureName.RESEMBLANCE: lambda a, b: formulas.resemblance(a.features, b.features),
+            MeasureName.JACCARD: lambda a, b: formulas.jaccard(self._aligned(a, b)),
+            MeasureName.CONTAINMENT: lambda a, b: formulas.containment(self._aligned(a, b)),
+            MeasureName.CONTAINMENT_LONGER: lambda a, b: formulas.containment_longer(self._aligned(a, b)),
+            MeasureName.BAG: lambda a, b: formulas.bag(a.features, b.features),
+            MeasureName.WEIGHTED: self._weighted,
+            MeasureName.EDIT: lambda a, b: formulas.edit(a.tokens, b.tokens),
+            MeasureName.ESTIMATE: self._estimated,
+        }
+
+    def _aligned(self, a: Prepared, b: Prepared) -> Alignment:
+        return align(a.tokens, b.tokens, self.matching, self.shingle)
+
+    @staticmethod
+    def _estimated(a: Prepared, b: Prepared) -> float:
+        if not (a.signature and b.signature):
+            return float(a.signature == b.signature)
+        return estimate(a.signature, b.signature).value
+
+    def _weighted(self, a: Prepared, b: Prepared) -> float:
+        assert self.weights is not None
+        return formulas.weighted(a.features, b.features, self.weights)
+
+
+Ints = NDArray[np.intp]
+Floats = NDArray[np.float64]
+
+_SETS = (MeasureName.RESEMBLANCE, MeasureName.BAG, MeasureName.WEIGHTED)
+
+_CELLS = 250_000
+"""Pairs in a block."""
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+"""Tells the repeats of an n-gram in one text apart."""
+
+
+class Block(NamedTuple):
+    """Pairs of numbers of texts, left < right, and their measure."""
+
+    left: Ints
+    right: Ints
+    similarity: Floats
+
+
+def default_sample(name: MeasureName) -> int:
+    """Texts whose pairs take seconds: 2 million pairs of sets, 125,000 pairs that take some 0.1 ms each."""
+    return 2000 if name in _SETS else 500
+
+
+def measure_words(measure: Measure) -> int | None:
+    """Words of a shingle, of an n-gram, or of the shortest common passage; None for a measure without any."""
+    if measure.name is MeasureName.EDIT:
+        return None
+    return measure.ngram if measure.name is MeasureName.BAG else measure.shingle
+
+
+def measure_name(measure: Measure) -> str:
+    """Its name with these words, such as ``bag 2``."""
+    words = measure_words(measure)
+    return measure.name.value if words is None else f"{measure.name.value} {words}"
+
+
+def weights_of(prepared: Sequence[Prepared]) -> Weights:
+    """The frequencies of the features of these texts."""
+    found = [one.features for one in prepared]
+    features, frequencies = np.unique(np.concatenate(found or [np.empty(0, np.uint64)]), return_counts=True)
+    return Weights(len(found), features, frequencies.astype(np.int64))
+
+
+def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Block]:
+    """Every pair of texts once, in blocks."""
+    if len(prepared) < 2:
+        return
+    if measure.name in _SETS:
+        for left, right, common, whole in _common(_elements(measure, prepared), measure.weights):
+            yield Block(left, right, _share(common, whole))
+    elif measure.aligned:
+        for left, right, common, _ in _common([_windows(one, measure.shingle) for one in prepared], None):
+            similarity = np.zeros(len(left))
+            some = np.flatnonzero(common)
+            similarity[some] = measure.scores(prepared, left[some], right[some])
+            yield Block(left, right, similarity)
+    else:
+        for left, right in _numbers(len(prepared)):
+            yield Block(left, right, measure.scores(prepared, left, right))
+
+
+def of_pairs(
+    measure: Measure, prepared: Sequence[Prepared], left: Ints, right: Ints, progress: Progress = silent
+) -> Floats:
+    """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``: float64 of their number."""
+    if measure.name is MeasureName.BAG:
+        return resemblances(_elements(measure, prepared), left, right)
+    return measure.scores(prepared, left, right, progress)
+
+
+def _elements(measure: Measure, prepared: Sequence[Prepared]) -> list[U64]:
+    """The set of each text that its measure compares, sorted and distinct. A bag becomes a set when the n-th
+    occurrence of an n-gram is an element of its own."""
+    found = [one.features for one in prepared]
+    return list(map(_bag, found)) if measure.name is MeasureName.BAG else found
+
+
+def _bag(grams: U64) -> U64:
+    first = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.intp)
+    repeat = np.arange(len(grams)) - np.repeat(first, np.diff(np.append(first, len(grams))))
+    return np.sort(grams + repeat.astype(np.uint64) * _STEP)
+
+
+def _windows(one: Prepared, least: int) -> U64:
+    """The runs of ``least`` words; of a shorter text all its words, which only an equal text has."""
+    return np.unique(window_hashes(one.tokens, min(least, max(len(one.tokens), 1))))
+
+
+def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Ints, Ints, Floats, Floats]]:
+    """Of all pairs: the weight of what both sets have, and of what either has."""
+    columns, numbers = np.unique(np.concatenate(found), return_inverse=True)
+    bounds = np.concatenate(([0], np.cumsum([len(one) for one in found])))
+    weight = np.ones(len(columns)) if weights is None else weights.of(columns)
+    shape = len(found), max(len(columns), 1)
+    numbers = numbers.reshape(-1)
+    there = csr_array((np.ones(len(numbers)), numbers, bounds), shape=shape)
+    weighted = csr_array((weight[numbers], numbers, bounds), shape=shape)
+    totals = weighted.sum(axis=1)
+    turned = weighted.T.tocsr()
+    for left, right in _numbers(len(found)):
+        begin, end = int(left[0]), int(left[-1]) + 1
+        shared = (there[begin:end] @ turned).toarray()[left - begin, right]
+        yield left, right, shared, totals[left] + totals[right] - shared
+
+
+def _share(common: Floats, whole: Floats) -> Floats:
+    """Sums of weights in another order differ in their last digits, and equal sets must have exactly 1."""
+    similarity = np.divide(common, whole, out=np.ones(len(common)), where=whole > 0)
+    exact = np.isclose(similarity, 1, rtol=0, atol=1e-12)
+    return np.where(exact, 1.0, similarity)
+
+
+def _numbers(size: int) -> Iterator[tuple[Ints, Ints]]:
+    """All pairs of numbers below ``size``, left < right, some rows of the triangle at a time."""
+    step = max(1, _CELLS // max(size, 1))
+    for begin in range(0, size - 1, step):
+        rows = np.arange(begin, min(begin + step, size - 1))
+        left, right = np.nonzero(np.arange(size)[None, :] > rows[:, None])
+        yield left + begin, right

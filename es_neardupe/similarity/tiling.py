@@ -1,0 +1,305 @@
+"""The tiles of texts that repeat themselves so much that not all pairs of equal windows can be written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from heapq import heapify, heappop, heappush
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.shingles import window_hashes
+
+__all__ = ["Equal", "choose", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
+
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+_Waiting = tuple[int, int, int, int]
+
+_FIRST = 256
+"""Runs looked at before the others are looked through for the first time."""
+
+
+class Equal(NamedTuple):
+    """Which windows of one text are equal to which of another."""
+
+    order: Ints
+    """The windows of the other text, sorted."""
+    low: Ints
+    """Of each window of the one text: the first equal one in ``order``."""
+    counts: Ints
+    """And how many there are."""
+
+    @classmethod
+    def of(cls, one: U64 | Ints, other: U64 | Ints) -> Equal:
+        order = np.argsort(other, kind="stable")
+        ordered = other[order]
+        low = np.searchsorted(ordered, one, "left")
+        return cls(order, low, np.searchsorted(ordered, one, "right") - low)
+
+    @property
+    def pairs(self) -> int:
+        return int(self.counts.sum())
+
+    def places(self) -> tuple[Ints, Ints]:
+        """All pairs, written down."""
+        offsets = np.arange(self.pairs) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+        return np.repeat(np.arange(len(self.low)), self.counts), self.order[np.repeat(self.low, self.counts) + offsets]
+
+
+def runs_of(i: Ints, j: Ints, least: int) -> Ints:
+    """Pairs of equal windows -> the longest runs of equal words that they make, each on one diagonal."""
+    width = int(i.max(initial=0)) + 2
+    order = np.argsort((j - i + width) * width + i)
+    i, j = i[order], j[order]
+    fresh = np.ones(len(i), np.bool_)
+    fresh[1:] = (i[1:] != i[:-1] + 1) | (j[1:] != j[:-1] + 1)
+    begin = np.flatnonzero(fresh)
+    lengths = np.diff(begin, append=len(i)) + (least - 1)
+    return np.stack((i[begin], j[begin], lengths), axis=1)
+
+
+def choose(runs: Ints, size_a: int, size_b: int, least: int) -> Ints:
+    """Choose tiles from runs, the longest first.
+
+    A run that is cut by tiles is cut at its ends only, since they are at least as long as it is: what remains is
+    one run, which waits for its turn again. Of texts that repeat themselves most runs are used up before their turn;
+    they are dropped by the thousand, now and then.
+    """
+    if not (_overlap(runs[:, 0], runs[:, 2]) or _overlap(runs[:, 1], runs[:, 2])):
+        return runs
+    used_a, used_b = bytearray(size_a), bytearray(size_b)
+    runs = runs[np.lexsort((runs[:, 0], runs[:, 0] + runs[:, 1], -runs[:, 2]))]
+    waiting: list[_Waiting] = []
+    chosen: list[tuple[int, int, int]] = []
+    step = _FIRST
+    while len(runs) or waiting:
+        waiting += [(-size, i + j, i, j) for i, j, size in runs[:step].tolist()]
+        runs, step = runs[step:], 2 * step
+        if len(runs):
+            i, j, size = runs[0].tolist()
+            chosen += _take(waiting, (-size, i + j, i, j), used_a, used_b, least)
+            runs = runs[_alive(runs, used_a, used_b, least)]
+        else:
+            chosen += _take(waiting, (0, 0, 0, 0), used_a, used_b, least)
+    return np.array(chosen, np.int64).reshape(-1, 3)
+
+
+def _take(
+    waiting: list[_Waiting], until: _Waiting, used_a: bytearray, used_b: bytearray, least: int
+) -> Iterator[tuple[int, int, int]]:
+    """The tiles among the runs that come before another one."""
+    heapify(waiting)
+    while waiting and waiting[0] < until:
+        negative, _, i, j = heappop(waiting)
+        start, end = _unused(used_a, used_b, i, j, -negative)
+        size = end - start
+        if size == -negative:
+            used_a[i : i + size] = used_b[j : j + size] = b"\1" * size
+            yield i, j, size
+        elif size >= least:
+            heappush(waiting, (-size, i + j + 2 * start, i + start, j + start))
+
+
+def _alive(runs: Ints, used_a: bytearray, used_b: bytearray, least: int) -> Flags:
+    """Of which runs ``least`` words and more are unused."""
+    i, j, size = runs.T
+    one, other = np.array(used_a, np.bool_), np.array(used_b, np.bool_)
+    start = np.minimum(np.maximum(unused_from(~one)[i], unused_from(~other)[j]), size - 1)
+    left = np.minimum(np.minimum(unused_from(one)[i + start], unused_from(other)[j + start]), size - start)
+    alive: Flags = left >= least
+    return alive
+
+
+def _overlap(starts: Ints, sizes: Ints) -> bool:
+    order = np.argsort(starts)
+    starts, ends = starts[order], (starts + sizes)[order]
+    return bool((starts[1:] < ends[:-1]).any())
+
+
+def _unused(used_a: bytearray, used_b: bytearray, i: int, j: int, size: int) -> tuple[int, int]:
+    """The part of a run that no tile covers, as offsets."""
+    free_a, free_b = used_a.find(0, i, i + size), used_b.find(0, j, j + size)
+    if free_a < 0 or free_b < 0:
+        return 0, 0
+    start = max(free_a - i, free_b - j)
+    taken_a, taken_b = used_a.find(1, i + start, i + size), used_b.find(1, j + start, j + size)
+    end = min(taken_a - i if taken_a >= 0 else size, taken_b - j if taken_b >= 0 else size)
+    return start, max(start, end)
+
+
+def unused_from(used: Flags) -> Ints:
+    """How many words from each on are unused."""
+    places = np.arange(len(used))
+    taken = np.where(used, places, len(used))
+    ends: Ints = np.minimum.accumulate(taken[::-1])[::-1]
+    return ends - places
+
+
+def tiles_in_rounds(a: U64, b: U64, least: int, limit: int) -> Ints:
+    """All tiles: int64[n, 3]. Each round takes the lengths from the longest left down to the last at which the runs
+    have ``limit`` words together at most. Where already the longest have more, it takes that length, by another way.
+    """
+    ranks = _Ranks(a, b)
+    used_a, used_b = np.zeros(len(a), np.bool_), np.zeros(len(b), np.bool_)
+    found = [np.empty((0, 3), np.int64)]
+    longest = min(len(a), len(b))
+    while True:
+        free_a, free_b = unused_from(used_a), unused_from(used_b)
+        longest = min(longest, int(free_a.max(initial=0)), int(free_b.max(initial=0)))
+        if longest < least:
+            return np.concatenate(found)
+        many = partial(ranks.crowded, free_a=free_a, free_b=free_b, limit=limit)
+        crowded = (_last if len(found) == 1 else _last_from_above)(many, least, longest)
+        some = choose(ranks.runs(crowded + 1, free_a, free_b), len(a), len(b), crowded + 1)
+        longest = crowded
+        if not len(some) and crowded >= least:
+            some = _pick_equal(ranks.classes(crowded, free_a, free_b), len(a), len(b), crowded)
+            longest = crowded - 1
+        for i, j, size in some.tolist():
+            used_a[i : i + size] = used_b[j : j + size] = True
+        found.append(some)
+
+
+def _last(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The greatest number from ``low`` to ``high`` for which it holds, low - 1 if none; once false, it stays so.
+
+    Steps are doubled first, from below: the answer is mostly small, and looking at great lengths is dear.
+    """
+    step, low = 1, low - 1
+    while low + step <= high and holds(low + step):
+        low, step = low + step, 2 * step
+    return _between(holds, low, min(low + step - 1, high))
+
+
+def _last_from_above(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The same, where the answer is expected near ``high``."""
+    step, beyond = 1, high + 1
+    while high >= low and not holds(high):
+        beyond, high, step = high, high - step, 2 * step
+    return _between(holds, max(high, low - 1), beyond - 1)
+
+
+def _between(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """By bisection, where it holds for ``low``."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+class _Ranks:
+    """Numbers for the windows of two texts, of any length: equal windows have equal numbers, others other ones.
+
+    Windows of 1, 2, 4, ... words are ranked, each by its two halves (Karp, Miller & Rosenberg 1972); a window of
+    another length is covered by two of these.
+    """
+
+    def __init__(self, a: U64, b: U64) -> None:
+        self._levels = [_ranked(a, b)]
+
+    def crowded(self, size: int, free_a: Ints, free_b: Ints, limit: int) -> bool:
+        """Whether the runs of ``size`` unused words and more have more than ``limit`` words together.
+
+        A run of n words has n - size + 1 pairs of windows, and one fewer of windows that are longer by a word.
+        """
+        pairs = self._pairs(size, free_a, free_b)
+        if pairs > limit or pairs * size <= limit:
+            return pairs > limit
+        longer = self._pairs(size + 1, free_a, free_b)
+        return pairs + (pairs - longer) * (size - 1) > limit
+
+    def runs(self, size: int, free_a: Ints, free_b: Ints) -> Ints:
+        """All runs of ``size`` unused words and more."""
+        (at_a, one), (at_b, other) = self._windows(size, free_a, free_b)
+        in_one, in_other = Equal.of(one, other).places()
+        return runs_of(at_a[in_one], at_b[in_other], size)
+
+    def classes(self, size: int, free_a: Ints, free_b: Ints) -> Iterator[tuple[list[int], list[int]]]:
+        """The places in a and in b of each window that both have unused."""
+        (at_a, one), (at_b, other) = self._windows(size, free_a, free_b)
+        common = np.intersect1d(one, other)
+        yield from zip(_places(at_a, one, common), _places(at_b, other, common), strict=True)
+
+    def _pairs(self, size: int, free_a: Ints, free_b: Ints) -> int:
+        (_, one), (_, other) = self._windows(size, free_a, free_b)
+        one, other = np.sort(one), np.sort(other)
+        return int((np.searchsorted(other, one, "right") - np.searchsorted(other, one, "left")).sum())
+
+    def _windows(self, size: int, free_a: Ints, free_b: Ints) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """Where the unused windows of both begin, and their numbers."""
+        at_a, at_b = np.flatnonzero(free_a >= size), np.flatnonzero(free_b >= size)
+        if not (len(at_a) and len(at_b)):
+            return (at_a[:0], at_a[:0]), (at_b[:0], at_b[:0])
+        level = size.bit_length() - 1
+        while len(self._levels) <= level:
+            half = 1 << (len(self._levels) - 1)
+            self._levels.append(_ranked(*_joined(self._levels[-1], half)))
+        numbers = _joined(self._levels[level], size - (1 << level))
+        return (at_a, numbers[0][at_a]), (at_b, numbers[1][at_b])
+
+
+def _ranked(a: U64 | Ints, b: U64 | Ints) -> tuple[Ints, Ints]:
+    """The ranks of the values of both among all of them."""
+    ranks = np.unique(np.concatenate((a, b)), return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return ranks[: len(a)], ranks[len(a) :]
+
+
+def _joined(both: tuple[Ints, Ints], shift: int) -> list[Ints]:
+    """One number for each value and the one ``shift`` places after it."""
+    factor = 1 + max(int(ranks.max(initial=0)) for ranks in both)
+    return [ranks[: max(len(ranks) - shift, 0)] * factor + ranks[shift:] for ranks in both]
+
+
+def _places(places: Ints, numbers: Ints, wanted: Ints) -> list[list[int]]:
+    """The places that have each wanted number, ascending."""
+    order = np.argsort(numbers, kind="stable")
+    ordered = numbers[order]
+    low, high = (np.searchsorted(ordered, wanted, side) for side in ("left", "right"))
+    return [places[order[start:end]].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
+
+
+def _pick_equal(classes: Iterator[tuple[list[int], list[int]]], size_a: int, size_b: int, size: int) -> Ints:
+    """The tiles of one length, the greatest left.
+
+    All windows are unused at first, and all tiles are as long as they are, so the two ends of a window tell all.
+    """
+    used_a, used_b = bytearray(size_a), bytearray(size_b)
+    fronts = [(iter(in_a), iter(in_b)) for in_a, in_b in classes]
+    waiting = [(i + j, i, j, k) for k, (i, j) in enumerate((next(in_a), next(in_b)) for in_a, in_b in fronts)]
+    heapify(waiting)
+    chosen = []
+    while waiting:
+        _, i, j, number = heappop(waiting)
+        if not (_taken(used_a, i, size) or _taken(used_b, j, size)):
+            used_a[i : i + size] = used_b[j : j + size] = b"\1" * size
+            chosen.append((i, j, size))
+        later_a, later_b = _later(used_a, i, size, fronts[number][0]), _later(used_b, j, size, fronts[number][1])
+        if later_a >= 0 and later_b >= 0:
+            heappush(waiting, (later_a + later_b, later_a, later_b, number))
+    return np.array(chosen, np.int64).reshape(-1, 3)
+
+
+def _taken(used: bytearray, at: int, size: int) -> bool:
+    return bool(used[at] or used[at + size - 1])
+
+
+def _later(used: bytearray, at: int, size: int, places: Iterator[int]) -> int:
+    """This place or the next of its class that is unused, -1 if there is none."""
+    return next((one for one in chain((at,), places) if not _taken(used, one, size)), -1)
+
+
+def tiles(a: U64, b: U64, least: int) -> Ints:
+    """The tiles of ``least`` words and more, in any order: int64[n, 3] with their places in a and b and their size."""
+    equal = Equal.of(window_hashes(a, least), window_hashes(b, least))
+    if not equal.pairs:
+        return np.empty((0, 3), np.int64)
+    limit = 4 * (len(a) + len(b)) + 1000
+    if equal.pairs > limit:
+        return tiles_in_rounds(a, b, least, limit)
+    return choose(runs_of(*equal.places(), least), len(a), len(b), least)

@@ -1,0 +1,170 @@
+"""How many documents of an index have a feature: from a sample, kept for a day in the user's cache folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import xxhash
+
+from es_neardupe import folders
+from es_neardupe.errors import SettingsError
+from es_neardupe.index import queries
+from es_neardupe.index.document_text import text_of
+from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
+from es_neardupe.index.target import Target
+from es_neardupe.records import Reference
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import refresh_if_allowed, search
+from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.measure import Measure
+from es_neardupe.verification.read_texts import prepared
+
+__all__ = ["SAMPLE", "Frequencies", "frequencies", "sampled"]
+
+SAMPLE = 2000
+"""Documents of the sample, at most."""
+
+_MOST_TOKENS = 10_000_000
+"""Words of the sample, at most: some 80 MB of features."""
+
+_SEED = 1
+_FETCH = 50
+_DAY = timedelta(days=1)
+_FORM = "1"
+
+_UNREADABLE = (
+    *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError),
+    *(RuntimeError, zipfile.BadZipFile, zlib.error),  # RuntimeError: packed in a way that Python cannot unpack
+)
+"""What a file that was torn or written over raises."""
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """The weights of features, and when they were taken (UTC, whole seconds)."""
+
+    weights: Weights
+    at: str
+
+
+def frequencies(client: Client, target: Target, measure: Measure, *, renew: bool = False) -> Frequencies:
+    """The frequencies of the features of ``measure`` in an index: those of the last day, or new ones.
+
+    Raises `SettingsError` if the cache folder cannot be written.
+    """
+    file = _file(client, target, measure)
+    known = None if renew else _read(file)
+    if known is not None and _age(known.at) < _DAY:
+        return known
+    found = Frequencies(_sampled(client, target, measure), timestamp())
+    _write(file, found)
+    return found
+
+
+def _file(client: Client, target: Target, measure: Measure) -> Path:
+    """Named after everything that decides the frequencies; an index that was made anew has another uuid, and another
+    user may see other documents of it."""
+    params = {"flat_settings": "true"}
+    answer = client.request("GET", path(target.path, "_settings", "index.uuid"), params=params)
+    indices = sorted(f"{index} {entry['settings']['index.uuid']}" for index, entry in answer.items())
+    parts = [
+        _FORM,
+        client.login,
+        *indices,
+        target.scheme_id,
+        *target.settings.fields,
+        *map(str, measure.sources),
+        f"{SAMPLE}",
+    ]
+    return folders.cache() / "frequencies" / f"{xxhash.xxh3_128_hexdigest(chr(0).join(parts).encode())}.npz"
+
+
+def _age(at: str) -> timedelta:
+    taken = datetime.strptime(at, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
+    return abs(datetime.now(timezone.utc) - taken)
+
+
+def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
+    """Count in how many documents of a random sample each feature occurs."""
+    fields = target.settings.fields
+    distinct = [np.empty(0, np.uint64)]
+    read = 0
+    for chunk in chunked(sampled(client, target), _FETCH):
+        sources = [hit.source for hit in fetch(client, chunk, measure.fields(fields)) if hit is not None]
+        texts = [text_of(source, fields) for source in sources]
+        distinct += [one.features for one in prepared(measure, sources, texts, fields)]
+        read += len(sources)
+    features, counts = np.unique(np.concatenate(distinct), return_counts=True)
+    return Weights(read, features, counts.astype(np.int64))
+
+
+def sampled(client: Client, target: Target) -> list[Reference]:
+    """Random documents with keys, the same ones each time as long as the index stays as it is."""
+    refresh_if_allowed(client, target.path)
+    scope = queries.fingerprinted(target.fields, target.scheme_id)
+    body = queries.sample(scope, min(SAMPLE, target.max_result_window), _SEED) | {"_source": [target.fields.tokens]}
+    chosen: list[Reference] = []
+    tokens = 0
+    for hit in search(client, target.path, body)["hits"]["hits"]:
+        tokens += count_of(stored_fields(hit["_source"], target.settings.prefix), "tokens")
+        if chosen and tokens > _MOST_TOKENS:
+            break
+        chosen.append((hit["_index"], hit["_id"], hit.get("_routing")))
+    return chosen
+
+
+def _write(file: Path, found: Frequencies) -> None:
+    """Write beside and rename, so that nobody reads a half of it."""
+    weights = found.weights
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as opened:
+                np.savez(
+                    opened,
+                    at=np.array(found.at),
+                    documents=np.array(weights.documents),
+                    features=weights.features,
+                    frequencies=weights.frequencies,
+                )
+            Path(name).replace(file)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"The frequencies cannot be kept in {file.parent} ({error.strerror}): name a folder that can be written "
+            f"as ES_NEARDUPE_CACHE."
+        ) from error
+
+
+def _read(file: Path) -> Frequencies | None:
+    """Read what `_write` wrote; None where there is no such file, or another thing than that."""
+    try:
+        with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
+            at, number, features, counts = (stored[name] for name in ("at", "documents", "features", "frequencies"))
+            found = Frequencies(Weights(int(number), features, counts), str(at))
+        _age(found.at)
+    except _UNREADABLE:
+        return None
+    return found if _sound(found.weights) else None
+
+
+def _sound(weights: Weights) -> bool:
+    features, counts = weights.features, weights.frequencies
+    return (
+        features.dtype == np.uint64
+        and counts.dtype == np.int64
+        and features.shape == counts.shape == (len(features),)
+        and bool((features[1:] > features[:-1]).all())
+        and bool(((counts >= 1) & (counts <= weights.documents)).all())
+    )

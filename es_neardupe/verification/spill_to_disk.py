@@ -1,0 +1,171 @@
+"""Arrays that may outgrow memory: up to a bound they are held, beyond it they lie in a temporary file.
+
+A file is written once, front to back, and read in pieces. It has no name on systems that allow that, so that nothing
+of it is left even where the program is killed. Writing raises `SettingsError` where there is no room or no right to.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import pairwise
+from typing import BinaryIO, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.hashing import U64
+
+__all__ = ["Entries", "Rows", "Scratch", "scratch"]
+
+T = TypeVar("T", bound=np.generic)
+U32 = NDArray[np.uint32]
+Ints = NDArray[np.int64]
+
+HELD = 1_000_000
+"""Numbers held in memory before they are written: 12 MB of entries, 8 MB of rows."""
+
+_PARTS = 256
+"""Ranges of hashes: by the upper 8 bits."""
+
+
+Scratch = Callable[[], BinaryIO]
+"""Gives a new temporary file, where the system keeps such (``TMPDIR``)."""
+
+
+@contextmanager
+def scratch() -> Iterator[Scratch]:
+    """Temporary files that are gone in the end, whatever happens."""
+    with ExitStack() as files:
+        yield lambda: cast(BinaryIO, files.enter_context(tempfile.TemporaryFile(prefix="es-neardupe-")))
+
+
+class _File:
+    """A temporary file that is there from the first writing on."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._opened: BinaryIO | None = None
+
+    def append(self, arrays: Sequence[NDArray[np.generic]]) -> None:
+        """Write arrays behind what is there."""
+        try:
+            if self._opened is None:
+                self._opened = self._scratch()
+            self._opened.seek(0, os.SEEK_END)
+            for one in arrays:
+                self._opened.write(np.ascontiguousarray(one).data)
+            self._opened.flush()
+        except OSError as error:
+            raise SettingsError(
+                f"The features cannot be laid aside in a temporary file ({error.strerror or error}): name a folder "
+                f"with more room as TMPDIR."
+            ) from error
+
+    def read(self, kind: type[T], start: int, end: int) -> NDArray[T]:
+        """The elements from ``start`` to before ``end``, in a file of one kind of them."""
+        if self._opened is None:
+            return np.empty(0, kind)
+        self._opened.seek(0)
+        return np.fromfile(self._opened, kind, end - start, offset=start * np.dtype(kind).itemsize)
+
+
+class Entries:
+    """Pairs of a hash and the number of the document that has it, to be read again in the order of hashes.
+
+    What is written is sorted by the upper bits of the hash only; so each range of hashes is one piece of every writing.
+    """
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._hashes, self._rows = _File(scratch), _File(scratch)
+        self._held: list[tuple[U64, U32]] = []
+        self._size = 0
+        self._runs: list[Ints] = []
+        """Where each range of each writing begins, counted in entries of the whole file; int64[_PARTS + 1]."""
+        self.total = 0
+        """Entries so far."""
+
+    def add(self, hashes: U64, rows: U32) -> None:
+        """Add entries (uint64[n], uint32[n])."""
+        self._held.append((hashes, rows))
+        self._size += len(hashes)
+        self.total += len(hashes)
+        if self._size > HELD:
+            self._write()
+
+    def _taken(self) -> tuple[U64, U32]:
+        """What is held, as two arrays; nothing is held then."""
+        hashes = np.concatenate([np.empty(0, np.uint64), *(hashes for hashes, _ in self._held)])
+        rows = np.concatenate([np.empty(0, np.uint32), *(rows for _, rows in self._held)])
+        self._held, self._size = [], 0
+        return hashes, rows
+
+    def _write(self) -> None:
+        hashes, rows = self._taken()
+        part = (hashes >> np.uint64(56)).astype(np.uint8)
+        order = np.argsort(part, kind="stable")
+        before = int(self._runs[-1][-1]) if self._runs else 0
+        self._hashes.append([hashes[order]])
+        self._rows.append([rows[order]])
+        self._runs.append(before + np.concatenate(([0], np.cumsum(np.bincount(part, minlength=_PARTS)))))
+
+    def pieces(self) -> Iterator[tuple[U64, U32]]:
+        """All entries, in pieces of about `HELD` as far as equal ranges allow it; equal hashes are in one piece."""
+        if not self._runs:
+            yield self._taken()
+            return
+        if self._size:
+            self._write()
+        runs = np.array(self._runs)
+        sizes = np.diff(runs, axis=1).sum(axis=0)
+        cuts = np.flatnonzero(np.diff((np.cumsum(sizes) - sizes) // HELD)) + 1
+        for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), _PARTS], strict=True):
+            spans = runs[:, [first, last]].tolist()
+            hashes = [self._hashes.read(np.uint64, start, end) for start, end in spans]
+            yield np.concatenate(hashes), np.concatenate([self._rows.read(np.uint32, *span) for span in spans])
+
+
+class Rows:
+    """Arrays of uint64 of any lengths, numbered as they come, to be read again as runs of numbers."""
+
+    def __init__(self, scratch: Scratch) -> None:
+        self._file = _File(scratch)
+        self._held: list[U64] = []
+        self._size = 0
+        self._written = 0
+        self._lengths: list[int] = []
+        self._edges: Ints = np.zeros(0, np.int64)
+
+    def add(self, arrays: Sequence[U64]) -> None:
+        """Add some arrays (uint64[n], n may be 0)."""
+        self._held += arrays
+        lengths = [len(one) for one in arrays]
+        self._lengths += lengths
+        self._size += sum(lengths)
+        if self._size > HELD:
+            self._write()
+
+    @property
+    def lengths(self) -> Ints:
+        """The length of each array, int64 of their number."""
+        return np.array(self._lengths, np.int64)
+
+    def _write(self) -> None:
+        self._file.append(self._held)
+        self._written += self._size
+        self._held, self._size = [], 0
+
+    def read(self, first: int, last: int) -> list[U64]:
+        """The arrays with the numbers ``first`` to ``last - 1``."""
+        if not self._written:
+            return self._held[first:last]
+        if self._size:
+            self._write()
+        if len(self._edges) <= len(self._lengths):
+            self._edges = np.concatenate(([0], np.cumsum(self.lengths)))
+        edges = self._edges[first : last + 1]
+        found = self._file.read(np.uint64, int(edges[0]), int(edges[-1]))
+        return [found[start:end] for start, end in pairwise((edges - edges[0]).tolist())]

@@ -1,0 +1,397 @@
+"""`audit` on real servers: every figure against other code that compares everything with everything."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pipeline
+import pytest
+import xxhash
+from conftest import Cli, read_data, read_jsonl
+from server_tools import (
+    JSON,
+    change,
+    family,
+    hits,
+    make_index,
+    one_line,
+    ours,
+    put,
+    shingles,
+    true_pairs,
+    versions,
+    words,
+)
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.audit.report import AuditReport
+from es_neardupe.commands.audit.why_missed import Loss
+from es_neardupe.errors import IndexUnusable, NotInitialised, SettingsError
+from es_neardupe.server.client import Client
+from es_neardupe.verification.verify import Verifier
+
+SETTINGS = Settings(("text",), threshold=0.8, bands=9, rows=13)
+"""Bands that lose most pairs near the threshold."""
+
+Pair = tuple[str, str]
+
+_HAN = [chr(0x4E00 + k) for k in range(3000)]
+
+
+def han(seed: int, size: int) -> list[str]:
+    """Near-duplicates in single characters of Han, with blanks so that any code finds the words."""
+    rng = np.random.default_rng(seed)
+    base = [_HAN[k] for k in rng.integers(0, 3000, 400)]
+    return [" ".join([*base[:200], _HAN[number], *base[200:]]) for number in range(size)]
+
+
+def named(name: str, texts: Iterable[str]) -> dict[str, str]:
+    return {f"{name}-{place}": text for place, text in enumerate(texts)}
+
+
+CHANGED: dict[str, JSON] = {
+    "scheme-1": {"scheme": "v1-00000000"},
+    "large-1": {"state": "too_large", "content": None, "bands": None, "tokens": 0, "features": 0},
+    "failed-1": {"state": "failed", "content": None, "bands": None, "tokens": 0, "features": 0},
+    "removed-1": {"bands": None},
+}
+"""Our fields as nobody should write them."""
+
+REASONS = {
+    "scheme-1": Loss.UNPROCESSED,
+    "new-1": Loss.UNPROCESSED,
+    "large-1": Loss.TOO_LARGE,
+    "failed-1": Loss.FAILED,
+    "removed-1": Loss.CORRUPT,
+    "altered-1": Loss.CORRUPT,
+    "stale-1": Loss.STALE,
+}
+
+TEXTS = {
+    **{
+        id: text
+        for name in ("fine", *{id.split("-")[0]: 0 for id in REASONS})
+        for id, text in named(name, family(name, 3)).items()
+    },
+    **{id: text for k in range(12) for id, text in named(f"apart{k}", family(f"apart{k}", 3, edits=4)).items()},
+    **{
+        id: text for k in range(3) for id, text in named(f"long{k}", family(f"long{k}", 2, length=700, edits=6)).items()
+    },
+    **named("bucket", family("bucket", 12, length=400)),
+    **named("han", han(1, 4)),
+    **named("note", ["call me", "call me", "Call me!"]),
+    **named("single", [" ".join(words(k, 80)) for k in range(12)]),
+    **named("empty", ["", "..."]),
+}
+MAX_BUCKET = 5
+
+
+@pytest.fixture
+def damaged(client: Client, index_name: str) -> str:
+    """An index with every kind of damage."""
+    make_index(client, index_name, settings={"number_of_shards": 3})
+    put(client, index_name, {id: {"text": text} for id, text in TEXTS.items() if id != "new-1"})
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+    put(client, index_name, {"new-1": {"text": TEXTS["new-1"]}})
+    for id, fields in CHANGED.items():
+        change(client, index_name, id, {"neardupe": fields})
+    stored = {hit["_id"]: hit["_source"].get("neardupe", {}) for hit in hits(client, index_name)}
+    change(client, index_name, "altered-1", {"neardupe": {"bands": stored["single-0"]["bands"]}})
+    change(client, index_name, "stale-1", {"text": TEXTS["stale-1"] + " and one more thing"})
+    return index_name
+
+
+def expected(client: Client, index: str, least: float) -> dict[Pair, Loss | None]:
+    """The true pairs and why each is lost: from the stored documents, and from what `pairs` lists."""
+    stored = {hit["_id"]: hit["_source"] for hit in hits(client, index)}
+    texts = {id: one["text"] for id, one in stored.items()}
+    ours = {id: one.get("neardupe", {}) for id, one in stored.items()}
+    listed = {(one.a[1], one.b[1]) for one in pipeline.pairs(client, index, min=least, max_bucket=MAX_BUCKET)}
+    order = list(Loss)
+    found: dict[Pair, Loss | None] = {}
+    for a, b in true_pairs(texts, least):
+        reasons = [REASONS[id] for id in (a, b) if id in REASONS]
+        if (a, b) in listed:
+            found[a, b] = None
+        elif reasons:
+            found[a, b] = min(reasons, key=order.index)
+        else:
+            found[a, b] = Loss.BUCKET if set(ours[a]["bands"]) & set(ours[b]["bands"]) else Loss.BANDS
+    assert listed <= found.keys()
+    return found
+
+
+def check(report: AuditReport, truth: Mapping[Pair, Loss | None], sampled: set[str]) -> None:
+    """Each figure against the true pairs that touch the sample."""
+    mine = {pair: loss for pair, loss in truth.items() if sampled & set(pair)}
+    inner = {pair: loss for pair, loss in truth.items() if sampled >= set(pair)}
+    for one, pairs in ((report.recall, mine), (report.within, inner)):
+        assert (one.pairs, one.found) == (len(pairs), sum(loss is None for loss in pairs.values()))
+        assert one.recall == (one.found / one.pairs if one.pairs else None)
+    reasons = Counter(loss for loss in mine.values() if loss)
+    assert {one.reason: one.pairs for one in report.lost} == {loss: reasons[loss] for loss in Loss}
+    assert report.recall.pairs == report.recall.found + sum(one.pairs for one in report.lost)
+    for parts in (report.lengths, report.scripts):
+        assert sum(part.recall.pairs for part in parts) == report.recall.pairs
+        assert sum(part.recall.found for part in parts) == report.recall.found
+    for lost in report.lost:
+        assert len(lost.examples) == min(5, lost.pairs)
+        for example in lost.examples:
+            assert mine[example.a["id"], example.b["id"]] is lost.reason
+    assert (report.denied, report.wrong, report.precision) == (0, (), 1.0)
+
+
+def drawn(index: str, ids: Iterable[str], size: int, seed: int) -> set[str]:
+    """The documents with the lowest hashes of their addresses."""
+    return set(sorted(ids, key=lambda id: xxhash.xxh3_64_intdigest(f"{index}\0{id}".encode(), seed))[:size])
+
+
+def test_every_reason_is_found(damaged: str, client: Client, server_cli: Cli) -> None:
+    before = versions(client, damaged)
+    for least in (0.5, 0.8):
+        truth = expected(client, damaged, least)
+        if least == 0.8:
+            assert {loss for loss in truth.values() if loss} == set(Loss)  # the index has them all
+        report = pipeline.audit(client, damaged, min=least, max_bucket=MAX_BUCKET)
+        assert (report.documents, report.sampled) == (len(TEXTS), len(TEXTS))
+        assert report.recall.low == report.recall.recall == report.recall.high  # nothing is estimated
+        check(report, truth, set(TEXTS))
+        scripts = {part.name: part.recall.pairs for part in report.scripts}
+        assert scripts == {"Latin": len(truth) - 6, "Han": 6}
+        notes = {part.name: part.recall for part in report.lengths}["under 20"]
+        assert (notes.pairs, notes.found) == (3, 3)
+        longest = {part.name: part.recall.pairs for part in report.lengths}["500 to 1,999"]
+        assert longest == sum(pair[0].startswith("long") for pair in truth)
+    truth = expected(client, damaged, 0.8)
+    intervals = []
+    for seed in range(4):
+        report = pipeline.audit(client, damaged, sample=40, seed=seed, max_bucket=MAX_BUCKET)
+        check(report, truth, drawn(damaged, TEXTS, 40, seed))
+        assert (report.sampled, report.seed) == (40, seed)
+        intervals.append(report.recall)
+    share = sum(loss is None for loss in truth.values()) / len(truth)
+    assert sum(one.low <= share <= one.high for one in intervals if one.low and one.high) >= 2
+    assert versions(client, damaged) == before  # nothing was written
+    shows_all(damaged, client, server_cli)
+
+
+def shows_all(index: str, client: Client, server_cli: Cli) -> None:
+    """The command: as the function, with other bands for an index whose bands lose too much."""
+    options = ("--min", "0.8", "--max-bucket", str(MAX_BUCKET))
+    report = NearDupe(index, url=client.url).audit(min=0.8, max_bucket=MAX_BUCKET)
+    printed = server_cli("audit", index, *options, "--json")
+    assert printed.code == 0
+    assert printed.json["recall"] == {name: getattr(report.recall, name) for name in printed.json["recall"]}
+    assert [one["reason"] for one in printed.json["lost"]] == [loss.value for loss in Loss]
+    shown = server_cli("audit", index, *options)
+    assert shown.code == 0
+    for loss in Loss:
+        assert f" {loss.value} " in shown.out
+    for said in (
+        f"0.8 similar of {len(TEXTS)} of {len(TEXTS)} documents",
+        "script Han",
+        "tokens 100 to 499",
+        f"enrich {index} --check",
+    ):
+        assert said in shown.out, said
+    advice = report.advice
+    assert advice is not None
+    assert advice.expected >= SETTINGS.detection > (report.expected or 1)
+    assert Settings(("text",), threshold=0.8, detection=advice.detection).scheme.bands == advice.bands
+    assert f"{advice.bands} bands of {advice.rows} rows would find" in shown.err
+    lower = pipeline.audit(client, index, min=0.5).advice
+    assert lower is not None
+    assert lower.rows < advice.rows
+
+
+def test_a_wrong_verification_is_denied(
+    client: Client, index_name: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error in verification is an error of the program: shown, and exit code 1."""
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in named("d", family("denied", 4, edits=2)).items()})
+    pipeline.init(client, index_name, Settings(("text",)))
+    pipeline.enrich(client, index_name)
+    assert pipeline.audit(client, index_name).precision == 1.0
+
+    right = Verifier.similarities
+
+    def wrong(self: Verifier, left: Any, right_: Any, *more: Any) -> Any:
+        found = right(self, left, right_, *more)
+        found[0] = 0.999
+        return found
+
+    monkeypatch.setattr(Verifier, "similarities", wrong)
+    report = pipeline.audit(client, index_name)
+    (denied,) = report.wrong
+    texts = dict(named("d", family("denied", 4, edits=2)))
+    one, other = (shingles(texts[document["id"]]) for document in (denied.a, denied.b))
+    assert denied.actual == pytest.approx(len(one & other) / len(one | other))
+    assert (denied.claimed, report.denied, report.claims, report.precision) == (0.999, 1, 6, 5 / 6)
+    shown = server_cli("audit", index_name)
+    assert shown.code == 1
+    assert "denied: d-" in shown.out
+    assert "an error of this program" in shown.err
+    assert server_cli("audit", index_name, "--json").code == 1
+    change(client, index_name, denied.a["id"], {"text": "something else"})  # no claim any more, but stale
+    assert pipeline.audit(client, index_name).recall.pairs == 3
+
+
+def test_stored_groups_are_held_against_the_texts(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in named("d", family("stored", 5, edits=2)).items()})
+    pipeline.init(client, index_name, Settings(("text",)))
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name, measure="containment")
+    assert pipeline.audit(client, index_name).members is None  # similarities of another measure
+    pipeline.group(client, index_name)
+    report = pipeline.audit(client, index_name)
+    assert (report.members, report.denied, report.precision) == (4, 0, 1.0)
+    assert pipeline.audit(client, index_name, min=1.0).members == 0
+    forged = next(id for id, one in ours(client, index_name).items() if not one["principal"])
+    change(client, index_name, forged, {"neardupe": {"similarity": 0.999}})
+    shown = server_cli("audit", index_name, "--json")
+    assert shown.code == 1
+    assert (shown.json["members"], shown.json["denied"], shown.json["precision"]) == (4, 1, 1 - 1 / 14)
+    (denied,) = shown.json["wrong"]
+    assert denied["claimed"] == 0.999
+    assert forged in (denied["a"]["id"], denied["b"]["id"])
+    change(client, index_name, forged, {"text": "something else"})  # whose similarity was another text's
+    report = pipeline.audit(client, index_name)
+    assert (report.members, report.denied) == (3, 0)
+
+
+def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name)
+    with pytest.raises(NotInitialised):
+        pipeline.audit(client, index_name)
+    pipeline.init(client, index_name, Settings(("text",)))
+    with pytest.raises(IndexUnusable, match="has 0 documents, and a pair takes two"):
+        pipeline.audit(client, index_name)
+    put(client, index_name, {"a": {"text": "one two"}, "b": {"text": ""}})
+    report = pipeline.audit(client, index_name)
+    assert (report.documents, report.sampled, report.claims) == (2, 2, 0)
+    assert report.precision is report.recall.recall is report.expected is report.advice is None
+    shown = server_cli("audit", index_name)
+    assert shown.code == 0
+    assert "nothing to measure" in shown.err
+    with pytest.raises(SettingsError, match="--min"):
+        pipeline.audit(client, index_name, min=0)
+    for options, code in ((("--sample", "0"), 2), (("--seed", "-1"), 2), (("--min", "2"), 1)):
+        said = server_cli("audit", index_name, *options)
+        assert said.code == code
+        if code == 1:
+            one_line(said.err)
+
+
+def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Pairs reach over all indices behind a name, and documents are named with theirs."""
+    names = [f"{index_name}-a", f"{index_name}-b"]
+    for number, name in enumerate(names):
+        make_index(client, name)
+        put(client, name, {id: {"text": text} for id, text in named("d", family("several", 2)).items()}, routing="r")
+        pipeline.init(client, name, Settings(("text",)))
+        pipeline.enrich(client, name)
+        change(client, name, "d-0", {"neardupe": {"scheme": None}} if number else {}, routing="r")
+    client.request("PUT", f"/{names[1]}/_doc/unseen", body={"text": "no search has seen this yet"})
+    told: dict[str, tuple[int, int | None]] = {}
+    report = pipeline.audit(
+        client, f"{index_name}-*", progress=lambda stage, done, total: told.update({stage: (done, total)})
+    )
+    assert set(told) == {"drawing the sample", "reading keys", "verifying pairs", "comparing with all texts"}
+    assert told["drawing the sample"] == told["comparing with all texts"] == (5, 5)
+    assert (report.indices, report.documents, report.sampled) == (tuple(names), 5, 5)
+    assert (report.recall.pairs, report.recall.found, report.denied) == (6, 3, 0)
+    assert {one.reason: one.pairs for one in report.lost if one.pairs} == {Loss.UNPROCESSED: 3}
+    assert f"{names[1]}/d-0" in server_cli("audit", f"{index_name}-*").out
+
+
+TRUTH = "senate_press/sample_12_senators.exact_pairs.tsv"
+
+
+def real_truth(ids: Iterable[str], least: float) -> set[Pair]:
+    """The pairs that other code has found among these press releases."""
+    known = set(ids)
+    lines = (line.split("\t") for line in read_data(TRUTH).read_text("utf-8").splitlines() if line[0] != "#")
+    return {(min(a, b), max(a, b)) for a, b, value in lines if float(value) >= least and {a, b} <= known}
+
+
+def test_real_press_releases(client: Client, index_name: str) -> None:
+    """1,000 releases: an audit of all of them, and of 300."""
+    documents = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:1000]
+    make_index(client, index_name)
+    put(client, index_name, {one["id"]: {"text": one["text"]} for one in documents})
+    pipeline.init(client, index_name, Settings(("text",)))
+    pipeline.enrich(client, index_name)
+    whole = pipeline.audit(client, index_name, min=0.5)
+    truth = real_truth((one["id"] for one in documents), 0.5)
+    assert whole.recall.pairs == whole.within.pairs == len(truth) > 30
+    found = {(pair.a[1], pair.b[1]) for pair in pipeline.pairs(client, index_name, min=0.5)}
+    assert whole.recall.found == len(found & truth) == len(found)
+    assert {one.reason for one in whole.lost if one.pairs} <= {Loss.BANDS}
+    part = pipeline.audit(client, index_name, min=0.5, sample=300)
+    sampled = drawn(index_name, (one["id"] for one in documents), 300, 1)
+    assert part.recall.pairs == sum(bool(sampled & set(pair)) for pair in truth)
+    assert part.within.pairs == sum(sampled >= set(pair) for pair in truth)
+    assert part.precision == whole.precision == 1.0
+
+
+@pytest.mark.long
+def test_an_application_that_writes_meanwhile(client: Client, index_name: str) -> None:
+    """Texts change, documents come and go, groups are formed anew: the sums hold, and nothing is denied."""
+    texts = {id: text for k in range(40) for id, text in named(f"w{k}", family(f"w{k}", 5, edits=2)).items()}
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    pipeline.init(client, index_name, Settings(("text",)))
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    done, rounds = threading.Event(), [0]
+
+    def write() -> None:
+        rng = random.Random(1)
+        while not done.is_set():
+            chosen = rng.sample(sorted(texts), 10)
+            put(client, index_name, {id: {"text": texts[id] + f" changed {rng.random()}"} for id in chosen[:5]})
+            for id in chosen[5:]:
+                change(
+                    client,
+                    index_name,
+                    id,
+                    {"text": texts[id]},
+                )
+            pipeline.enrich(client, index_name, check=True)
+            pipeline.group(client, index_name)
+            rounds[0] += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        reports = [pipeline.audit(client, index_name, sample=150, seed=seed) for seed in range(25)]
+    finally:
+        done.set()
+        writer.join()
+    assert rounds[0] > 3
+    for report in reports:
+        assert report.denied == 0
+        assert report.recall.pairs == report.recall.found + sum(one.pairs for one in report.lost) > 0
+
+
+@pytest.mark.long
+def test_all_real_press_releases(client: Client, index_name: str, server_cli: Cli) -> None:
+    """12,169 releases, all of them in the sample: not one pair more or less than other code has found."""
+    file = read_data("senate_press/sample_12_senators.jsonl.xz")
+    assert server_cli("init", index_name, "--field", "text", "--create").code == 0
+    assert server_cli("load", index_name, str(file)).code == 0
+    ids = [one["id"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")]
+    for least in (0.3, 0.8):
+        truth = real_truth(ids, least)
+        report = pipeline.audit(client, index_name, sample=len(ids), min=least)
+        assert report.recall.pairs == len(truth)
+        assert (report.recall.recall or 0) >= 0.99 or least < 0.8
+        assert report.precision == 1.0

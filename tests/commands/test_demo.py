@@ -1,0 +1,48 @@
+"""The demonstration, on a small file of one's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from conftest import Cli
+from server_tools import family, hits, make_index, one_line, put, words
+
+from es_neardupe.server.client import Client
+
+
+def test_the_demo_on_a_file(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
+    texts = [*family("demo", 5), *family("other", 3), *(" ".join(words(f"alone{n}", 60)) for n in range(8))]
+    file = tmp_path / "articles.jsonl"
+    lines = [{"id": f"d{n}", "title": f"Title {n}", "body": text} for n, text in enumerate(texts)]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    arguments = ["demo", "--url", client.url, "--index", index_name, "--file", str(file), "--text-field", "body"]
+    for _ in range(2):  # its own index is made anew
+        done = cli(*arguments)
+        assert done.code == 0, done.err
+        for step in range(1, 8):
+            assert f"\n{step}. " in done.out
+        assert "16 documents: 8 in 2 groups of two or more, 8 alone" in done.out
+        assert f"es-neardupe stats {index_name}" in done.out
+    assert len(hits(client, index_name)) == len(lines)
+    assert all(hit["_source"]["neardupe"]["group"] for hit in hits(client, index_name))
+
+
+def test_an_index_of_the_users_is_left_alone(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
+    make_index(client, index_name)
+    put(client, index_name, {"mine": {"text": "do not touch"}})
+    file = tmp_path / "two.jsonl"
+    file.write_text('{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n', "utf-8")
+    done = cli("demo", "--url", client.url, "--index", index_name, "--file", str(file))
+    assert done.code == 1
+    assert "was not made by the demo" in one_line(done.err)
+    assert [hit["_source"] for hit in hits(client, index_name)] == [{"text": "do not touch"}]
+
+
+def test_a_file_that_is_no_demo(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "bad.jsonl"
+    for content, words_ in [("{}\n{}\n", "--text-field"), ("nonsense\n", "no JSON"), ("", "0 documents")]:
+        file.write_text(content, "utf-8")
+        done = cli("demo", "--url", client.url, "--index", index_name, "--file", str(file))
+        assert done.code == 1
+        assert words_ in one_line(done.err)

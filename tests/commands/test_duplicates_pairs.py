@@ -1,0 +1,280 @@
+"""Requests for duplicates over real indices, by the library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pipeline
+import pytest
+from conftest import read_jsonl
+from server_tools import change, delete_all, jaccard, make_index, new_name, put, true_pairs
+
+from es_neardupe import Settings
+from es_neardupe.commands.duplicates.results import ContentResult, DuplicatesReport, OverlapsResult, PairsResult
+from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, RequestError, SettingsError
+from es_neardupe.server.client import Client, path
+from es_neardupe.verification import spill_to_disk, verify
+
+TITLE = {"title": {"type": "text"}, "copy": {"type": "text"}, "kind": {"type": "keyword"}}
+PASSED, FAILED, OUT, CANDIDATES = "Pairs passing", "Pairs failing", "Out of scope pairs", "Candidate pairs"
+
+
+def source(kind: str, *fields: str) -> dict[str, Any]:
+    """A leaf of a feature tree."""
+    return {"type": f"featureSource:{kind}", "fields": {"type": "fields:simple", "fields": list(fields or ("title",))}}
+
+
+def flat(inner: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "featureSource:flatten", "source": inner}
+
+
+def ngrams(window: int, inner: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "featureSource:ngrams", "window": window, "source": inner}
+
+
+WORDS = flat(source("words"))
+
+
+def ratio(features: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "pairwiseSimilarity:featureIntersectionToUnionRatio", "features": features}
+
+
+def stage(grouping: Any, similarity: dict[str, Any], *, min: float = 0.0, most: int = 200, **more: Any) -> Any:
+    """One stage that finds pairs."""
+    return {
+        "type": "documentPairs:duplicates",
+        "hashGrouping": {"pairing": {"maxHashGroupSize": most}, "features": grouping},
+        "validation": {"pairwiseSimilarity": similarity, "min": min, "max": 1},
+        "output": {"explanations": True},
+        **more,
+    }
+
+
+def run(client: Client, index: str, made: Any, **options: Any) -> PairsResult:
+    """The answer of a request of one stage; its diagnostics reconcile."""
+    report = pipeline.duplicates(client, index, {"stages": {"pairs": made}}, **options)
+    found = report.stages["pairs"]
+    assert isinstance(found, PairsResult)
+    counted = numbers(found)
+    assert counted[CANDIDATES] == counted[PASSED] + counted[FAILED] + counted[OUT]
+    assert counted[PASSED] == len(found.pairs)
+    return found
+
+
+def numbers(found: PairsResult) -> dict[str, Any]:
+    """The counters of all headings together."""
+    return {name: value for part in found.diagnostics.values() for name, value in part.items()}
+
+
+def listed(found: PairsResult) -> list[tuple[str, str, float]]:
+    return [(pair.a[1], pair.b[1], pair.similarity) for pair in found.pairs]
+
+
+@pytest.fixture
+def cats(client: Client, index_name: str) -> str:
+    """Ids with a slash, a blank, and letters of other scripts."""
+    make_index(client, index_name, TITLE)
+    titles = {"a/1": "Lucy had a gray cat.", "b 2": "Lucy had a blue cat.", "é猫": "Lucy had a gray cat.", "d": "Dogs"}
+    put(client, index_name, {id: {"title": title} for id, title in titles.items()})
+    return index_name
+
+
+def test_the_examples_of_the_cats(client: Client, cats: str) -> None:
+    found = run(client, cats, stage(source("values"), ratio(source("values")), min=1))
+    assert listed(found) == [("a/1", "é猫", 1.0)]
+    (pair,) = found.pairs
+    assert pair.explanation == "Documents share 1 out of 1 distinct feature (entire values from field: title)."
+    assert list(found.diagnostics) == [
+        "Computing feature hashes",
+        "Aggregating results",
+        "Validating pairs using pairwiseSimilarity:featureIntersectionToUnionRatio [entire values from field: title]",
+    ]
+    counted = numbers(found)
+    assert (counted["Documents"], counted["Hash count"], counted["Hash collision groups"]) == (4, 4, 1)
+    assert (counted["Pairwise hash comparisons"], counted[CANDIDATES], counted["Similarity thresholds"]) == (
+        1,
+        1,
+        [1, 1],
+    )
+
+    near = listed(run(client, cats, stage(ngrams(3, source("words")), ratio(WORDS))))
+    assert near == [("a/1", "é猫", 1.0), ("a/1", "b 2", 4 / 6), ("b 2", "é猫", 4 / 6)]
+    exact = listed(run(client, cats, stage(ngrams(4, source("words")), ratio(WORDS))))
+    assert exact == [("a/1", "é猫", 1.0)]  # no 4-gram in common with the blue one
+    whole = listed(run(client, cats, stage(source("words"), ratio(source("words")))))
+    assert whole == [("a/1", "é猫", 1.0)]  # not flattened: one feature a value
+
+
+def test_skipped_groups_are_listed(client: Client, cats: str) -> None:
+    found = run(client, cats, stage(WORDS, ratio(WORDS), most=2))
+    assert numbers(found)["Skipped large hash collision groups"] == 4
+    assert {one.example for one in found.skipped_groups} == {"lucy", "had", "a", "cat"}
+    assert {one.size for one in found.skipped_groups} == {3}
+    assert found.skipped_groups[0].documents == ((cats, "a/1"), (cats, "b 2"), (cats, "é猫"))
+    assert listed(found) == [("a/1", "é猫", 1.0)]  # by the word gray
+
+
+def test_contents_and_overlaps_of_pairs(client: Client, cats: str) -> None:
+    use = {"type": "documentPairs:reference", "use": "pairs"}
+    fields = {"title": {"maxValueLength": 4}, "kind": {}}
+    request = {
+        "stages": {
+            "pairs": stage(ngrams(3, source("words")), ratio(WORDS), min=0.9),
+            "texts": {
+                "type": "documentContent",
+                "documents": {"type": "documents:fromDocumentPairs", "documentPairs": use},
+                "fields": {"type": "contentFields:simple", "fields": fields},
+            },
+            "blocks": {
+                "type": "documentPairs:overlaps",
+                "documentPairs": use,
+                "fields": {"type": "fields:simple", "fields": ["title"]},
+                "minWords": 2,
+            },
+        }
+    }
+    report = pipeline.duplicates(client, cats, request)
+    assert isinstance(report, DuplicatesReport)
+    assert (report.index, report.indices) == (cats, (cats,))
+    texts, blocks = report.stages["texts"], report.stages["blocks"]
+    assert isinstance(texts, ContentResult)
+    assert texts.documents == tuple({"index": cats, "id": id, "fields": {"title": "Lucy"}} for id in ("a/1", "é猫"))
+    assert (texts.cut, texts.missing, texts.not_read) == (2, 0, 0)
+    assert isinstance(blocks, OverlapsResult)
+    (pair,) = blocks.pairs
+    assert (pair.a, pair.b, pair.overlaps.words) == ((cats, "a/1"), (cats, "é猫"), 5)
+
+
+def test_copies_between_two_fields(client: Client, index_name: str) -> None:
+    make_index(client, index_name, TITLE)
+    put(client, index_name, {"a": {"title": "The same words"}, "b": {"copy": ["Other words", "The same words"]}})
+    values = source("values", "title", "copy")
+    assert listed(run(client, index_name, stage(values, ratio(values)))) == [("a", "b", 0.5)]
+
+
+@pytest.fixture
+def two(client: Client) -> Iterator[str]:
+    """Two indices NAME-1 and NAME-2 behind the alias NAME, the same documents in both."""
+    name = new_name()
+    for number in (1, 2):
+        make_index(client, f"{name}-{number}", TITLE, aliases={name: {}})
+        put(client, f"{name}-{number}", {"x": {"title": "one two three"}, f"y{number}": {"title": "one two three"}})
+    yield name
+    delete_all(client, name)
+
+
+@pytest.mark.parametrize("name", ["{0}", "{0}-*", "{0}-1,{0}-2"])
+def test_an_alias_of_two_indices(client: Client, two: str, name: str) -> None:
+    found = run(client, name.format(two), stage(source("values"), ratio(source("values"))))
+    first, second = f"{two}-1", f"{two}-2"
+    places = [(first, "x"), (second, "x"), (first, "y1"), (second, "y2")]
+    assert [(pair.a, pair.b) for pair in found.pairs] == [(a, b) for k, a in enumerate(places) for b in places[k + 1 :]]
+
+
+def test_a_query_is_the_scope(client: Client, cats: str) -> None:
+    query = {"ids": {"values": ["a/1", "b 2", "d"]}}
+    found = run(client, cats, stage(WORDS, ratio(WORDS), query=query))
+    assert listed(found) == [("a/1", "b 2", 4 / 6)]
+    assert numbers(found)["Documents"] == 3
+    none = run(client, cats, stage(WORDS, ratio(WORDS), query={"term": {"kind": "no such"}}))
+    assert (listed(none), numbers(none)["Documents"], numbers(none)[CANDIDATES]) == ([], 0, 0)
+
+
+def test_what_cannot_be_answered_is_said(client: Client, cats: str) -> None:
+    with pytest.raises(SettingsError, match=r"no field 'titel'.*copy, kind, title"):
+        run(client, cats, stage(source("values", "titel"), ratio(WORDS)))
+    with pytest.raises(SettingsError, match=r"no field 'titel'"):
+        run(client, cats, stage(WORDS, ratio(source("values", "titel"))))
+    with pytest.raises(RequestError, match=r"no_such_query|unknown query"):
+        run(client, cats, stage(WORDS, ratio(WORDS), query={"no_such_query": {"title": "x"}}))
+    with pytest.raises(NotFound, match="There is no index"):
+        run(client, f"{cats}-not", stage(WORDS, ratio(WORDS)))
+    with pytest.raises(NotInitialised, match="init"):
+        run(client, cats, stage("scheme", ratio(WORDS)))
+
+
+def test_an_index_without_source_is_refused(client: Client, index_name: str) -> None:
+    make_index(client, index_name, TITLE, _source={"enabled": False})
+    with pytest.raises(IndexUnusable, match="_source disabled"):
+        run(client, index_name, stage(WORDS, ratio(WORDS)))
+
+
+@pytest.mark.parametrize("source", [{"excludes": ["ti*"]}, {"includes": ["body"]}])
+def test_a_field_that_source_leaves_out_is_refused(client: Client, index_name: str, source: dict[str, Any]) -> None:
+    make_index(client, index_name, TITLE, _source=source)
+    put(client, index_name, {"1": {"title": "same"}, "2": {"title": "same"}})
+    with pytest.raises(IndexUnusable, match="leaves title out of _source"):
+        run(client, index_name, stage(WORDS, ratio(WORDS)))
+
+
+def test_what_changes_while_a_run_goes_on_is_counted(client: Client, cats: str) -> None:
+    """One document is deleted and one changed after they were hashed."""
+    done = []
+
+    def disturbing(stage: str, at: int, total: int | None) -> None:
+        if stage == "grouping hashes" and not done:
+            done.append(stage)
+            client.request("DELETE", path(cats, "_doc", "b 2"))
+            change(client, cats, "d", {"title": "Dogs and cats"})
+
+    put(client, cats, {"e": {"title": "Dogs"}})
+    found = run(client, cats, stage(WORDS, ratio(WORDS)), progress=disturbing)
+    assert listed(found) == [("a/1", "é猫", 1.0)]
+    assert numbers(found)[OUT] == 3  # two with the blue cat, one of the dogs
+    assert numbers(found)["Documents deleted or changed"] == 2
+
+
+def test_stored_keys_of_an_enriched_index(client: Client, index_name: str) -> None:
+    texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:150]}
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.8), create=True)
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    pipeline.enrich(client, index_name)
+    put(client, index_name, {"late": {"text": "without any keys"}})
+    features = ngrams(5, flat(source("words", "text")))
+    by_keys = run(client, index_name, stage("scheme", ratio(features), min=0.8))
+    assert numbers(by_keys)["Documents"] == len(texts) + 1
+    assert numbers(by_keys)["Documents without fingerprint"] == 1
+    known = pipeline.pairs(client, index_name, min=0.8)
+    assert {(pair.a[1], pair.b[1]): pair.similarity for pair in by_keys.pairs} == {
+        (pair.a[1], pair.b[1]): pair.similarity for pair in known
+    }
+
+
+def test_a_stored_key_that_many_share_is_shown_by_its_passage(client: Client, index_name: str) -> None:
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.8), create=True)
+    put(client, index_name, {f"d{k}": {"text": "these are the same eight words in all"} for k in range(4)})
+    pipeline.enrich(client, index_name)
+    found = run(client, index_name, stage("scheme", ratio(source("values", "text")), most=3))
+    assert not found.pairs
+    assert {(one.size, one.example) for one in found.skipped_groups} == {(4, "these are the same eight words in all")}
+    assert found.skipped_groups[0].documents == tuple((index_name, f"d{k}") for k in range(4))
+
+
+def test_real_texts_against_brute_force(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pair that shares a 5-gram is found, with or without files, and has its exact resemblance."""
+    texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:120]}
+    make_index(client, index_name, {"text": {"type": "text"}}, settings={"number_of_shards": 2})
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    features = ngrams(5, flat(source("words", "text")))
+    asked = stage(features, ratio(features), min=0.1, most=1000)
+    found = run(client, index_name, asked)
+    expected = true_pairs(texts, 0.1)
+    assert len(expected) > 10
+    assert {(a, b): s for a, b, s in listed(found)} == expected
+    assert all(np.isclose(pair.similarity, jaccard(texts[pair.a[1]], texts[pair.b[1]])) for pair in found.pairs)
+    monkeypatch.setattr(spill_to_disk, "HELD", 2_000)
+    monkeypatch.setattr(verify, "_BLOCK", 2_000)
+    assert listed(run(client, index_name, asked)) == listed(found)
+
+
+def test_weights_are_from_a_sample(client: Client, cats: str) -> None:
+    weighted = {"type": "pairwiseSimilarity:weighted", "fields": source("words")["fields"], "shingle": 1}
+    found = run(client, cats, stage(WORDS, weighted))
+    assert numbers(found)["Documents sampled for weights"] == 4
+    function = "pairwiseSimilarity:weighted [w = 1; texts from field: title]"
+    assert numbers(found)["Pairwise similarity function"] == function
+    similarity = {(a, b): s for a, b, s in listed(found)}
+    assert similarity["a/1", "é猫"] == 1.0
+    assert 0 < similarity["a/1", "b 2"] < 4 / 6  # what they do not share is rare

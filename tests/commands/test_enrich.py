@@ -1,0 +1,273 @@
+"""What enrich reads, renews and leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import JSON, change, family, hits, jaccard, make_index, ours, put, theirs, versions, words
+
+from es_neardupe import Settings
+from es_neardupe.commands.enrich.enrich import EnrichReport
+from es_neardupe.errors import InputError
+from es_neardupe.server.client import Client, path
+
+SETTINGS = Settings(("text",))
+LATER = {"text": {"type": "text"}, "changed": {"type": "date"}, "kind": {"type": "keyword"}}
+
+
+def filled(client: Client, index: str, number: int = 20) -> dict[str, JSON]:
+    make_index(client, index, LATER)
+    kinds = ["a", "b"]
+    documents = {
+        f"d{n:02}": {"text": " ".join(words(n, 40)), "changed": f"2024-01-{n + 1:02}", "kind": kinds[n % 2]}
+        for n in range(number)
+    }
+    put(client, index, documents)
+    pipeline.init(client, index, SETTINGS)
+    return documents
+
+
+def written_by(client: Client, index: str, **options: Any) -> tuple[EnrichReport, set[str]]:
+    """The report of an enrich, and the ids of the documents that it changed; nothing else may differ."""
+    users, before = theirs(client, index), versions(client, index)
+    report = pipeline.enrich(client, index, **options)
+    after = versions(client, index)
+    assert theirs(client, index) == users
+    changed = {id for (name, id), version in after.items() if version != before[name, id]}
+    assert len(changed) == report.written
+    total = report.written + report.unchanged + report.deleted + report.conflicts + report.refused
+    assert report.read == total
+    assert sum(report.states.values()) == report.written
+    return report, changed
+
+
+def test_check_renews_what_an_application_changed_and_only_that(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    before = ours(client, index_name)
+    change(client, index_name, "d03", {"text": " ".join(words("else", 40))})
+    change(client, index_name, "d04", {"kind": "c"})
+    assert ours(client, index_name) == before  # the application leaves our fields standing
+    assert written_by(client, index_name)[0].read == 0
+    assert pipeline.enrich(client, index_name, check=True, dry_run=True).written == 1
+    report, changed = written_by(client, index_name, check=True)
+    assert changed == {"d03"}
+    assert (report.read, report.unchanged) == (20, 19)
+    after = ours(client, index_name)
+    assert after["d03"]["content"] != before["d03"]["content"]
+    assert not set(after["d03"]["bands"]) & set(before["d03"]["bands"])
+    assert after["d03"]["group"] == before["d03"]["group"]
+    assert {id: one for id, one in after.items() if id != "d03"} == {
+        id: one for id, one in before.items() if id != "d03"
+    }
+    assert pipeline.group(client, index_name).written == 1
+    assert written_by(client, index_name, check=True)[1] == set()
+
+
+def test_since_limits_what_is_read_again(client: Client, index_name: str, server_cli: Cli) -> None:
+    filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    for id in ("d02", "d17"):
+        change(client, index_name, id, {"text": f"something else in {id}"})
+    put(client, index_name, {"old": {"text": "never enriched", "changed": "2001-01-01"}})
+    done = server_cli("enrich", index_name, "--since", "changed=2024-01-16", "--json")
+    assert done.code == 0
+    assert (done.json["read"], done.json["written"]) == (6, 2)  # d15 to d19, and the new one
+    stored = ours(client, index_name)
+    assert (stored["d17"]["state"], stored["d17"]["tokens"]) == ("short", 4)
+    assert (stored["d02"]["state"], stored["d02"]["tokens"]) == ("signed", 40)  # older: not looked at
+    assert server_cli("enrich", index_name, "--since", "changed").code == 1
+
+
+def test_all_writes_every_document_anew(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    before = ours(client, index_name)
+    for id in ("d05", "d06"):  # damage that the content hash does not show
+        change(client, index_name, id, {"neardupe": {"bands": ["a", "b"], "tokens": 7}})
+    assert written_by(client, index_name, check=True)[0].written == 0
+    report = pipeline.enrich(client, index_name, all=True)
+    assert (report.read, report.written) == (20, 20)
+    assert ours(client, index_name) == before  # and the groups stand
+    assert pipeline.group(client, index_name).written == 0
+
+
+def test_query_is_the_scope(client: Client, index_name: str, server_cli: Cli) -> None:
+    filled(client, index_name)
+    done = server_cli("enrich", index_name, "--query", '{"term": {"kind": "a"}}', "--json")
+    assert (done.code, done.json["documents"], done.json["written"]) == (0, 10, 10)
+    assert {id for id, fields in ours(client, index_name).items() if fields} == {f"d{n:02}" for n in range(0, 20, 2)}
+    bad = server_cli("enrich", index_name, "--query", '{"trem": {"kind": "a"}}')
+    assert bad.code == 1
+    assert "trem" in bad.err
+    assert server_cli("enrich", index_name, "--query", "{").code == 1
+    assert written_by(client, index_name)[0].written == 10
+
+
+def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    right = ours(client, index_name)
+    pipeline.clean(client, index_name)
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.5))
+    pipeline.enrich(client, index_name, query={"term": {"kind": "b"}})
+    meta = {"_meta": {"neardupe": SETTINGS.to_meta()}}
+    client.request("PUT", path(index_name, "_mapping"), body=meta)  # as a migration would leave it
+    found = pipeline.stats(client, index_name)
+    assert (found.other_schemes, found.unprocessed, sum(found.states.values())) == (10, 10, 0)
+    report, _ = written_by(client, index_name)
+    assert (report.current, report.written) == (0, 20)
+    assert ours(client, index_name) == right
+    assert pipeline.stats(client, index_name).schemes == {SETTINGS.scheme.id: 20}
+
+
+def test_custom_routing_is_kept(client: Client, index_name: str) -> None:
+    make_index(client, index_name, settings={"number_of_shards": 4}, _routing={"required": True})
+    texts = family("routed", 6)
+    for n, text in enumerate(texts):
+        put(client, index_name, {f"d{n}": {"text": text}}, routing=f"user{n}")
+    routings = {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)}
+    pipeline.init(client, index_name, SETTINGS)
+    report, _ = written_by(client, index_name)
+    assert (report.written, report.refused) == (6, 0)
+    assert pipeline.group(client, index_name).largest == 6
+    assert {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)} == routings
+    found = pipeline.similar(client, index_name, id="d0", min=0.8)
+    assert {hit.id for hit in found.hits} == {f"d{n}" for n in range(1, 6)}
+    assert {pair.resemblance for pair in pipeline.pairs(client, index_name)} <= {
+        jaccard(one, other) for one in texts for other in texts
+    }
+    assert pipeline.clean(client, index_name).cleaned == 6
+    assert {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)} == routings
+
+
+def test_fields_in_every_form_that_json_gives_them(client: Client, index_name: str) -> None:
+    """Several fields, dotted ones, arrays, objects in arrays, keys with a literal dot: all the same text."""
+    text = {"type": "text"}
+    make_index(
+        client,
+        index_name,
+        {
+            "title": text,
+            "body": {"properties": {"text": text}},
+            "notes": {"type": "nested", "properties": {"line": text}},
+        },
+    )
+    title, lines, notes = "A title of it", [" ".join(words(n, 30)) for n in (1, 2)], ["first note", "second note"]
+    forms: dict[str, JSON] = {
+        "nested": {"title": title, "body": {"text": "\n".join(lines)}, "notes": [{"line": one} for one in notes]},
+        "dotted": {"title": title, "body.text": "\n".join(lines), "notes": {"line": notes}},
+        "arrays": {"title": [title], "body": {"text": lines}, "notes": {"line": notes}},
+        "objects": {"body": [{"text": lines[0]}, {"text": lines[1]}], "title": title, "notes": [{"line": notes}]},
+        "both": {"title": title, "body": {"text": lines[0]}, "body.text": lines[1], "notes": {"line": notes}},
+    }
+    put(client, index_name, forms)
+    pipeline.init(client, index_name, Settings(("title", "body.text", "notes.line")))
+    assert written_by(client, index_name)[0].states == {"signed": 5}
+    stored = ours(client, index_name)
+    assert {one["tokens"] for one in stored.values()} == {4 + 60 + 4}
+    contents = {id: one["content"] for id, one in stored.items()}
+    assert contents["nested"] == contents["dotted"] == contents["arrays"] == contents["objects"]
+    assert pipeline.group(client, index_name).largest == 5
+    put(
+        client,
+        index_name,
+        {"order": {"title": lines[0], "body": {"text": title + " " + lines[1]}, "notes": {"line": notes}}},
+    )
+    pipeline.enrich(client, index_name)
+    assert ours(client, index_name)["order"]["content"] != contents["nested"]
+
+
+ODD: dict[str, tuple[Any, str]] = {
+    "null": (None, "empty"),
+    "no_field": (..., "empty"),
+    "list_of_null": ([None, None], "empty"),
+    "empty": ("", "empty"),
+    "blank": (" \n\t", "empty"),
+    "signs": ("... !? --", "empty"),
+    "word": ("word", "short"),
+    "four": ("four words are short", "short"),
+    "five": ("five words are just enough", "signed"),
+    "number": (42, "short"),
+    "float": (1.5, "short"),
+    "boolean": (True, "short"),
+    "mixed": ([1, "two", None, True], "short"),
+    "chinese": ("汉字汉字汉字", "signed"),
+    "large": ("long " * 50, "too_large"),
+    "nul": ("a\x00b c d e f g", "signed"),
+    "emoji": ("👍 👎", "empty"),
+}
+
+
+def test_values_of_every_kind_and_totals_that_reconcile(client: Client, index_name: str) -> None:
+    make_index(client, index_name)
+    put(client, index_name, {id: {} if value is ... else {"text": value} for id, (value, _) in ODD.items()})
+    pipeline.init(client, index_name, SETTINGS)
+    report, _ = written_by(client, index_name, max_chars=100)
+    stored = ours(client, index_name)
+    assert {id: one["state"] for id, one in stored.items()} == {id: state for id, (_, state) in ODD.items()}
+    for id, (_, state) in ODD.items():
+        assert len(stored[id]["bands"]) == (SETTINGS.scheme.bands if state in ("signed", "short") else 0)
+    assert written_by(client, index_name, max_chars=100, check=True)[0].unchanged == len(ODD)
+    found = pipeline.stats(client, index_name)
+    wanted = {state: [s for _, s in ODD.values()].count(state) for state in {s for _, s in ODD.values()}}
+    assert {state: number for state, number in found.states.items() if number} == wanted == report.states
+    assert sum(found.states.values()) == found.documents == len(ODD)
+    grouped = pipeline.group(client, index_name)
+    assert (grouped.documents, grouped.states) == (len(ODD), found.states)
+    assert grouped.grouped + grouped.alone == len(ODD)
+    assert len({one["group"] for one in ours(client, index_name).values()}) == len(ODD)  # none resembles another
+    assert pipeline.similar(client, index_name, id="null").hits == ()
+    assert written_by(client, index_name, check=True)[1] == {"large"}  # it is not too large any more
+
+
+def test_an_object_where_a_text_belongs(client: Client, index_name: str) -> None:
+    """A mapping that does not look into it takes anything; such a document is counted, not dropped."""
+    make_index(client, index_name, {"part": {"type": "object", "enabled": False}, "text": {"type": "text"}})
+    put(client, index_name, {"fine": {"text": "one two three four five six"}, "other": {"part": {"text": "one"}}})
+    meta = Settings(("part",)).to_meta()
+    pipeline.init(client, index_name, SETTINGS)
+    client.request("PUT", path(index_name, "_mapping"), body={"_meta": {"neardupe": meta}})
+    put(client, index_name, {"text": {"part": "a b c d e f"}, "list": {"part": ["a", {"b": 1}]}})
+    report, _ = written_by(client, index_name)
+    assert report.states == {"signed": 1, "empty": 1, "failed": 2}
+    found = pipeline.stats(client, index_name)
+    assert (found.states["failed"], sum(found.states.values())) == (2, found.documents)
+    assert pipeline.group(client, index_name).alone == 4
+    with pytest.raises(InputError, match="holds an object"):
+        pipeline.similar(client, index_name, id="list")
+
+
+def test_max_chars_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
+    filled(client, index_name, 3)
+    put(client, index_name, {"long": {"text": "many words " * 1000}})
+    done = server_cli("enrich", index_name, "--max-chars", "5000", "--json")
+    assert done.json["states"] == {"signed": 3, "too_large": 1}
+    grouped = server_cli("group", index_name, "--json").json
+    assert (grouped["alone"], grouped["states"]["too_large"]) == (4, 1)
+
+
+def test_workers_and_batches_change_nothing(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    pipeline.enrich(client, index_name, workers=1, batch=1)
+    one = ours(client, index_name)
+    pipeline.enrich(client, index_name, workers=8, batch=7, all=True)
+    assert ours(client, index_name) == one
+
+
+@pytest.mark.parametrize("analysis", ["keyword", "off"])
+def test_what_analysis_does_is_no_matter(analysis: str, client: Client, index_name: str) -> None:
+    """The text is read from `_source`: neither analyser nor index options touch it."""
+    field: JSON = {"type": "text", "index": False} if analysis == "off" else {"type": "text", "analyzer": "keyword"}
+    make_index(client, index_name, {"text": field})
+    put(
+        client, index_name, {"a": {"text": "One two Three four FIVE six"}, "b": {"text": "one TWO three four five six"}}
+    )
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+    assert pipeline.group(client, index_name).copies == 1

@@ -1,0 +1,149 @@
+"""Large buckets and common shingles on real servers: mails with a long notice, a few of them near-copies."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from pathlib import Path
+
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import JSON, make_index, one_line, ours, put, shingles, words
+
+from es_neardupe import Settings
+from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.server.client import Client, path
+
+NOTICE = "This e-mail and any attachments are confidential. " + " ".join(words("notice", 60))
+SETTINGS = Settings(("text",), threshold=0.8)
+LEAST = 0.8
+
+
+def mails() -> dict[str, str]:
+    """120 different mails below one notice; 12 near-copies; texts without it; and the notice alone, twice."""
+    texts = {f"mail{row:03}": f"{' '.join(words(row, 8 + row % 5))} {NOTICE}" for row in range(120)}
+    for row in range(0, 120, 10):
+        texts[f"mail{row:03}-copy"] = texts[f"mail{row:03}"].replace("e-mail", "e-mail message")
+    texts |= {f"other{row}": " ".join(words(f"other{row}", 60)) for row in range(40)}
+    return texts | {"notice": NOTICE, "notice-again": NOTICE.upper()}
+
+
+def similar_pairs(texts: dict[str, str], common: set[tuple[str, ...]]) -> set[tuple[str, str]]:
+    """Pairs at least so similar by what is not common, by other code than ours."""
+    left = {id: shingles(text) - common or shingles(text) for id, text in texts.items()}
+    return {
+        (a, b)
+        for (a, one), (b, other) in combinations(sorted(left.items()), 2)
+        if len(one & other) >= LEAST * len(one | other)
+    }
+
+
+def common_shingles(texts: dict[str, str], share: float) -> set[tuple[str, ...]]:
+    every = [shingles(text) for text in texts.values()]
+    return {one for one in set().union(*every) if sum(one in its for its in every) > share * len(every)}
+
+
+def stored_lists(client: Client, name: str) -> list[JSON]:
+    client.request("POST", path(f"{name}-neardupe-groups", "_refresh"))
+    body = {"query": {"term": {"kind": "common"}}}
+    hits = client.request("POST", path(f"{name}-neardupe-groups", "_search"), body=body)["hits"]["hits"]
+    return [hit["_source"]["value"] for hit in hits]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))
+
+
+@pytest.fixture
+def mailbox(client: Client, index_name: str) -> dict[str, str]:
+    texts = mails()
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+    return texts
+
+
+def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str], server_cli: Cli) -> None:
+    common = common_shingles(mailbox, 0.2)
+    wanted, plain = similar_pairs(mailbox, common), similar_pairs(mailbox, set())
+    assert 0 < len(wanted) < len(plain)
+
+    tried = pipeline.group(client, index_name, ignore_common=0.2, max_bucket=500, dry_run=True)
+    assert tried.common is not None
+    assert tried.common.effect is not None
+    assert (tried.common.shingles, tried.common.documents) == (len(common), len(mailbox))
+    assert tried.common.texts == 2
+    copies = {("notice", "notice-again")}
+    assert (tried.common.effect.gained, tried.matches) == (0, len(wanted - copies))
+    assert tried.common.effect.lost == tried.common.effect.without - tried.matches > 100
+    begins = "This e-mail and any attachments are confidential"
+    assert tried.common.effect.examples[0].startswith((begins, begins.upper()))  # one of the texts has it in capitals
+
+    first = pipeline.group(client, index_name, ignore_common=0.2, max_bucket=500)
+    (stored,) = stored_lists(client, index_name)
+    assert (stored["share"], stored["documents"], len(stored["hashes"])) == (0.2, len(mailbox), len(common))
+    assert first.common is not None
+    assert first.common.version == stored["version"] == tried.common.version
+    groups = {id: fields["group"] for id, fields in ours(client, index_name).items()}
+    together = {(a, b) for a, b in combinations(sorted(groups), 2) if groups[a] == groups[b]}
+    assert together == wanted
+
+    # Later runs use the same list, also for documents that came since; another share needs a new one.
+    put(client, index_name, {f"new{row}": {"text": " ".join(words(f"new{row}", 60))} for row in range(5)})
+    pipeline.enrich(client, index_name)
+    again = pipeline.group(client, index_name, ignore_common=0.2, max_bucket=500)
+    assert (again.whole, again.written) == (False, 5)
+    with pytest.raises(SettingsError, match=r"is for --ignore-common 0\.2\. Use that, or add --renew"):
+        pipeline.pairs(client, index_name, ignore_common=0.3)
+    listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")
+    assert {(one["a"], one["b"]) for one in listed.lines} == wanted
+    assert "shingles were ignored: more than 0.3 of 179 random documents have them" in listed.err
+    assert stored_lists(client, index_name) == [stored]  # pairs writes nothing
+    renewed = pipeline.group(client, index_name, ignore_common=0.3, renew=True, max_bucket=500)
+    assert renewed.whole is (renewed.common is not None and renewed.common.version != stored["version"])
+    assert stored_lists(client, index_name)[0]["share"] == 0.3
+    refused = server_cli("group", index_name, "--ignore-common", "0.2", "--measure", "edit")
+    assert (refused.code, one_line(refused.err)) == (
+        1,
+        "error: --ignore-common is for resemblance and weighted of shingles, not for edit.",
+    )
+
+
+def test_large_buckets_say_what_their_texts_share(
+    client: Client, index_name: str, mailbox: dict[str, str], server_cli: Cli
+) -> None:
+    report = pipeline.group(client, index_name, max_bucket=30, dry_run=True)
+    top = report.large_buckets[0]
+    assert top.size > 30
+    assert top.documents >= top.size
+    assert len(top.passage) > 100
+    assert top.passage.removesuffix("...") in NOTICE
+    assert top.compared <= 30 * top.size
+    assert report.skipped == sum(one.skipped for one in report.large_buckets) > 0
+    shown = server_cli("pairs", index_name, "--max-bucket", "30")
+    assert f"documents share: '{top.passage}'" in shown.err
+
+    # The near-copies are found among all the others all the same.
+    found = {(pair.a[1], pair.b[1]) for pair in pipeline.pairs(client, index_name, max_bucket=30)}
+    planted = {(f"mail{row:03}", f"mail{row:03}-copy") for row in range(0, 120, 10)}
+    assert len(planted & found) >= 11
+
+
+def test_too_few_documents(client: Client, index_name: str) -> None:
+    """Asked again when there are enough, it takes another sample."""
+    make_index(client, index_name)
+    put(client, index_name, {str(row): {"text": " ".join(words(row, 30))} for row in range(20)})
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+    with pytest.raises(IndexUnusable, match="20 documents with keys are too few"):
+        pipeline.group(client, index_name, ignore_common=0.2)
+    put(client, index_name, {str(row): {"text": " ".join(words(row, 30))} for row in range(20, 100)})
+    pipeline.enrich(client, index_name)
+    found = pipeline.group(client, index_name, ignore_common=0.2, dry_run=True)
+    assert found.common is not None
+    assert (found.common.documents, found.common.shingles) == (100, 0)
+    for share in (0.0, 1.0, -1.0, float("nan")):
+        with pytest.raises(SettingsError, match="between 0 and 1"):
+            pipeline.group(client, index_name, ignore_common=share)

@@ -1,0 +1,357 @@
+"""Groups stay true while documents come, change and go: an incremental run leaves nothing for a whole one to do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pipeline
+import pytest
+from server_tools import (
+    Spy,
+    assert_settled,
+    change,
+    family,
+    groups_of,
+    hits,
+    living,
+    make_index,
+    ours,
+    put,
+    registry,
+    words,
+)
+
+from es_neardupe import Settings
+from es_neardupe.server.client import Client, path
+
+FIELDS = {
+    "text": {"type": "text"},
+    "site": {"type": "keyword"},
+    "published": {"type": "date"},
+}
+TWO_BANDS = 6
+"""The seed of a run in which candidates share two keys or more."""
+
+
+def start(client: Client, index: str, texts: dict[str, Any], **options: Any) -> None:
+    """An index of these documents, grouped for the first time."""
+    make_index(client, index, FIELDS)
+    put(client, index, texts)
+    pipeline.init(client, index, Settings(("text",)))
+    pipeline.enrich(client, index)
+    pipeline.group(client, index, **options)
+
+
+def regroup(client: Client, index: str, *, check: bool = True, **options: Any) -> Any:
+    """What a user runs after changes; asserts that it was an incremental run."""
+    pipeline.enrich(client, index, check=True)
+    report = pipeline.group(client, index, check=check, **options)
+    assert not report.whole
+    return report
+
+
+def members(client: Client, index: str) -> dict[str, set[str]]:
+    return {one.group: {member.id for member in one.members} for one in groups_of(client, index)}
+
+
+class Application:
+    """A user's application that does to documents what applications do."""
+
+    def __init__(self, client: Client, index: str, seed: int) -> None:
+        self.client, self.index = client, index
+        self.dice = random.Random(seed)
+        self.bases = [words(f"{seed}/{number}", 60) for number in range(4)]
+        self.next = 0
+
+    def text(self) -> str:
+        """One of a few texts with up to three of its words changed: families overlap, and drift into chains."""
+        base = list(self.dice.choice(self.bases))
+        for _ in range(self.dice.choice((0, 0, 1, 1, 2, 3))):
+            base[self.dice.randrange(len(base))] = f"other{self.dice.randrange(6)}"
+        return " ".join(base[: self.dice.choice((60, 60, 58))])
+
+    def document(self) -> dict[str, Any]:
+        day = self.dice.randrange(1, 29)
+        return {"text": self.text(), "site": self.dice.choice("ab"), "published": f"2026-01-{day:02}"}
+
+    def add(self, number: int) -> None:
+        put(self.client, self.index, {f"d{self.next + k:03}": self.document() for k in range(number)})
+        self.next += number
+
+    def turn(self) -> None:
+        """Some new documents, some changed, some indexed anew, some deleted: principals among them."""
+        self.add(self.dice.randrange(1, 6))
+        ids = sorted(hit["_id"] for hit in hits(self.client, self.index))
+        for id in self.dice.sample(ids, 4):
+            body = {"doc": {"text": self.text()}}
+            self.client.request("POST", path(self.index, "_update", id), body=body)
+        put(self.client, self.index, {id: self.document() for id in self.dice.sample(ids, 2)})
+        principals = sorted(one.members[0].id for one in groups_of(self.client, self.index))
+        for id in {*self.dice.sample(ids, 2), *principals[:1]}:
+            self.client.request("DELETE", path(self.index, "_doc", id), params={"refresh": "true"})
+
+
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        (1, {}),
+        (2, {"linkage": "chain"}),
+        (3, {"linkage": "complete", "principal": "oldest"}),
+        (4, {"principal": "site:desc", "within": "site", "window": "published:9"}),
+        (5, {"measure": "containment", "min": 0.85, "max_bucket": 4}),
+        (TWO_BANDS, {"max_bucket": 4}),
+    ],
+)
+def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, options: dict[str, Any]) -> None:
+    make_index(client, index_name, FIELDS)
+    application = Application(client, index_name, seed)
+    application.add(60)
+    agreeing: dict[str, int] = {"bands": 16, "rows": 4, "agree": 2} if seed == TWO_BANDS else {}
+    pipeline.init(client, index_name, Settings(("text",), **agreeing))
+    pipeline.enrich(client, index_name)
+    assert pipeline.group(client, index_name, **options).reason == "the first run"
+    assert_settled(client, index_name, **options)
+    for _ in range(2):
+        application.turn()
+        report = regroup(client, index_name, **options)
+        assert report.affected == sum(report.states.values()) > report.written - report.deleted > 0
+        assert report.documents == report.written + report.unchanged == report.grouped + report.alone
+        assert_settled(client, index_name, **options)
+    again = pipeline.group(client, index_name, check=True, **options)
+    assert (again.written, again.affected, again.whole) == (0, 0, False)
+
+
+def asked_for(spy: Spy) -> set[str]:
+    """The band keys whose documents were asked for."""
+    clauses = [clause for _, body in spy.asked if body for clause in walked(body) if "neardupe.bands" in clause]
+    return {key for clause in clauses for key in clause["neardupe.bands"]}
+
+
+def walked(part: Any) -> Iterator[dict[str, Any]]:
+    """All objects in a request body."""
+    if isinstance(part, dict):
+        yield part
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from walked(inner)
+
+
+@pytest.mark.parametrize(("linkage", "longer"), [("star", False), ("star", True), ("chain", False)])
+def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage: str, longer: bool) -> None:
+    """A text that joins a star moves nobody; one that takes the principal's place, or joins a chain, may move all."""
+    first, second, third, new = family("asked", 4)
+    texts = {"a": f"{first} more", "b": second, "c": third}
+    start(client, index_name, {id: {"text": text} for id, text in texts.items()}, linkage=linkage)
+    put(client, index_name, {"new": {"text": f"{new} and still more" if longer else new}})
+    pipeline.enrich(client, index_name)
+    spy = Spy(client)
+    report = pipeline.group(spy, index_name, linkage=linkage)
+    assert (report.whole, report.affected, report.groups, report.grouped) == (False, 4, 1, 4)
+    stored = ours(client, index_name)
+    keys = set(stored["new"]["bands"])
+    others = {key for id in "abc" for key in stored[id]["bands"]} - keys
+    assert others
+    assert asked_for(spy) == (keys if linkage == "star" and not longer else keys | others)
+    assert stored["new" if longer else "a"]["principal"] is True
+    assert_settled(client, index_name, linkage=linkage)
+
+
+def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, index_name: str) -> None:
+    application = Application(client, index_name, 11)
+    documents = {f"d{number:03}": application.document() for number in range(70)}
+    order = list(documents)
+    seen = []
+    for shards, workers, batch in ((1, 1, 500), (3, 3, 7)):
+        make_index(client, index_name, FIELDS, settings={"number_of_shards": shards, "number_of_replicas": 0})
+        for start_at in range(0, len(order), 20):
+            put(client, index_name, {id: documents[id] for id in order[start_at : start_at + 20]})
+        pipeline.init(client, index_name, Settings(("text",)))
+        pipeline.enrich(client, index_name, workers=workers, batch=batch)
+        pipeline.group(client, index_name, workers=workers, batch=batch)
+        seen.append((ours(client, index_name), members(client, index_name)))
+        pipeline.clean(client, index_name)
+        client.request("DELETE", path(index_name))
+        random.Random(3).shuffle(order)
+    assert seen[0] == seen[1]
+    assert len(seen[0][1]) > 5
+
+
+def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
+    """A family of three and one of two become one by a text between them, and fall apart when it goes."""
+    base = words("lineage", 100)
+    far = [*base[:70], *words("else", 6), *base[76:]]
+    between = [*base[:73], *far[73:]]
+    assert pipeline.bands(0.8).detection > 0.99
+    texts = {
+        "a1": " ".join(base),
+        "a2": " ".join([*base[:20], "one", *base[21:]]),
+        "a3": " ".join([*base[:10], "two", *base[11:]]),
+        "b1": " ".join(far),
+        "b2": " ".join([*far[:40], "three", *far[41:]]),
+    }
+    start(client, index_name, {id: {"text": text} for id, text in texts.items()}, linkage="chain", min=0.85)
+    before = {tuple(sorted(ids)): id for id, ids in members(client, index_name).items()}
+    larger, smaller = before["a1", "a2", "a3"], before["b1", "b2"]
+    founded = registry(client, index_name).entries({larger, smaller})
+    assert {one.history[0].event for one in founded.values()} == {"founded"}
+
+    put(client, index_name, {"x": {"text": " ".join(between)}})
+    regroup(client, index_name, check=False, linkage="chain", min=0.85)
+    assert members(client, index_name) == {larger: {*texts, "x"}}
+    told = registry(client, index_name).entries({larger, smaller})
+    assert [(one.event, one.group) for one in told[larger].history] == [("founded", None), ("merged with", smaller)]
+    assert [(one.event, one.group) for one in told[smaller].history] == [("founded", None), ("merged into", larger)]
+    assert told[smaller].ended is not None
+    assert (told[larger].size, told[larger].diameter, told[larger].ended) == (6, 4, None)
+    assert 0.85 <= (told[larger].weakest or 0) < 0.95
+
+    client.request("DELETE", path(index_name, "_doc", "x"), params={"refresh": "true"})
+    assert pipeline.group(client, index_name, linkage="chain", min=0.85).affected == 0
+    regroup(client, index_name, linkage="chain", min=0.85)
+    split = members(client, index_name)
+    assert split.keys() >= {larger}
+    assert sorted(map(sorted, split.values())) == [["a1", "a2", "a3"], ["b1", "b2"]]
+    (part,) = split.keys() - {larger}
+    events = {one.group: [event.event for event in one.history] for one in living(client, index_name)}
+    assert events == {larger: ["founded", "merged with", "split into"], part: events[part]}
+    assert events[part][-1] == "split from"
+
+    client.request("DELETE", path(index_name, "_doc", "b2"), params={"refresh": "true"})
+    regroup(client, index_name, linkage="chain", min=0.85)
+    assert pipeline.group_history(client, index_name, part).history[-1].event == "dissolved"
+    assert_settled(client, index_name, linkage="chain", min=0.85)
+
+
+def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_name: str) -> None:
+    texts = dict(zip(("p", "m1", "m2", "m3"), family("stay", 4), strict=True))
+    texts["p"] += " and a few words more"
+    start(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    ((id, ids),) = members(client, index_name).items()
+    assert (ids, groups_of(client, index_name)[0].principal) == ({*texts}, "p")
+    put(client, index_name, {"p": {"text": " ".join(words("gone", 50))}})  # our fields are gone with it
+    regroup(client, index_name, check=False)
+    left = ours(client, index_name)
+    assert members(client, index_name) == {id: {"m1", "m2", "m3"}}
+    assert left["p"]["group"] != id
+    assert left["p"]["principal"] is True
+    assert_settled(client, index_name)
+
+
+def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
+    """One text between two others: both like it, but not each other."""
+    base = words("guarantee", 60)
+    texts = {
+        "middle": " ".join([*base, "and", "longer"]),
+        "one": " ".join([*base[:20], "x", *base[21:]]),
+        "other": " ".join([*base[:40], "y", *base[41:]]),
+        "copy": " ".join([*base[:40], "y", *base[41:]]),
+    }
+    start(client, index_name, {id: {"text": text} for id, text in texts.items()}, min=0.8)
+    ((id, ids),) = members(client, index_name).items()
+    entry = pipeline.group_history(client, index_name, id)
+    assert ids == {*texts}
+    assert (entry.size, entry.texts, entry.principal[1], entry.pairs_below, entry.pairs_not_compared) == (
+        (4, 3, "middle", 2, 0)
+    )
+    similarities = {member.id: member.similarity for member in groups_of(client, index_name)[0].members[1:]}
+    assert entry.min_similarity == pytest.approx(min(similarities.values()))
+    assert entry.mean_similarity == pytest.approx(sum(similarities.values()) / 3)
+    whole = pipeline.group(client, index_name, linkage="complete", min=0.8)
+    assert (whole.pairs_below, whole.groups, whole.whole) == (0, 1, True)
+    assert whole.reason == "the last run had other settings: linkage star"
+    assert sorted(map(len, members(client, index_name).values())) == [3]
+
+
+def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli: Any) -> None:
+    texts = family("policy", 4, length=120)
+    documents = {
+        "a": {"text": texts[0] + " longer than the others", "site": "x", "published": "2026-01-20"},
+        "b": {"text": texts[1], "site": "x", "published": "2026-01-01"},
+        "c": {"text": texts[2], "site": "y", "published": "2026-01-02"},
+        "d": {"text": texts[3], "site": "y"},
+    }
+    start(client, index_name, documents)
+    for policy, first in (("longest", "a"), ("oldest", "b"), ("newest", "a"), ("site:desc", "c"), ("site:asc", "a")):
+        pipeline.group(client, index_name, principal=policy)
+        ((one),) = groups_of(client, index_name)
+        assert (one.principal, one.size) == (first, 4), policy
+        (advice,) = pipeline.suggest_keep(client, index_name)
+        assert (advice.keep[1], advice.policy, advice.is_principal, len(advice.redundant)) == (first, policy, True, 3)
+    (other,) = server_cli("groups", index_name, "--suggest-keep", "--keep-policy", "published:asc", "--json").lines
+    assert [one["id"] for one in (other["keep"], *other["redundant"])] == ["b", "c", "a", "d"]
+    assert other["is_principal"] is False
+
+    pipeline.group(client, index_name, within="site")
+    assert sorted(map(sorted, members(client, index_name).values())) == [["a", "b"], ["c", "d"]]
+    pipeline.group(client, index_name, window="published:1")
+    assert sorted(map(sorted, members(client, index_name).values())) == [["b", "c"]]
+    assert_settled(client, index_name, window="published:1")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--principal", "shortest"], "longest, oldest, newest"),
+        (["--principal", "text:asc"], "There: published, site"),
+        (["--principal", "oldest"], "by the one date field"),
+        (["--within", "sites"], "There: published, site"),
+        (["--window", "site:3"], "date field 'site'"),
+        (["--window", "published"], "FIELD:DAYS"),
+        (["--window", "published:-1"], "FIELD:DAYS"),
+    ],
+)
+def test_rules_that_mean_nothing(
+    client: Client, index_name: str, server_cli: Any, options: list[str], message: str
+) -> None:
+    fields = FIELDS | ({"changed": {"type": "date"}} if "oldest" in options else {})
+    make_index(client, index_name, fields)
+    pipeline.init(client, index_name, Settings(("text",)))
+    run = server_cli("group", index_name, *options)
+    assert (run.code, message in run.err) == (1, True), run.err
+
+
+def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> None:
+    """Kept by a whole run even where nothing is to be grouped anew; then nothing is compared twice."""
+    application = Application(client, index_name, 21)
+    start(client, index_name, {f"d{number}": application.document() for number in range(40)})
+    first = server_cli("group", index_name, "--evidence", "--json").json
+    assert first["reason"] == "the last run had other settings: evidence False"
+    assert (first["written"], first["evidence"]["remembered"]) == (0, 0)
+    assert first["evidence"]["written"] == first["evidence"]["pairs"] > first["matches"] > 0
+    put(client, index_name, {"d0": application.document(), "new": application.document()})
+    changed = regroup(client, index_name, evidence=True)
+    assert changed.evidence.written > 0
+    again = pipeline.group(client, index_name, evidence=True, rebuild=True)
+    assert (again.written, again.compared, again.evidence.written, again.evidence.removed) == (0, 0, 0, 0)
+    assert_settled(client, index_name)
+    dry = pipeline.group(client, index_name, evidence=True, rebuild=True, dry_run=True)
+    assert (dry.evidence, dry.compared) == (None, 0)
+    assert len(pipeline.clean(client, index_name).removed) == 2
+
+
+def test_other_features_need_whole_runs(client: Client, index_name: str) -> None:
+    """No fingerprint tells when a field changes that it is not made from."""
+    start(client, index_name, {str(n): {"text": text} for n, text in enumerate(family("whole", 3))}, features=["words"])
+    again = pipeline.group(client, index_name, features=["words"])
+    assert (again.whole, again.written) == (True, 0)
+    assert again.reason == "the measure looks at more than the words that keys are made from"
+
+
+def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:
+    """Its text has changed behind our back: it keeps its fields till it is renewed, and its group has another one."""
+    texts = dict(zip(("p", "m1", "m2"), family("former", 3), strict=True))
+    texts["p"] += " and a few words more"
+    alone = {f"alone{n}": " ".join(words(f"alone{n}", 30)) for n in range(5)}
+    start(client, index_name, {id: {"text": text} for id, text in (texts | alone).items()})
+    ((id, _),) = members(client, index_name).items()
+    change(client, index_name, "p", {"text": " ".join(words("else", 40))})
+    assert pipeline.group(client, index_name, rebuild=True).stale == 1
+    stored = ours(client, index_name)
+    assert [stored[one]["group"] for one in ("p", "m1", "m2")] == [id] * 3
+    assert sum(stored[one]["principal"] for one in texts) == 2
+    assert members(client, index_name) == {id: {"m1", "m2"}}
+    assert pipeline.group(client, index_name, check=True).affected == 0
+    regroup(client, index_name, check=False)
+    assert ours(client, index_name)["p"]["group"] != id
+    assert_settled(client, index_name)

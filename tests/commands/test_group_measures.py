@@ -1,0 +1,401 @@
+"""Any measure decides in similar, group and pairs: what they say is what the measure says of the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import change, family, make_index, one_line, ours, put, send, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.server.client import Client
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.features import parse_all
+from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.verification import feature_weights
+
+KINDS = {
+    "title": {"type": "text"},
+    "text": {"type": "text"},
+    "tags": {"type": "keyword"},
+    "place": {"type": "geo_point"},
+}
+SETTINGS = Settings(("text",), threshold=0.3, detection=0.999)
+
+
+def sources() -> dict[str, dict[str, Any]]:
+    """Near-duplicates, copies, a short text inside a long one, a text pasted twice, and texts without keys."""
+    texts = dict(zip("abcd", family("measures", 4, edits=3), strict=True))
+    long = words("long", 120)
+    texts |= {"long": " ".join(long), "short": " ".join(long[20:100]), "half": " ".join(long[60:])}
+    texts |= {"twice": " ".join(long[:60] * 2), "copy": texts["a"].upper() + "!", "copy2": texts["a"]}
+    made = {id: {"title": f"About {id[0]}", "text": text, "tags": [id[0], "x"]} for id, text in texts.items()}
+    made["a"]["tags"] = ["a", "b c"]
+    made["copy2"] |= {"tags": [], "title": None}
+    return made | {"empty": {"text": ""}, "large": {"text": "word " * 5000}, "none": {"title": "About a"}}
+
+
+@pytest.fixture
+def filled(client: Client, index_name: str) -> str:
+    make_index(client, index_name, KINDS)
+    put(client, index_name, sources())
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name, max_chars=20_000)
+    return index_name
+
+
+@pytest.fixture(autouse=True)
+def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No frequencies are left in anybody's cache folder."""
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def truth(measure: Measure, made: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    """Each pair of documents with keys, scored directly."""
+    ids = sorted(id for id, source in made.items() if source.get("text") and id != "large")
+    values = [
+        {name: _list(made[id].get(key)) for name, key in ((None, "text"), ("title", "title"), ("tags", "tags"))}
+        for id in ids
+    ]
+    prepared = dict(zip(ids, measure.prepare([made[id]["text"] for id in ids], values), strict=True))
+    return {(a, b): measure.score(prepared[a], prepared[b]) for a, b in combinations(ids, 2)}
+
+
+def candidates(made: Mapping[str, Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """The pairs that share a key."""
+    ids = sorted(id for id, source in made.items() if source.get("text") and id != "large")
+    found = fingerprints([made[id]["text"] for id in ids], SETTINGS.scheme)
+    keys = {id: set(one.bands) for id, one in zip(ids, found, strict=True)}
+    return {(a, b) for a, b in combinations(ids, 2) if keys[a] & keys[b]}
+
+
+def _list(value: Any) -> list[str]:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+CASES: list[tuple[Measure, dict[str, Any]]] = [
+    (Measure(), {}),
+    (Measure(MeasureName.JACCARD), {"measure": "jaccard"}),
+    (Measure(MeasureName.JACCARD, Matching.INFORMATION), {"measure": "jaccard", "matching": "information"}),
+    (Measure(MeasureName.CONTAINMENT), {"measure": "containment", "matching": "literal"}),
+    (Measure(MeasureName.CONTAINMENT, Matching.INFORMATION), {"measure": "containment", "matching": "information"}),
+    (Measure(MeasureName.CONTAINMENT_LONGER), {"measure": "containment-longer"}),
+    (Measure(MeasureName.BAG), {"measure": "bag"}),
+    (Measure(MeasureName.BAG, ngram=3), {"measure": "bag", "ngram": 3}),
+    (Measure(MeasureName.BAG, whitespace=True), {"measure": "bag", "whitespace": True}),
+    (Measure(MeasureName.EDIT), {"measure": "edit"}),
+    (Measure(sources=parse_all(["flatten(ngrams(2))"])), {"features": ["flatten(ngrams(2))"]}),
+    (Measure(sources=parse_all(["title:words", "tags:values"])), {"features": ["title:words", "tags:values"]}),
+    (Measure(MeasureName.BAG, sources=parse_all(["characters(4)"])), {"measure": "bag", "features": ["characters(4)"]}),
+]
+each_measure = pytest.mark.parametrize(("measure", "options"), CASES, ids=[measure.label for measure, _ in CASES])
+
+
+@each_measure
+def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, client: Client) -> None:
+    """pairs, similar and group agree with scoring the texts directly, for all pairs that are candidates."""
+    scores = truth(measure, sources())
+    close = candidates(sources())
+    assert 20 <= len(close) < len(scores)
+
+    listed = pipeline.pairs(client, filled, min=0.05, **options)
+    found = {(pair.a[1], pair.b[1]): pair.similarity for pair in listed}
+    assert found == {pair: score for pair, score in scores.items() if pair in close and score >= 0.05}
+    assert (listed.measure, listed.listed) == (measure.label, len(found))
+    assert all(pair.resemblance == (pair.similarity if measure.by_keys else None) for pair in listed)
+
+    hits = pipeline.similar(client, filled, id="long", min=0.05, **options).hits
+    assert {hit.id: hit.similarity for hit in hits} == {
+        next(id for id in pair if id != "long"): score for pair, score in found.items() if "long" in pair
+    }
+
+    report = pipeline.group(client, filled, min=0.4, **options)
+    stored = ours(client, filled)
+    principals = {one["group"]: id for id, one in stored.items() if one.get("principal")}
+    members = {id: one for id, one in stored.items() if one.get("principal") is False}
+    assert report.measure == measure.label
+    assert len(members) == report.grouped - report.groups
+    for id, one in members.items():
+        pair = tuple(sorted((id, principals[one["group"]])))
+        assert one["similarity"] == scores[pair[0], pair[1]] >= 0.4
+    lone = {id for id in principals.values() if id not in {principals[one["group"]] for one in members.values()}}
+    assert {"empty", "large", "none"} <= lone
+    assert not [pair for pair in combinations(sorted(principals.values()), 2) if found.get(pair, 0) >= 0.4]
+    assert pipeline.group(client, filled, min=0.4, **options).written == 0
+
+
+def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) -> None:
+    scores = truth(Measure(MeasureName.CONTAINMENT_LONGER), sources())
+    at = scores["long", "short"]
+    assert at == 80 / 120
+    options = {"measure": "containment-longer", "min": at, "max": at}
+    found = {(pair.a[1], pair.b[1]) for pair in pipeline.pairs(client, filled, **options)}
+    assert found == {pair for pair, score in scores.items() if score == at}
+    assert [hit.id for hit in pipeline.similar(client, filled, id="long", **options).hits] == ["short"]
+
+    copies = server_cli("pairs", filled, "--min", "1", "--max", "1", "--json")
+    assert {(pair["a"], pair["b"]) for pair in copies.lines} == {("a", "copy"), ("a", "copy2"), ("copy", "copy2")}
+    near = server_cli("pairs", filled, "--min", "0.7", "--max", "0.999", "--json")
+    assert near.lines
+    assert all(0.7 <= pair["resemblance"] <= 0.999 for pair in near.lines)
+    assert {"a", "copy", "copy2"} <= {pair["a"] for pair in near.lines}
+    assert "pairs 0.7 to 0.999 similar" in server_cli("pairs", filled, "--min", "0.7", "--max", "0.999").err
+
+
+def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
+    """Exact copies of a principal are no members of its group."""
+    report = pipeline.group(client, filled, min=0.7, max=0.999)
+    stored = ours(client, filled)
+    assert (report.copies, report.max) == (0, 0.999)
+    assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 3
+    assert {id: stored[id]["group"] for id in "bcd"} == dict.fromkeys("bcd", stored["a"]["group"])
+    assert all(0.7 <= stored[id]["similarity"] <= 0.999 for id in "bcd")
+    pipeline.group(client, filled, min=1)
+    stored = ours(client, filled)
+    assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 1
+    assert len({stored[id]["group"] for id in "abcd"}) == 4
+
+
+def test_chains(filled: str, client: Client) -> None:
+    pipeline.group(client, filled, min=0.3, measure="jaccard", linkage="chain")
+    scores, stored = truth(Measure(MeasureName.JACCARD), sources()), ours(client, filled)
+    ids = {"long", "short", "half", "twice"}
+    (principal,) = (id for id in ids if stored[id]["principal"])
+    for id in ids - {principal}:
+        assert stored[id]["group"] == stored[principal]["group"]
+        a, b = sorted((id, principal))
+        assert stored[id]["similarity"] == scores[a, b]
+
+
+def test_containment_makes_no_chains(filled: str, client: Client) -> None:
+    """One text that contains ten others would join them all."""
+    with pytest.raises(SettingsError, match="an anthology would glue together"):
+        pipeline.group(client, filled, min=0.3, measure="containment", linkage="chain")
+    report = pipeline.group(client, filled, min=0.3, measure="containment", linkage="complete", evidence=True)
+    assert report.groups > 0
+    with pytest.raises(SettingsError, match="an anthology would glue together"):
+        pipeline.what_if(client, filled, min=[0.5], linkage="chain")
+
+
+def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
+    """Its containment is 1; the command says how few of such pairs the keys find, and never the default's number."""
+    done = server_cli("similar", filled, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
+    answer = done.json
+    assert {hit["id"]: hit["similarity"] for hit in answer["hits"]} == {"long": 1.0}
+    assert set(answer["hits"][0]) == {"index", "id", "measure", "similarity", "shared_bands", "group"}
+    assert answer["measure"] == answer["hits"][0]["measure"] == "containment (literal)"
+    assert answer["detection"] == {"min": 0.9, "probability": None}
+    cases = {case["shape"]: case for case in answer["detection_cases"]}
+    assert list(cases) == [
+        "one passage, lengths 1:1",
+        "one passage, lengths 1:2",
+        "one passage, lengths 1:5",
+        "changes throughout, lengths 1:1",
+    ]
+    assert cases["one passage, lengths 1:5"]["resemblance"] == pytest.approx(0.9 / 5.1)
+    assert all(case["probability"] == SETTINGS.scheme.detection(case["resemblance"]) for case in cases.values())
+    assert "(one passage, lengths 1:5)" in done.err
+    for command in ("pairs", "group"):
+        said = server_cli(command, filled, "--measure", "containment", "--min", "0.9").err
+        assert f"{cases['one passage, lengths 1:5']['probability']:.3f} (one passage, lengths 1:5)" in said
+    assert cases["changes throughout, lengths 1:1"]["resemblance"] == pytest.approx(0.5 / 1.5)
+    report = server_cli("group", filled, "--measure", "edit", "--dry-run", "--json").json
+    assert (report["measure"], report["detection"]) == ("edit", None)
+    assert "(resemblance 0.5)" in server_cli("pairs", filled, "--measure", "bag").err
+
+
+def test_information_against_literal(filled: str, client: Client) -> None:
+    """A text pasted twice tells nothing new, but half of its words have no partner."""
+
+    def of(matching: str) -> float:
+        hits = pipeline.similar(client, filled, id="twice", measure="jaccard", matching=matching, min=0.01).hits
+        return {hit.id: hit.similarity for hit in hits}["long"]
+
+    assert of("information") == 60 / 120
+    assert of("literal") == 60 / 180
+
+
+def test_fields_of_features(filled: str, client: Client, server_cli: Cli) -> None:
+    tags = server_cli("pairs", filled, "--features", "tags:values", "--min", "0.3", "--json").lines
+    found = {(pair["a"], pair["b"]): pair["similarity"] for pair in tags}
+    assert all(pair["measure"] == "resemblance (tags:values)" for pair in tags)
+    assert found["b", "c"] == 1 / 3
+    assert found["long", "short"] == 1 / 3
+    assert not [pair for pair in found if "copy2" in pair]  # it has no tags: it is like no other
+    assert ("a", "copy") not in found  # a, b c; c, x
+    titles = pipeline.similar(client, filled, id="a", features=["title:flatten(words)"], min=0.3)
+    assert {hit.id: hit.similarity for hit in titles.hits} == dict.fromkeys(["b", "c", "d", "copy"], 1 / 3)
+    text = pipeline.similar(client, filled, text=sources()["a"]["text"], features=["words"], min=0.3)
+    assert {hit.id for hit in text.hits} == {"a", "copy", "copy2"}
+    refused = server_cli("similar", filled, "--text", "some text", "--features", "title:words")
+    assert (refused.code, "no field 'title'" in one_line(refused.err)) == (1, True)
+
+
+REFUSED: list[tuple[tuple[str, ...], str]] = [
+    (("--measure", "cosine"), "Known: resemblance, jaccard, containment, containment-longer, bag, weighted, edit."),
+    (("--measure", "estimate"), "no measure 'estimate' to decide by"),
+    (("--min", "0.9", "--max", "0.8"), "--min 0.9 is above --max 0.8"),
+    (("--max", "0"), "--max must lie in (0, 1]"),
+    (("--min", "nan"), "--min must lie in (0, 1]"),
+    (("--measure", "edit", "--matching", "literal"), "--matching is for jaccard, containment"),
+    (("--measure", "jaccard", "--matching", "fuzzy"), "Known: literal, information."),
+    (("--ngram", "2"), "--ngram and --whitespace are for bag"),
+    (("--measure", "bag", "--ngram", "8"), "1 to 7"),
+    (("--measure", "bag", "--ngram", "0"), "1 to 7"),
+    (("--measure", "bag", "--ngram", "2", "--features", "words"), "either the n-grams"),
+    (("--measure", "containment", "--features", "words"), "compares words in order"),
+    (("--features", "wrods"), "Known: words, ngrams(w)"),
+    (("--features", "ngrams(0)"), "must be 1 or more"),
+    (("--features", "tytle:words"), "Fields: tags, text, title."),
+    (("--features", "place:values"), "Fields: tags, text, title."),
+    (("--renew",), "--renew is for weighted"),
+]
+
+
+def test_refused(filled: str, server_cli: Cli) -> None:
+    for options, said in REFUSED:
+        for command in (("similar", filled, "--id", "a"), ("pairs", filled), ("group", filled)):
+            done = server_cli(*command, *options)
+            assert (done.code, done.out) == (1, ""), options
+            assert said in one_line(done.err)
+
+
+def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) -> None:
+    """Empty and too large ones take part in nothing, a missing one is an error, a deleted one is counted."""
+    for id, state in (("empty", "empty"), ("none", "empty")):
+        found = pipeline.similar(client, filled, id=id, measure="edit", min=0.1)
+        assert (found.query["state"], found.hits) == (state, ())
+    assert "large" not in {pair.b[1] for pair in pipeline.pairs(client, filled, measure="bag", min=0.01)}
+    done = server_cli("similar", filled, "--id", "unknown", "--measure", "edit")
+    assert (done.code, "no document 'unknown'" in one_line(done.err)) == (1, True)
+    send(client, [({"delete": {"_index": filled, "_id": "short"}}, None)])
+    change(client, filled, "half", {"text": "something else"})
+    listed = pipeline.pairs(client, filled, measure="containment", min=0.1)
+    assert not {"half", "short"} & {address[1] for pair in listed for address in (pair.a, pair.b)}
+    assert listed.stale == 1
+
+
+# Weights
+
+
+def test_weighted(filled: str, client: Client, server_cli: Cli, cache: Path) -> None:
+    """Shingles that many documents have count less; the frequencies are those of the index, kept and shown."""
+    done = server_cli("pairs", filled, "--measure", "weighted", "--min", "0.05", "--json")
+    (file,) = (cache / "frequencies").iterdir()
+    with np.load(file) as stored:
+        weights = Weights(int(stored["documents"]), stored["features"], stored["frequencies"])
+        at = str(stored["at"])
+    assert weights.documents == len(sources())  # the empty ones too: they have none of the features
+    assert weights.frequencies.max() >= 5
+    scores = truth(Measure(MeasureName.WEIGHTED, weights=weights), sources())
+    found = {(pair["a"], pair["b"]): pair["similarity"] for pair in done.lines}
+    assert found == {pair: score for pair, score in scores.items() if score >= 0.05 and pair in found}
+    assert len(found) > 10
+    assert found["a", "b"] != truth(Measure(), sources())["a", "b"]
+    said = f"Weights of features: from {weights.documents} random documents, taken {at}."
+    assert said in done.err
+    again = server_cli("similar", filled, "--id", "a", "--measure", "weighted")
+    assert said in again.err  # the same ones
+    hits = server_cli("group", filled, "--measure", "weighted", "--dry-run", "--json").json
+    assert hits["weights"] == {"documents": weights.documents, "at": at}
+
+
+def test_frequencies_are_kept_for_a_day(
+    filled: str, client: Client, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def at(**options: Any) -> str:
+        used = pipeline.similar(client, filled, id="a", measure="weighted", **options).weights
+        assert used is not None
+        return used.at
+
+    monkeypatch.setattr("es_neardupe.verification.feature_weights.timestamp", lambda: "2020-01-01T00:00:00Z")
+    assert at() == "2020-01-01T00:00:00Z"
+    monkeypatch.undo()
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(cache))
+    first = at()
+    assert first > "2024"
+    (file,) = (cache / "frequencies").iterdir()
+    written = file.stat().st_mtime_ns
+    assert at() == first
+    assert file.stat().st_mtime_ns == written
+    assert at(renew=True) >= first
+    assert file.stat().st_mtime_ns > written
+    at(features=["flatten(words)"])
+    assert len(list((cache / "frequencies").iterdir())) == 2  # other features have other frequencies
+
+
+@pytest.mark.parametrize("damage", ["text", "empty", "half", "array", "pickle", "order", "counts"])
+def test_damaged_frequencies_are_taken_anew(damage: str, filled: str, client: Client, cache: Path) -> None:
+    options: dict[str, Any] = {"id": "a", "measure": "weighted", "min": 0.1}
+    wanted = pipeline.similar(client, filled, **options)
+    (file,) = (cache / "frequencies").iterdir()
+    with np.load(file) as stored:
+        arrays = dict(stored)
+    whole = file.read_bytes()
+    if damage == "pickle":
+        np.savez(file, **arrays | {"at": np.array([{"an": "object"}], object)})
+    elif damage == "array":
+        with file.open("wb") as opened:
+            np.save(opened, arrays["features"])
+    elif damage == "order":
+        np.savez(file, **arrays | {"features": arrays["features"][::-1]})
+    elif damage == "counts":
+        np.savez(file, **arrays | {"frequencies": arrays["frequencies"] + 1000})
+    else:
+        file.write_bytes({"text": b"no archive", "empty": b"", "half": whole[: len(whole) // 2]}[damage])
+    assert pipeline.similar(client, filled, **options).hits == wanted.hits
+    with np.load(file) as stored:
+        assert all((stored[name] == arrays[name]).all() for name in ("features", "frequencies", "documents"))
+
+
+def test_an_index_made_anew_has_other_frequencies(filled: str, client: Client, cache: Path) -> None:
+    pipeline.similar(client, filled, id="a", measure="weighted")
+    client.request("DELETE", f"/{filled}")
+    make_index(client, filled, KINDS)
+    pipeline.init(client, filled, Settings(("text",), threshold=0.3))
+    put(client, filled, {"a": {"text": "only one text"}})
+    pipeline.enrich(client, filled)
+    used = pipeline.similar(client, filled, id="a", measure="weighted").weights
+    assert used is not None
+    assert used.documents == 1
+
+
+def test_a_sample_is_bounded(filled: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def documents(**options: Any) -> int:
+        used = pipeline.similar(client, filled, id="a", measure="weighted", renew=True, **options).weights
+        assert used is not None
+        return used.documents
+
+    monkeypatch.setattr(feature_weights, "SAMPLE", 5)
+    assert documents() == 5
+    monkeypatch.setattr(feature_weights, "_MOST_TOKENS", 1)
+    assert 1 <= documents() <= 4  # three documents have no words at all
+
+
+def test_a_cache_folder_that_is_a_file(filled: str, client: Client, cache: Path) -> None:
+    cache.write_text("a file")
+    with pytest.raises(SettingsError, match="ES_NEARDUPE_CACHE"):
+        pipeline.similar(client, filled, id="a", measure="weighted")
+
+
+# Python
+
+
+def test_python_takes_the_same_options(filled: str, server_url: str) -> None:
+    with NearDupe(filled, url=server_url) as index:
+        assert [hit.id for hit in index.similar(id="short", measure="containment", min=0.9).hits] == ["long"]
+        assert index.pairs(measure=MeasureName.EDIT, min=0.9).measure == "edit"
+        assert index.group(features=["flatten(words)"], dry_run=True).measure == "resemblance (flatten(words))"
+        for options in ({"measure": "x"}, {"features": "words"}, {"min": 0.9, "max": 0.1}, {"matching": "x"}):
+            with pytest.raises(SettingsError):
+                index.pairs(**options)

@@ -1,0 +1,165 @@
+"""Files of every kind become documents that equal those that were enriched."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import lzma
+from pathlib import Path
+from types import SimpleNamespace
+
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import JSON, family, hits, make_index, ours, put, theirs, versions
+
+from es_neardupe import Settings
+from es_neardupe.server.client import Client
+
+SETTINGS = Settings(("text",))
+TEXTS = {f"d{n}": text for n, text in enumerate([*family("load", 4), 'short, "quoted"', "", "Ünïcode 漢字\nlines\t…"])}
+
+
+def json_lines(**more: str) -> bytes:
+    lines = [json.dumps({"id": id, "text": text, **more}, ensure_ascii=id != "d0") for id, text in TEXTS.items()]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def make_files(folder: Path, kind: str) -> str:
+    """The texts as a file or folder of one kind; its name."""
+    file = folder / f"texts.{kind}"
+    if kind == "folder":
+        for id, text in TEXTS.items():
+            (file / id[1:]).mkdir(parents=True)
+            (file / id[1:] / f"{id}.txt").write_bytes(text.encode())
+    elif kind == "csv":
+        rows = io.StringIO()
+        writer = csv.writer(rows)
+        writer.writerows([("id", "text"), *TEXTS.items()])
+        file.write_bytes(rows.getvalue().encode())
+    else:
+        pack = {"gz": gzip.compress, "xz": lzma.compress}.get(kind.rpartition(".")[2], bytes)
+        file.write_bytes(pack(json_lines()))
+    return str(file)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "ndjson", "jsonl.gz", "jsonl.xz", "csv", "folder"])
+def test_every_kind_of_file(kind: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    assert server_cli("init", index_name, "--field", "text", "--create").code == 0
+    name = make_files(tmp_path, kind)
+    dry = server_cli("load", index_name, name, "--dry-run", "--json")
+    assert (dry.json["indexed"], hits(client, index_name)) == (len(TEXTS), [])
+    done = server_cli("load", index_name, name, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert (done.json["read"], done.json["indexed"]) == (len(TEXTS), len(TEXTS))
+    assert done.json["states"] == dry.json["states"]
+    ids = {id: f"{id[1:]}/{id}.txt" if kind == "folder" else id for id in TEXTS}
+    found = {hit["_id"]: hit["_source"]["text"] for hit in hits(client, index_name)}
+    assert found == {ids[id]: text for id, text in TEXTS.items()}
+
+    loaded = ours(client, index_name)
+    assert pipeline.enrich(client, index_name, check=True).written == 0
+    pipeline.clean(client, index_name)
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+    assert ours(client, index_name) == loaded
+    assert pipeline.group(client, index_name).largest == 4
+
+
+@pytest.mark.parametrize("options", [("--id-field", "id"), ()])
+def test_standard_input(
+    options: tuple[str, ...], client: Client, index_name: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server_cli("init", index_name, "--field", "text", "--create")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(json_lines())))
+    done = server_cli("load", index_name, "-", "--json", *options)
+    assert (done.code, done.json["indexed"]) == (0, len(TEXTS))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "no id at all"}\n')))
+    done = server_cli("load", index_name, "-", "--json", *options)
+    assert (done.json["indexed"], done.json["bad"]) == (0, 1)
+    assert "stdin:1" in done.err
+
+
+def test_text_field_and_id_field(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "articles.jsonl"
+    lines = [{"url": f"http://x/{n}?a=b", "_id": "not me", "content": text} for n, text in enumerate(TEXTS.values())]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    server_cli("init", index_name, "--field", "body.text", "--create")
+    done = server_cli("load", index_name, str(file), "--text-field", "content", "--id-field", "url", "--json")
+    assert (done.code, done.json["indexed"]) == (0, len(TEXTS))
+    found = {hit["_id"]: hit["_source"] for hit in hits(client, index_name)}
+    assert set(found) == {line["url"] for line in lines}
+    assert found["http://x/0?a=b"]["body"] == {"text": TEXTS["d0"]}
+    assert "content" not in found["http://x/0?a=b"]
+    missing = server_cli("load", index_name, str(file), "--text-field", "absent", "--json")
+    assert (missing.json["bad"], missing.json["indexed"]) == (len(TEXTS), 0)
+
+
+def test_what_is_there_is_left_alone_unless_it_is_replaced(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    make_index(client, index_name)
+    there: dict[str, JSON] = {"d0": {"text": "it was here before", "more": 1}, "other": {"text": "untouched"}}
+    put(client, index_name, there)
+    server_cli("init", index_name, "--field", "text")
+    file = tmp_path / "texts.jsonl"
+    file.write_bytes(json_lines())
+    before = versions(client, index_name)
+    dry = server_cli("load", index_name, str(file), "--dry-run", "--json").json
+    assert versions(client, index_name) == before
+    done = server_cli("load", index_name, str(file), "--json").json
+    assert (done["indexed"], done["existing"]) == (len(TEXTS) - 1, 1)
+    for count in ("read", "indexed", "existing", "states"):
+        assert dry[count] == done[count]
+    after = versions(client, index_name)
+    assert all(after[address] == version for address, version in before.items())
+    again = server_cli("load", index_name, str(file), "--json").json
+    assert (again["indexed"], again["existing"]) == (0, len(TEXTS))
+    assert versions(client, index_name) == after
+
+    replaced = server_cli("load", index_name, str(file), "--replace", "--json").json
+    assert (replaced["indexed"], replaced["existing"]) == (len(TEXTS), 0)
+    users = theirs(client, index_name)
+    assert json.loads(users[index_name, "d0"]) == {"id": "d0", "text": TEXTS["d0"]}
+    assert json.loads(users[index_name, "other"]) == there["other"]
+
+
+def test_several_files_and_an_id_that_comes_twice(
+    client: Client, index_name: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    server_cli("init", index_name, "--field", "text", "--create")
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl.gz"
+    one.write_bytes(json_lines(n="first"))
+    two.write_bytes(gzip.compress(json_lines(n="second")))
+    done = server_cli("load", index_name, str(one), str(two), "--replace", "--json")
+    assert (done.json["indexed"], done.json["duplicates"]) == (len(TEXTS), len(TEXTS))
+    assert {hit["_source"]["n"] for hit in hits(client, index_name)} == {"first"}
+
+
+def test_a_packed_file_that_breaks_off(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    server_cli("init", index_name, "--field", "text", "--create")
+    file = tmp_path / "cut.jsonl.gz"
+    lines = (json.dumps({"id": f"line{n}", "text": f"words of line {n}"}) + "\n" for n in range(500))
+    file.write_bytes(gzip.compress("".join(lines).encode())[:-200])
+    done = server_cli("load", index_name, str(file), "--json")
+    assert "Traceback" not in done.err
+    assert "cannot be read further" in done.err
+    assert done.json["bad"] in (1, 2)  # the rest of a line may have come out
+    assert 0 < done.json["indexed"] < 500
+
+
+def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    server_cli("init", index_name, "--field", "text", "--create")
+    ids = ["a/b", "ü 漢", "..", "?x=1&y", '"q"', "%2F", " ", "x" * 512]
+    file = tmp_path / "ids.jsonl"
+    lines = [{"id": id, "text": text} for id, text in zip(ids, family("ids", len(ids)), strict=True)]
+    file.write_text(
+        "".join(json.dumps(line) + "\n" for line in [*lines, {"id": "x" * 513, "text": "too long"}]), "utf-8"
+    )
+    done = server_cli("load", index_name, str(file), "--json")
+    assert (done.json["indexed"], done.json["bad"]) == (len(ids), 1)
+    assert pipeline.group(client, index_name).largest == len(ids)
+    for id in ids:
+        assert {hit.id for hit in pipeline.similar(client, index_name, id=id, min=0.8).hits} == set(ids) - {id}

@@ -1,0 +1,231 @@
+"""Other keys for an index on real servers: beside the old ones, the switch, the same end after any kill."""
+
+from __future__ import annotations
+
+import importlib
+import random
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli
+from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
+from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, theirs, words
+
+from es_neardupe import Settings
+from es_neardupe.commands.watch import may_pass
+from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch, SettingsError
+from es_neardupe.index.mapping import fields_mapping
+from es_neardupe.server.client import Client, path
+
+OLD = Settings(("text",), threshold=0.8)
+NEW = {"threshold": 0.5, "sample_mod": 4}
+FAMILIES = 6
+
+
+def texts() -> dict[str, JSON]:
+    """Families whose members are about 0.85, 0.7, 0.6 ... similar: some are groups already, others only by new keys."""
+    found: dict[str, JSON] = {"alone": {"text": " ".join(words("alone", 30))}, "empty": {"text": "..."}}
+    for n in range(FAMILIES):
+        found |= {f"f{n}-{k}": {"text": text} for k, text in enumerate(family(n, 3, length=60, edits=1 + n % 3))}
+    found["f0-1b"] = found["f0-1"]
+    return found
+
+
+def grouped(client: Client, index: str) -> None:
+    """An index from before there were sampled keys, enriched and grouped."""
+    fields = fields_mapping()
+    older = fields | {"properties": {name: one for name, one in fields["properties"].items() if name != "samples"}}
+    properties = {"text": {"type": "text"}, "neardupe": older}
+    make_index(client, index, properties, _meta={"neardupe": OLD.to_meta(), "yours": 1})
+    put(client, index, texts())
+    run_commands(client, index, [("enrich", {}), ("group", {"evidence": True})])
+
+
+def partition(client: Client, index: str) -> set[frozenset[str]]:
+    """The documents that are together."""
+    return {frozenset(member.id for member in one.members) for one in pipeline.groups(client, index)}
+
+
+def collapsed(client: Client, index: str) -> int:
+    """Hits of a user's own search; each document must have a group id, or ``collapse`` would merge it with others."""
+    body = {"size": 100, "collapse": {"field": "neardupe.group"}, "query": {"match_all": {}}}
+    body |= {"aggs": {"without": {"missing": {"field": "neardupe.group"}}}}
+    answer = client.request("POST", path(index, "_search"), body=body)
+    assert answer["aggregations"]["without"]["doc_count"] == 0
+    return len(answer["hits"]["hits"])
+
+
+def check_new(client: Client, index: str) -> None:
+    """Nothing tells of the migration any more, and a run of each command finds nothing to do."""
+    assert mapping(client, index)["_meta"].keys() == {"neardupe", "yours"}
+    assert all("neardupe_next" not in hit["_source"] for hit in hits(client, index))
+    assert pipeline.enrich(client, index, check=True).written == 0
+    again = pipeline.group(client, index, check=True)
+    assert (again.written, again.whole, again.min) == (0, False, 0.5)
+    assert {fields["scheme"] for fields in ours(client, index).values()} == {again.scheme}
+    assert all(fields["samples"] for fields in ours(client, index).values() if fields["tokens"] > 40)
+
+
+def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name: str) -> None:
+    """What is prepared changes nothing that serves; ids stay; users' changes in the middle are not lost."""
+    grouped(client, index_name)
+    before, users = ours(client, index_name), theirs(client, index_name)
+    assert pipeline.migrate(client, index_name, **NEW, dry_run=True).enriched == len(before)
+    assert "neardupe_next" not in mapping(client, index_name)["properties"]
+    prepared = pipeline.migrate(client, index_name, **NEW, prepare=True)
+    assert ours(client, index_name) == before
+    assert {hit.id for hit in pipeline.similar(client, index_name, id="f0-0").hits} == {"f0-1", "f0-1b", "f0-2"}
+    told = prepared.comparison
+    assert told is not None
+    assert (prepared.state, prepared.enriched, told.documents) == ("prepared", len(before), len(before))
+    was = partition(client, index_name)
+    assert told.before == len(was) < told.after == FAMILIES
+    assert pipeline.migrate(client, index_name, dry_run=True).comparison == told
+
+    def meanwhile(comparison: object) -> bool:
+        actions: list[tuple[JSON, JSON | None]] = [({"delete": {"_index": index_name, "_id": "f1-0"}}, None)]
+        actions += [({"index": {"_index": index_name, "_id": id}}, {"text": f"{id} " * 9}) for id in ("f2-0", "more")]
+        send(client, actions)
+        change(client, index_name, "f3-1", {"text": " ".join(words("other", 40))})
+        return True
+
+    done = pipeline.migrate(client, index_name, confirm=meanwhile)
+    assert (done.state, done.left, done.comparison) == ("done", 0, told)
+    check_new(client, index_name)
+    after = ours(client, index_name)
+    assert {id: one["group"] for id, one in after.items() if id[:2] == "f0"} == dict.fromkeys(
+        ("f0-0", "f0-1", "f0-1b", "f0-2"), before["f0-0"]["group"]
+    )
+    assert {address: source for address, source in users.items() if address[1][:2] in ("f0", "f4")}.items() <= theirs(
+        client, index_name
+    ).items()
+    groups = partition(client, index_name)
+    assert {frozenset(("f0-0", "f0-1", "f0-1b", "f0-2")), frozenset(("f1-1", "f1-2"))} <= groups
+    assert pipeline.contained(client, index_name, id="f0-1").hits
+    assert pipeline.migrate(client, index_name, **NEW).switched == 0
+
+
+def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Killed while it prepares, while it switches and while it cleans: each time it goes on, to the same end."""
+    grouped(client, index_name)
+    beginning, former = copies_of(client, index_name), State.of(client, index_name)
+    migrate: list[Command] = [("migrate", {**NEW, "evidence": True})]
+    run_commands(client, index_name, migrate)
+    wanted, groups = State.of(client, index_name), partition(client, index_name)
+    check_new(client, index_name)
+
+    put_back(client, beginning)
+    run_to_death(client, index_name, migrate, Moment(2, "during", ("_mapping", 1), "_bulk"))
+    assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
+    assert State.of(client, index_name) == former
+    assert mapping(client, index_name)["_meta"].keys() == {"neardupe", "yours"}
+
+    run_to_death(client, index_name, migrate, Moment(1, "after", ("_mapping", 1)))
+    run_to_death(client, index_name, [("migrate", {"workers": 1})], Moment(4, "after", ("_mapping", 2), "_bulk"))
+    schemes = {fields["scheme"] for fields in ours(client, index_name).values()}
+    assert len(schemes) == 2, "killed in the middle of the switch"
+    assert collapsed(client, index_name) >= len(groups)
+    assert partition(client, index_name) == groups
+    assert len(pipeline.similar(client, index_name, id="f2-0", min=0.5).hits) == 2
+    for command in (["enrich"], ["group"], ["load", "x.jsonl"], ["clean", "--yes"], ["migrate", "--abort", "--yes"]):
+        file = ["docs/articles.jsonl"] if command[0] == "load" else command[1:]
+        refused = server_cli(command[0], index_name, *file)
+        assert refused.code == 1
+        assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
+    with pytest.raises(BeingMigrated) as waits:
+        pipeline.watch(client, index_name, once=True)
+    assert may_pass(waits.value)
+    (told,) = (one for one in pipeline.doctor(client, index_name) if one.name == "migration")
+    assert (told.level, "switching" in told.message) == ("warning", True)
+    run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 2), "_mapping"))
+    assert pipeline.migrate(client, index_name).state == "done"
+    assert State.of(client, index_name) == wanted
+
+
+@pytest.mark.long
+def test_killed_at_many_moments(client: Client, index_name: str) -> None:
+    grouped(client, index_name)
+    beginning = copies_of(client, index_name)
+    migrate: list[Command] = [("migrate", NEW)]
+    writes = writes_of(client, index_name, migrate)
+    wanted = State.of(client, index_name)
+    rng = random.Random(3)
+    for write in range(1, writes + 1):
+        moment = Moment(write, rng.choice(["before", "during", "after"]))
+        print(f"{moment} of {writes}")
+        put_back(client, beginning)
+        run_to_death(client, index_name, migrate, moment)
+        run_commands(client, index_name, migrate)
+        assert State.of(client, index_name) == wanted
+
+
+def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Asked before the switch; refused for other settings meanwhile, and where there is nothing to go to."""
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": id * 9} for id in "ab"})
+    pipeline.init(client, index_name, OLD)
+    assert f"`es-neardupe migrate {index_name}`" in one_line(
+        server_cli("init", index_name, "--field", "text", "--threshold", "0.5").err
+    )
+    assert "--threshold" in one_line(server_cli("migrate", index_name).err)
+    with pytest.raises(SettingsError, match="group has an option sise"):
+        pipeline.migrate(client, index_name, **NEW, sise=3)
+    run = server_cli("migrate", index_name, "--shingle", "3", "--prepare", "--json")
+    assert (run.code, run.json["state"], run.json["grouped"], run.json["enriched"]) == (0, "prepared", False, 2)
+    with pytest.raises(SchemeMismatch, match="shingle: 3, not 4"):
+        pipeline.migrate(client, index_name, shingle=4)
+    with pytest.raises(BeingMigrated, match="--abort"):
+        pipeline.clean(client, index_name)
+    run = server_cli("migrate", index_name, "--yes")
+    assert (run.code, "2 documents switched." in run.out, "State: done" in run.out) == (0, True, True)
+    assert pipeline.doctor(client, index_name)[-2].level == "ok"
+
+
+def test_two_at_once(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One waits for the other; and what it saw before it had the lease counts no more."""
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": id * 9} for id in "ab"})
+    pipeline.init(client, index_name, OLD)
+
+    def another(comparison: object) -> bool:
+        for options in ({"shingle": 3}, {"abort": True}):
+            with pytest.raises(LeaseHeld, match="migrate by pid"):
+                pipeline.migrate(client, index_name, **options)
+        return False
+
+    assert pipeline.migrate(client, index_name, shingle=3, confirm=another).state == "prepared"
+    module = importlib.import_module("es_neardupe.commands.migrate.migrate")
+    plain = module.held
+
+    def slow(*given: Any, **more: Any) -> Any:
+        monkeypatch.setattr(module, "held", plain)
+        assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
+        return plain(*given, **more)
+
+    monkeypatch.setattr(module, "held", slow)
+    with pytest.raises(BeingMigrated, match="run the same command again"):
+        pipeline.migrate(client, index_name)
+    assert mapping(client, index_name)["_meta"].keys() == {"neardupe"}
+
+
+def test_several_indices(client: Client, index_name: str) -> None:
+    """An alias whose indices were told of a phase one by one, and the run was killed in between."""
+    names = [f"{index_name}-{part}" for part in "ab"]
+    alias = f"{index_name}-all"
+    for name in names:
+        make_index(client, name, aliases={alias: {}})
+        put(client, name, {f"{name[-1]}{k}": {"text": text} for k, text in enumerate(family("one", 2, length=60))})
+    pipeline.init(client, alias, OLD)
+    run_commands(client, alias, [("enrich", {}), ("group", {})])
+    (before,) = pipeline.groups(client, alias)
+    run_to_death(client, alias, [("migrate", {"shingle": 3})], Moment(1, "before", ("_mapping", 1), "_mapping"))
+    assert ["neardupe_next" in mapping(client, name)["_meta"] for name in names] == [True, False]
+    run_to_death(client, alias, [("migrate", {})], Moment(1, "before", ("_mapping", 5), "_mapping"))
+    shingles = [mapping(client, name)["_meta"]["neardupe"]["scheme"]["shingle"] for name in names]
+    assert shingles == [3, 5], "killed between the two"
+    assert {hit.id for hit in pipeline.similar(client, alias, id="a0").hits} == {"a1", "b0", "b1"}
+    assert pipeline.migrate(client, alias).state == "done"
+    (after,) = pipeline.groups(client, alias)
+    assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
+    assert pipeline.enrich(client, alias, check=True).written == pipeline.group(client, alias, check=True).written == 0

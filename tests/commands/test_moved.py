@@ -1,0 +1,414 @@
+"""Where lost documents are found: the oracle is the record that the generator of a site's history keeps."""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli, Run
+from server_tools import JSON, family, jaccard, make_index, new_name, one_line, put, send, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.moved.answer import Moved
+from es_neardupe.errors import Forbidden, SettingsError
+from es_neardupe.server.client import Client, path
+
+SITE = {"text": {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "date"}}
+SETTINGS = Settings(("text",))
+DAY = timedelta(days=1)
+LEAST = 0.8
+
+
+@dataclass
+class History:
+    """A site that is crawled each day something happens to a page: what is at each address, and what was there."""
+
+    rng: random.Random
+    sources: dict[str, JSON] = field(default_factory=dict)
+    """What the index has: one document for each visit."""
+    now: dict[str, tuple[str, date]] = field(default_factory=dict)
+    """The text at each address and since when, by what was done to it."""
+    day: date = date(2024, 1, 1)
+
+    def visit(self, url: str, text: str) -> None:
+        self.day += DAY
+        self.sources[f"visit {len(self.sources)}/é"] = {"text": text, "url": url, "date": self.day.isoformat()}
+        self.now[url] = text, self.day
+
+    def edited(self, text: str) -> str:
+        """One word is replaced: of 120 words, 5 of 116 shingles."""
+        tokens = text.split()
+        tokens[self.rng.randrange(5, len(tokens) - 5)] = f"new{len(self.sources)}"
+        return " ".join(tokens)
+
+    def best(self, url: str) -> tuple[set[str], float]:
+        """The addresses that bear the most similar text now, from the day of the last visit on; by brute force."""
+        text, since = self.now[url]
+        found = {
+            other: jaccard(text, its)
+            for other, (its, day) in self.now.items()
+            if other != url and day >= since and jaccard(text, its) >= LEAST
+        }
+        most = max(found.values(), default=0.0)
+        return {other for other, similarity in found.items() if similarity == most}, most
+
+
+def history(seed: int = 7, pages: int = 14) -> History:
+    """Pages come, are edited, move, are copied to mirrors, and get a new text at their old address."""
+    site = History(random.Random(seed))
+    for n in range(pages):
+        site.visit(f"https://site.example/{n}?q=ä b", " ".join(words(f"page{n}", 120)))
+    for n in range(pages * 2):
+        url = site.rng.choice(sorted(site.now))
+        text = site.now[url][0]
+        what = site.rng.choice(["edit", "move", "move and edit", "copy", "reuse"])
+        if what == "edit":
+            site.visit(url, site.edited(text))
+        elif what == "reuse":
+            site.visit(url, " ".join(words(f"reused{n}", 120)))
+        else:
+            site.visit(f"https://site.example/{what}/{n}", site.edited(text) if what == "move and edit" else text)
+    return site
+
+
+@pytest.fixture(scope="module")
+def site() -> History:
+    return history()
+
+
+@pytest.fixture(scope="module")
+def crawled(client: Client, site: History) -> Iterator[str]:
+    """The history in an index that no test changes."""
+    name = new_name()
+    make_index(client, name, SITE, settings={"number_of_shards": 2, "number_of_replicas": 0})
+    put(client, name, site.sources)
+    pipeline.init(client, name, SETTINGS)
+    pipeline.enrich(client, name)
+    pipeline.group(client, name)
+    yield name
+    pipeline.clean(client, name)
+    client.request("DELETE", path(name))
+
+
+def test_every_address_of_the_history(client: Client, crawled: str, site: History) -> None:
+    """The most similar place that is there now is where the record says; texts are compared exactly."""
+    answers = list(pipeline.moved_all(client, crawled, sorted(site.now)))
+    assert [one.address for one in answers] == sorted(site.now)
+    found = 0
+    for one in answers:
+        expected, similarity = site.best(one.address)
+        assert (one.best is not None) == bool(expected), one.address
+        if one.best is not None:
+            found += 1
+            assert one.best.address in expected
+            assert one.best.similarity == pytest.approx(similarity)
+        text, since = site.now[one.address]
+        assert (one.date or "").startswith(since.isoformat())
+        assert one.versions == sum(source["url"] == one.address for source in site.sources.values())
+        _check_places(one, text, since, site)
+    assert 5 < found < len(answers)
+
+
+def _check_places(one: Moved, text: str, since: date, site: History) -> None:
+    """All documents of other addresses that are similar enough and not older, each once, in the promised order."""
+    expected = {
+        id: jaccard(text, source["text"])
+        for id, source in site.sources.items()
+        if source["url"] != one.address and source["date"] >= since.isoformat()
+    }
+    assert {place.id: place.similarity for place in one.places} == pytest.approx(
+        {id: similarity for id, similarity in expected.items() if similarity >= LEAST}
+    )
+    for place in one.places:
+        last = site.now[place.address][1].isoformat()
+        assert (place.replaced or "")[:10] == ("" if site.sources[place.id]["date"] == last else last)
+        assert (place.basis, place.measure, place.known_at) == ("texts", "resemblance", None)
+    ranks = [(-place.similarity, place.replaced is not None) for place in one.places]
+    assert ranks == sorted(ranks)
+
+
+def test_earlier_copies(client: Client, crawled: str, site: History) -> None:
+    for one in pipeline.moved_all(client, crawled, sorted(site.now)):
+        whole = pipeline.moved(client, crawled, one.address, earlier=True) if one.earlier else one
+        assert len(whole.places) == len(one.places) + one.earlier
+        assert whole.earlier == 0
+        if one.reason == "only earlier copies":
+            assert not one.places
+
+
+def test_a_list_as_csv(crawled: str, site: History, server_cli: Cli, tmp_path: Path, monkeypatch: Any) -> None:
+    asked = [*sorted(site.now), "https://site.example/never", "=1+1"]
+    file = tmp_path / "gone.txt"
+    file.write_text("\ufeff" + "\n\n  ".join(asked) + "\n", "utf-8")
+    done = server_cli("moved", crawled, "--gone", str(file))
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    assert list(rows[0]) == ["old", "new", "similarity", "old_date", "new_date", "basis", "known_at", "reason"]
+    assert [row["old"] for row in rows] == [*asked[:-1], "'=1+1"]
+    for row in rows[:-2]:
+        expected, similarity = site.best(row["old"])
+        assert (row["new"] in expected) if expected else (row["new"] == "" and row["reason"] != "")
+        assert row["similarity"] == (f"{similarity:.4f}" if expected else "")
+        assert bool(row["reason"]) != bool(row["new"])
+    assert [(row["new"], row["reason"]) for row in rows[-2:]] == [("", "unknown address")] * 2
+    found = sum(bool(row["new"]) for row in rows)
+    assert f"{len(asked)} addresses: {found} found; " in done.err
+    assert "2 unknown address" in done.err
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO("\n".join(asked).encode())))
+    assert server_cli("moved", crawled, "--gone", "-").out == done.out
+    lines = server_cli("moved", crawled, "--gone", str(file), "--json").lines
+    assert [(line["address"], line["reason"] or "") for line in lines] == [
+        (address, row["reason"]) for address, row in zip(asked, rows, strict=True)
+    ]
+
+
+def small(client: Client, index: str, sources: dict[str, JSON], **options: Any) -> None:
+    """A grouped index of a few pages."""
+    make_index(client, index, options.pop("properties", SITE))
+    put(client, index, sources)
+    pipeline.init(client, index, SETTINGS)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index, **options)
+
+
+def page(text: str, url: str, day: str | None = "2024-05-01") -> JSON:
+    return {"text": text, "url": url, **({"date": day} if day else {})}
+
+
+def delete(client: Client, index: str, id: str) -> None:
+    send(client, [({"delete": {"_index": index, "_id": id}}, None)])
+
+
+def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
+    texts = family("timeline", 5)
+    other = " ".join(words("other", 100))
+    pages = {
+        "1": page(other, "/old", "2024-01-01"),
+        "2": page(texts[0], "/old", "2024-02-01"),
+        "3": page(texts[1], "/moved", "2024-03-01"),
+        "4": page(texts[0], "/copy", "2024-04-01"),
+        "5": page(other, "/copy", "2024-05-01"),
+        "6": page(texts[2], "/before", "2024-01-15"),
+        "7": page(texts[3], "/undated", None),
+    }
+    small(client, index_name, pages)
+    done = server_cli("moved", index_name, "/old")
+    assert done.code == 0
+    lines = [line.split() for line in done.out.splitlines()]
+    assert done.out.startswith(f"/old: document {index_name}/2, 2024-02-01, the latest of 2 with this address.")
+    assert ["2024-03-01", "2", "/moved", f"{jaccard(texts[0], texts[1]):.4f}", f"{index_name}/3"] in lines
+    assert ["2024-04-01", "1", "/copy", "1.0000", "2024-05-01", f"{index_name}/4"] in lines
+    assert ["3", "/undated", f"{jaccard(texts[0], texts[3]):.4f}", f"{index_name}/7"] in lines
+    assert [line[0] for line in lines if line and line[0].startswith("2024")] == ["2024-03-01", "2024-04-01"]
+    assert f"Now at /moved, {jaccard(texts[0], texts[1]):.4f} similar." in done.out
+    assert "1 copies of an earlier date are not shown: add --earlier." in done.err
+    assert "Addresses are those of url, dates those of date." in done.err
+    nothing = server_cli("moved", index_name, "/never")
+    assert nothing.out.splitlines() == ["/never: nothing is known of it.", "Nowhere: unknown address."]
+    delete(client, index_name, "3")
+    delete(client, index_name, "7")
+    assert pipeline.moved(client, index_name, "/old").reason == "no longer there"
+    delete(client, index_name, "4")
+    assert pipeline.moved(client, index_name, "/old").reason == "only earlier copies"
+    delete(client, index_name, "6")
+    assert pipeline.moved(client, index_name, "/old").reason == "no copy found"
+    done = server_cli("moved", index_name, "/old")
+    assert "Only the latest of its 2 documents was looked for: name another one by its id." in done.err
+    assert "1 addresses that led nowhere have several documents" in _as_list(server_cli, index_name, "/old").err
+    assert "Now at /copy, 1.0000 similar." in server_cli("moved", index_name, "1").out
+    empty = one_line(server_cli("moved", index_name, "").err)
+    assert empty == "error: An address is empty: name one, or the id of a document."
+    low = server_cli("moved", index_name, "/old", "--min", "0.5")
+    assert "Pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
+
+
+@pytest.mark.parametrize("basis", ["evidence", "grouping"])
+def test_a_deleted_document(basis: str, client: Client, index_name: str, server_cli: Cli) -> None:
+    """Its id was its address; what was found out about it while it was there is told with its date."""
+    gone = "https://site.example/ä b/gone"
+    texts = family("gone", 4)
+    pages = {gone: page(f"{texts[0]} and some words more", gone)}
+    pages |= {f"p{n}": page(texts[n], f"/p{n}", f"2024-05-0{n + 1}") for n in (1, 2, 3)}
+    small(client, index_name, pages, evidence=basis == "evidence")
+    before = {place.id: place.similarity for place in pipeline.moved(client, index_name, gone, earlier=True).places}
+    assert len(before) == 3
+    delete(client, index_name, gone)
+    put(client, index_name, {"p3": page(" ".join(words("changed", 100)), "/p3")})
+    found = pipeline.moved(client, index_name, gone)
+    assert (found.basis, found.index, found.id, found.date) == (basis, index_name, gone, None)
+    assert {place.id: place.similarity for place in found.places} == pytest.approx(
+        {id: similarity for id, similarity in before.items() if id != "p3"}
+    )
+    assert {place.basis for place in found.places} == {basis}
+    assert all(place.known_at for place in found.places)
+    done = server_cli("moved", index_name, gone)
+    assert f"which is gone; known by {basis} only" in done.out
+    (row, *_) = csv.DictReader(io.StringIO(_as_list(server_cli, index_name, gone).out))
+    assert (row["basis"], bool(row["known_at"]), row["old_date"]) == (basis, True, "")
+    if basis == "evidence":  # the same text, put elsewhere since
+        put(client, index_name, {"again": page(pages[gone]["text"], "/again", "2024-06-01")})
+        pipeline.enrich(client, index_name)
+        best = pipeline.moved(client, index_name, gone).best
+        assert best is not None
+        assert (best.address, best.similarity) == ("/again", 1.0)
+
+
+def test_a_page_that_was_written_over(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Its present text leads nowhere; evidence knows the one before, and knows nothing new of a text that stays."""
+    texts = family("over", 3)
+    pages = {str(n): page(texts[n], f"/p{n}", f"2024-05-0{n + 1}") for n in range(3)}
+    small(client, index_name, pages, evidence=True)
+    before = {place.id: place.similarity for place in pipeline.moved(client, index_name, "/p0").places}
+    assert before.keys() == {"1", "2"}
+    assert pipeline.moved(client, index_name, "/p2").reason == "only earlier copies"
+    put(
+        client,
+        index_name,
+        {"0": page("This page has been removed, please look for it elsewhere.", "/p0", "2024-07-01")},
+    )
+    found = pipeline.moved(client, index_name, "/p0")
+    assert (found.basis, found.id, found.date, found.versions, found.changed) == ("evidence", "0", None, 1, 0)
+    assert {place.id: place.similarity for place in found.places} == before
+    done = server_cli("moved", index_name, "/p0")
+    assert "which bears another text by now; the one before is known by evidence" in done.out
+    assert f"Now at {found.best.address}, " in done.out  # type: ignore[union-attr]
+
+
+class Walled:
+    """A connection whose user may not read our indices beside the user's own."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def request(self, method: str, path: str, **more: Any) -> Any:
+        if "-neardupe-" in path:
+            raise Forbidden(f"{path}: 403", status=403)
+        return self._client.request(method, path, **more)
+
+
+def test_a_user_who_may_not_read_evidence(client: Client, crawled: str, site: History) -> None:
+    found = list(pipeline.moved_all(Walled(client), crawled, [*sorted(site.now)[:3], "/never"]))  # type: ignore[arg-type]
+    assert [one.basis for one in found] == ["address"] * 3 + [None]
+    assert found[-1].reason == "unknown address, and evidence may not be read"
+
+
+def _as_list(server_cli: Cli, index: str, address: str) -> Run:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(address.encode())))
+        return server_cli("moved", index, "--gone", "-")
+
+
+def test_fields_that_must_be_named(client: Client, index_name: str, server_cli: Cli) -> None:
+    """A text with a keyword part will do, one without will not; what is ambiguous is listed."""
+    dynamic = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 40}}}
+    properties = {
+        "text": {"type": "text"},
+        "url": dynamic,
+        "link": {"type": "keyword"},
+        "title": {"type": "text"},
+        "date": {"type": "date"},
+        "seen": {"type": "date_nanos"},
+    }
+    texts = family("fields", 2)
+    pages = {
+        "a": {**page(texts[0], "/a/" + "x" * 30), "seen": "2024-01-01T00:00:00.000000001Z", "link": "l1"},
+        "b": {**page(texts[1], "/b"), "seen": "2024-01-01T00:00:00.000000002Z", "link": "l2"},
+        "c": {**page(texts[0], "/c/" + "x" * 60), "seen": "2024-01-01", "link": "l3"},
+    }
+    small(client, index_name, pages, properties=properties)
+    for options, said in (
+        ((), "2 fields could hold addresses"),
+        ((), "link, url.keyword"),
+        (("--url-field", "url"), "Several fields"),
+        (("--url-field", "url"), "--date-field. There: date, seen."),
+        (("--url-field", "title"), "no keyword field 'title', nor a text with one keyword part"),
+        (("--url-field", "absent"), "Keyword fields there: link, url.keyword."),
+        (("--url-field", "url", "--date-field", "link"), "no date field 'link'. There: date, seen."),
+        (("--url-field", "url", "--date-field", "seen", "--min", "0"), "--min must lie in (0, 1]"),
+    ):
+        done = server_cli("moved", index_name, "/x", *options)
+        assert done.code == 1
+        assert said in one_line(done.err)
+    named = ("--url-field", "url", "--date-field", "seen", "--json")
+    found = server_cli("moved", index_name, "/a/" + "x" * 30, *named).json
+    assert ([place["id"] for place in found["places"]], found["url_field"]) == (["b"], "url.keyword")
+    back = server_cli("moved", index_name, "/b", *named).json
+    assert (back["earlier"], back["reason"]) == (1, "only earlier copies")
+    long = server_cli("moved", index_name, "/c/" + "x" * 60, *named).json
+    assert long["reason"] == "address longer than the index keeps"
+    assert pipeline.moved(client, index_name, "x" * 40_000, url_field="url", date_field="date").reason == long["reason"]
+    by_id = server_cli("moved", index_name, "c", "--url-field", "link", "--date-field", "seen", "--json").json
+    assert (by_id["basis"], {place["address"] for place in by_id["places"]}) == ("id", {"l1", "l2"})
+
+
+def test_indices_without_what_is_needed(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, {"text": {"type": "text"}, "url": {"type": "keyword"}})
+    assert "es-neardupe init" in one_line(server_cli("moved", index_name, "/a").err)
+    put(client, index_name, {"a": {"text": "", "url": "/a"}, "b": {"text": "some words", "url": "/b"}})
+    pipeline.init(client, index_name, SETTINGS)
+    assert "has no date field" in one_line(server_cli("moved", index_name, "/a").err)
+    client.request("PUT", path(index_name, "_mapping"), body={"properties": {"date": {"type": "date"}}})
+    done = server_cli("moved", index_name, "/a")
+    assert "Nowhere: its text is empty." in done.out
+    assert "2 documents of the index have no keys" in done.err
+    assert pipeline.moved(client, index_name, "/b").reason == "no copy found"
+    with pytest.raises(SettingsError, match="--max-candidates"):
+        pipeline.moved(client, index_name, "/b", max_candidates=0)
+
+
+def test_an_alias_and_few_candidates(client: Client, index_name: str) -> None:
+    """The same id in both indices is two documents."""
+    alias = f"{index_name}-all"
+    texts = family("alias", 3)
+    for n, part in enumerate("abc"):
+        make_index(client, f"{index_name}-{part}", SITE, aliases={alias: {}})
+        put(client, f"{index_name}-{part}", {"one": page(texts[n], f"/{part}", f"2024-05-0{n + 1}")})
+    with NearDupe(alias, url=client.url) as both:
+        both.init(SETTINGS)
+        both.enrich()
+        found = both.moved("/a")
+        assert {(place.index, place.address) for place in found.places} == {
+            (f"{index_name}-b", "/b"),
+            (f"{index_name}-c", "/c"),
+        }
+        few = both.moved("/a", max_candidates=1)
+        assert (len(few.places), few.candidates, few.not_compared) == (1, 2, 1)
+        assert [one.reason for one in both.moved_all(["/a", "/c", "/d"])] == [
+            None,
+            "only earlier copies",
+            "unknown address",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "ADDRESS or --gone"),
+        (("/a", "--gone", "x"), 2, "ADDRESS or --gone"),
+        (("--gone", "/no/such/file"), 1, "No such file"),
+    ],
+)
+def test_bad_input(arguments: tuple[str, ...], code: int, said: str, crawled: str, server_cli: Cli) -> None:
+    done = server_cli("moved", crawled, *arguments)
+    assert done.code == code
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_list_that_is_no_text(crawled: str, server_cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "gone.txt"
+    file.write_bytes(b"/a\n\xff\xfe\n")
+    done = server_cli("moved", crawled, "--gone", str(file))
+    assert done.code == 1
+    assert f"{file}:2 is not UTF-8" in one_line(done.err)

@@ -1,0 +1,126 @@
+"""Real local servers: start, stop, start again. Each test has a home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from server_tools import required
+from typer.testing import CliRunner
+
+from es_neardupe.cli.commands.node import app
+from es_neardupe.errors import NodeError
+from es_neardupe.local_server import control, download, state, versions
+
+pytestmark = pytest.mark.server
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path))
+    yield tmp_path
+    control.stop()
+
+
+NEWEST = [versions.pick(server) for server in ("opensearch", "elasticsearch")]
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(one, marks=() if one in NEWEST else pytest.mark.long, id=one.slug) for one in versions.SUPPORTED
+    ]
+)
+def release(request: pytest.FixtureRequest) -> versions.Release:
+    """Each release whose jars can be had; CI must have them all."""
+    with required():
+        download.ensure(request.param)
+    return request.param  # type: ignore[no-any-return]
+
+
+def ask(method: str, url: str, body: Any = None) -> Any:
+    request = urllib.request.Request(
+        url,
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"content-type": "application/json"},
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def test_data_survive_a_restart(release: versions.Release, home: Path) -> None:
+    first = control.start(release.server, release.minor, offline=True)
+    ask("PUT", f"{first.url}/books/_doc/1?refresh=true", {"title": "near duplicates"})
+    assert control.start(release.server, release.version) == first
+    assert control.status().running == (first,) == control.running(release.server)
+    (stopped,) = control.stop(release.server, release.minor)
+    assert stopped == state.Stopped(first, killed=False)
+    assert control.running() == ()
+    assert first.log.read_text("utf-8").rstrip().endswith("closed")
+
+    second = control.start(release.server, release.version, offline=True)
+    found = ask("GET", f"{second.url}/books/_search?q=title:near")
+    assert [hit["_source"]["title"] for hit in found["hits"]["hits"]] == ["near duplicates"]
+    versions = ask("GET", f"{second.url}/_nodes?filter_path=nodes.*.version")
+    assert [each["version"] for each in versions["nodes"].values()] == [release.version]
+    assert (second.data, second.log) == (first.data, first.log)
+    assert home in second.data.parents
+
+
+@pytest.mark.parametrize("release", versions.SUPPORTED[:1], indirect=True, ids=lambda release: release.slug)
+class TestOneServer:
+    def test_the_commands(self, release: versions.Release, home: Path) -> None:
+        runner = CliRunner()
+        data = home / "chosen"
+        started = runner.invoke(app, ["start", "--data", str(data), "--heap", "384m", "--offline"])
+        assert started.exit_code == 0, started.output
+        url = started.stdout.strip()
+        assert ask("GET", f"{url}/_cluster/health")["status"] == "green"
+        listed = json.loads(runner.invoke(app, ["status", "--json"]).stdout)
+        assert [(each["url"], each["data"], each["state"]) for each in listed] == [(url, str(data), "running")]
+        stopped = runner.invoke(app, ["stop", "--version", release.version])
+        assert stopped.stdout == f"opensearch {release.version} at {url} stopped\n"
+        nothing = runner.invoke(app, ["status"])
+        assert (nothing.stdout, nothing.exit_code) == ("", 0)
+
+    def test_two_on_other_folders_side_by_side(self, release: versions.Release, home: Path) -> None:
+        one = control.start(release.server, data=home / "one", heap="256m")
+        two = control.start(release.server, data=home / "two", heap="256m")
+        assert one.port != two.port
+        with pytest.raises(NodeError, match=f"port {one.port} is in use"):
+            control.start(release.server, data=home / "three", port=one.port)
+        control.stop(data=one.data)
+        assert control.running() == (two,)
+
+    @pytest.mark.long
+    def test_two_that_start_at_the_same_time(self, release: versions.Release, tmp_path: Path) -> None:
+        """With homes of their own they know nothing of each other, and may choose the same port."""
+        command = [sys.executable, "-m", "es_neardupe", "node", "start", "--heap", "256m", "--json"]
+        homes = [tmp_path / "one", tmp_path / "two"]
+        environments = [{**os.environ, "ES_NEARDUPE_HOME": str(one)} for one in homes]
+        try:
+            running = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE) for env in environments]
+            told = [json.loads(process.communicate(timeout=120)[0]) for process in running]
+            assert len({one["port"] for one in told}) == 2
+            for one in told:
+                process = ask("GET", f"{one['url']}/_nodes/_local/process?filter_path=nodes.*.process.id")
+                assert [each["process"]["id"] for each in process["nodes"].values()] == [one["pid"]]
+        finally:
+            for env in environments:
+                subprocess.run([*command[:4], "stop"], env=env, check=True, capture_output=True)
+
+    def test_a_crash_of_the_server_itself_is_told(self, release: versions.Release, home: Path) -> None:
+        data = home / "broken"
+        (data / "config").mkdir(parents=True)
+        (data / "node_1").mkdir()
+        (data / "node_1/data").write_text("a file where a folder belongs", "utf-8")
+        with pytest.raises(NodeError, match=r"(?s)ended while it started; the last lines of .*\.log:.*node_1/data"):
+            control.start(release.server, data=data)
+        assert control.status() == state.Status((), (), ())

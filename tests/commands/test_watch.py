@@ -1,0 +1,339 @@
+"""The service for an index that grows: what comes while it runs, what fails meanwhile, how it stops."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pipeline
+import pytest
+from conftest import Cli
+from prometheus_client.parser import text_string_to_metric_families
+from server_tools import JSON, TEXT, change, family, make_index, one_line, ours, put, wait_until, words
+
+from es_neardupe import Settings
+from es_neardupe.cli.commands.watch import metrics, seconds, serving
+from es_neardupe.commands.watch import Lag, Round, WatchReport, _pause
+from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
+from es_neardupe.groups.registry import Registry
+from es_neardupe.index.hidden_indices import Companion, companion_name, exists, read
+from es_neardupe.index.lease import LEASE_ID, held
+from es_neardupe.index.target import open_target
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.http_client import ServerClient
+from es_neardupe.server.login.settings import Retries
+from es_neardupe.server.responses import Answer
+
+
+def prepared(client: Client, index: str, documents: Mapping[str, JSON]) -> None:
+    make_index(client, index)
+    put(client, index, documents)
+    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+
+
+def texts(seed: str, size: int) -> dict[str, JSON]:
+    return {f"{seed}{k}": {"text": text} for k, text in enumerate(family(seed, size, length=60))}
+
+
+def together(client: Client, index: str, *ids: str) -> bool:
+    """Whether these documents are one group, by what is stored in them."""
+    stored = ours(client, index)
+    return len({stored.get(id, {}).get("group", id) for id in ids}) == 1
+
+
+def lease_is_free(client: Client, index: str) -> bool:
+    found = read(client, companion_name(open_target(client, index), Companion.GROUPS), LEASE_ID)
+    assert found is not None
+    return "returned" in found.source["value"]
+
+
+@contextmanager
+def watching(client: Client, index: str, lag: Lag | None = None) -> Iterator[list[Round]]:
+    """Watch in a thread as long as the block runs; the rounds so far."""
+    stop, rounds = threading.Event(), list[Round]()
+    reports: list[WatchReport] = []
+
+    def run() -> None:
+        reports.append(
+            pipeline.watch(client, index, every=0.01, check_every=3, stop=stop, lag=lag, on_round=rounds.append)
+        )
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield rounds
+    finally:
+        stop.set()
+        thread.join(30)
+    assert [one.rounds for one in reports] == [len(rounds)]
+    assert [one.round for one in rounds] == list(range(1, len(rounds) + 1))
+    assert reports[0].failed == sum(one.error is not None for one in rounds)
+
+
+def test_what_comes_and_changes_while_it_runs(client: Client, index_name: str) -> None:
+    prepared(client, index_name, texts("a", 2))
+    lag = Lag()
+    with watching(client, index_name, lag) as rounds:
+        wait_until(lambda: together(client, index_name, "a0", "a1"))
+        put(client, index_name, texts("b", 3) | texts("a", 3))  # our fields of a0 and a1 are gone
+        wait_until(lambda: together(client, index_name, "b0", "b1", "b2"))
+        wait_until(lambda: together(client, index_name, "a0", "a1", "a2"))
+        change(client, index_name, "b1", {"text": " ".join(words("else", 60))})  # our fields go on standing
+        wait_until(lambda: not together(client, index_name, "b0", "b1"))
+        done = len(rounds)
+        wait_until(lambda: len(rounds) > done + 1)
+    assert together(client, index_name, "b0", "b2")
+    assert sum(one.new for one in rounds) == 2 + 6
+    assert sum(one.enriched for one in rounds) == 2 + 6 + 1
+    assert sum(one.pairs for one in rounds) >= 1 + 3 + 3
+    assert {one.error for one in rounds} == {None}
+    assert rounds[-1].documents == 6
+    assert (rounds[-1].lag, lag.seconds) == (0, 0)
+    assert lease_is_free(client, index_name)
+
+
+class Troubled:
+    """A driver whose server answers well twice, then has each of these troubles once, then answers well again."""
+
+    def __init__(self, client: Client, *troubles: Answer | Unreachable) -> None:
+        assert isinstance(client, ServerClient)
+        self.driver = client._driver
+        self.troubles = list(troubles)
+        self.sent = 0
+
+    @property
+    def url(self) -> str:
+        return self.driver.url
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        self.sent += 1
+        if self.sent < 3 or not self.troubles:
+            return self.driver.send(method, target, body, headers)
+        trouble = self.troubles.pop(0)
+        if isinstance(trouble, Unreachable):
+            raise trouble
+        return trouble
+
+    def close(self) -> None:
+        raise AssertionError("it is the other client's")
+
+
+def refused(status: int, kind: str) -> Answer:
+    return Answer(status, {}, {"error": {"type": kind, "reason": "because"}, "status": status})
+
+
+def impatient(driver: Troubled, client: Client) -> Client:
+    """A client that tries nothing twice by itself."""
+    return ServerClient(driver, client.server, Retries(attempts=1))
+
+
+def test_trouble_that_passes(client: Client, index_name: str) -> None:
+    prepared(client, index_name, texts("a", 2))
+    full_disk = refused(429, "cluster_block_exception")  # the server lifts this block by itself
+    driver = Troubled(
+        client, Unreachable("gone"), refused(503, "unavailable"), full_disk, Answer(200, {}, {"timed_out": True})
+    )
+    with watching(impatient(driver, client), index_name) as rounds:
+        wait_until(lambda: bool(rounds) and rounds[-1].error is None)
+    kinds = ["Unreachable", "RequestError", "Blocked", "IncompleteAnswer"]
+    assert [one.error for one in rounds[:5]] == [*kinds, None]
+    assert [one.documents for one in rounds[:5]] == [None] * 4 + [2]
+    assert together(client, index_name, "a0", "a1")
+
+
+@pytest.mark.parametrize("every", [0.5, 30.0, 3600.0])
+def test_pauses_grow_with_failures(every: float) -> None:
+    assert _pause(every, 0) == every
+    longest = max(every, 600)
+    for failures in (1, 2, 5, 10, 10_000):
+        wanted = min(every * 2 ** min(failures, 20), longest)
+        pauses = {_pause(every, failures) for _ in range(20)}
+        assert all(wanted / 2 <= pause <= wanted for pause in pauses)
+        assert len(pauses) > 1
+
+
+def test_trouble_that_does_not_pass(client: Client, index_name: str) -> None:
+    prepared(client, index_name, texts("a", 2))
+    for status, kind in ((403, Forbidden), (403, Blocked), (400, RequestError), (401, LoginRefused)):
+        driver = Troubled(client, refused(status, "cluster_block_exception" if kind is Blocked else "no"))
+        with pytest.raises(kind):
+            pipeline.watch(impatient(driver, client), index_name, every=0.01)
+        assert driver.sent == 3
+
+    def deleted(done: Round) -> None:
+        client.request("DELETE", path(index_name))
+
+    with pytest.raises(NotFound, match="no index"):
+        pipeline.watch(client, index_name, every=0.01, on_round=deleted)
+
+
+def test_another_run_is_waited_for(client: Client, index_name: str) -> None:
+    prepared(client, index_name, texts("a", 2))
+    with held(client, open_target(client, index_name)), watching(client, index_name) as rounds:
+        wait_until(lambda: len(rounds) > 2)
+    assert {one.error for one in rounds} == {"LeaseHeld"}
+    assert "works on index" in str(rounds[0].message)
+    assert (rounds[0].documents, rounds[0].new, rounds[0].enriched, rounds[0].grouped) == (2, 2, 2, 0)
+    assert rounds[2].lag > rounds[1].lag > 0
+    with watching(client, index_name) as rounds:
+        wait_until(lambda: bool(rounds))
+    assert (rounds[0].error, rounds[0].grouped, rounds[0].lag) == (None, 2, 0)
+
+
+def test_a_stop_in_the_middle(client: Client, index_name: str) -> None:
+    """The step under way is not finished, the lease is given back, and the next run ends as an undisturbed one."""
+    prepared(client, index_name, texts("a", 3))
+    for stage in ("fingerprinting", "verifying pairs"):
+        stop, stages = threading.Event(), list[str]()
+
+        def told(name: str, done: int, total: int | None) -> None:
+            stages.append(name)  # noqa: B023
+            if name == stage:  # noqa: B023
+                stop.set()  # noqa: B023
+
+        report = pipeline.watch(client, index_name, stop=stop, progress=told)
+        assert (report.rounds, stages[-1]) == (0, stage)
+        assert not together(client, index_name, "a0", "a1")
+    assert lease_is_free(client, index_name)
+    pipeline.watch(client, index_name, once=True)
+    assert together(client, index_name, "a0", "a1", "a2")
+
+
+def scraped(address: str) -> dict[str, float]:
+    """The samples that a Prometheus would read there, all of one index."""
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    samples = [sample for one in families for sample in one.samples]
+    assert len({sample.labels["index"] for sample in samples}) == 1
+    return {sample.name.removeprefix("es_neardupe_"): sample.value for sample in samples}
+
+
+def test_the_service(client: Client, index_name: str) -> None:
+    """A process of its own: a line for each round, metrics for whoever asks, an end without loss on SIGTERM."""
+    prepared(client, index_name, texts("a", 3))
+    options = ["--every", "1s", "--metrics-port", "0", "--json", "--url", client.url]
+    command = [sys.executable, "-m", "es_neardupe", "watch", index_name, *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            address = process.stderr.readline().removeprefix("Metrics: ").strip()
+            first = json.loads(process.stdout.readline())
+            samples = scraped(address)
+            put(client, index_name, texts("b", 2))
+            wait_until(lambda: together(client, index_name, "b0", "b1"))
+            wait_until(lambda: scraped(address)["documents_enriched_total"] == 5)
+            later = scraped(address)
+            process.send_signal(signal.SIGTERM)
+            out, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 0
+    assert said.startswith("Stopping: ")
+    assert f"Stopped. Rounds: {1 + len(out.splitlines())}, failed: 0." in said
+    rounds = [first, *map(json.loads, out.splitlines())]
+    assert (first["new"], first["enriched"], first["grouped"], first["pairs"]) == (3, 3, 3, 3)
+    assert address.startswith("http://127.0.0.1:")
+    assert (samples["documents"], samples["pairs_verified_total"], samples["round_seconds_count"]) == (3, 3, 1)
+    assert (later["documents"], later["lag_seconds"], later["documents_left"]) == (5, 0, 0)
+    assert later["pairs_verified_total"] == sum(one["pairs"] for one in rounds)
+    assert later["last_success_timestamp_seconds"] >= samples["last_success_timestamp_seconds"] > 1.7e9
+    assert lease_is_free(client, index_name)
+
+
+def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
+    """One round, with every rule of ``group``: another site keeps a document apart."""
+    make_index(client, index_name, {**TEXT, "site": {"type": "keyword"}, "at": {"type": "date"}})
+    documents = texts("a", 3)
+    for day, (id, source) in enumerate(documents.items(), 1):
+        source |= {"site": "there" if id == "a2" else "here", "at": f"2024-05-0{day}"}
+    put(client, index_name, documents)
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.7))
+    rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30", "--evidence"]
+    run = server_cli("watch", index_name, "--once", "--json", *rules)
+    assert (run.code, run.json["grouped"], run.json["error"]) == (0, 3, None)
+    assert together(client, index_name, "a0", "a1")
+    assert not together(client, index_name, "a1", "a2")
+    assert {id for id, one in ours(client, index_name).items() if one["principal"]} == {"a1", "a2"}
+    target = open_target(client, index_name)
+    last = Registry(client, target).last_run()
+    assert last is not None
+    assert (last.settings["linkage"], last.settings["window"]) == ("complete", "at:30")
+    assert exists(client, companion_name(target, Companion.PAIRS))
+    before = signal.getsignal(signal.SIGTERM)
+    with held(client, open_target(client, index_name)):
+        run = server_cli("watch", index_name, "--once")
+    assert run.code == 1
+    assert "works on index" in one_line(run.err)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+# Without a server
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("1s", 1), ("30s", 30), ("5m", 300), ("1h", 3600), ("24h", 86_400)])
+def test_durations(text: str, wanted: int) -> None:
+    assert seconds(text) == wanted
+
+
+@pytest.mark.parametrize("text", ["", "30", "s", "0s", "25h", "-5s", "1.5m", "5 m", "5M", "5ms", "1h30m", "٣s", "5s\n"])
+def test_what_is_no_duration(text: str, cli: Cli) -> None:
+    run = cli("watch", "news", "--every", text)
+    assert run.code == 2
+    assert "is no duration from 1s to 24h" in run.err
+
+
+def test_the_time_between_rounds(client: Client) -> None:
+    for wrong in ({"every": 0}, {"every": float("nan")}, {"every": 86_401}, {"check_every": -1}):
+        with pytest.raises(SettingsError, match="time between rounds"):
+            pipeline.watch(client, "news", **wrong)
+
+
+def test_the_lag() -> None:
+    lag = Lag()
+    assert lag.seconds == 0
+    lag.noticed(time.monotonic() - 50)
+    lag.noticed(time.monotonic() - 10)  # others that came later
+    assert 50 <= lag.seconds < 60
+    lag.settled()
+    assert lag.seconds == 0
+
+
+def test_metrics_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, _ = metrics("news", Lag())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(SettingsError, match=f"at 127.0.0.1, port {port} .*another --metrics-port"),
+            serving("127.0.0.1", port, registry),
+        ):
+            pass
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(SettingsError, match=r"pip install 'es-neardupe\[watch\]'"):
+        metrics("news", Lag())
+
+
+def test_metrics_of_failed_rounds() -> None:
+    """A failed round counts by the kind of its error, and what was done before it counts too."""
+    registry, count = metrics("news", Lag())
+    done = Round(1, "", "news", 9, 4, 4, 0, 0, 0, 1, 0.0, "LeaseHeld", "why", 2.0)
+    for one in (done, replace(done, error="Unreachable", documents=None, enriched=0), done):
+        count(one)
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(f"es_neardupe_{name}", {"index": "news", **labels})
+
+    assert (value("errors_total", kind="LeaseHeld"), value("errors_total", kind="Unreachable")) == (2, 1)
+    assert (value("documents"), value("documents_enriched_total"), value("documents_left")) == (9, 8, 1)
+    assert (value("round_seconds_count"), value("round_seconds_sum")) == (3, 6)
+    assert value("last_success_timestamp_seconds") == 0

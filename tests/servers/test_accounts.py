@@ -1,0 +1,171 @@
+"""Every document is accounted for: the sums of stats and of each report, whatever was done to the index."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pipeline
+from conftest import Cli
+from server_tools import JSON, change, family, hits, make_index, put, send, words
+
+from es_neardupe import Settings
+from es_neardupe.commands.group import GroupReport
+from es_neardupe.commands.stats import Stats
+from es_neardupe.server.client import Client
+
+SETTINGS = Settings(("text",))
+STATES = ("signed", "short", "empty", "too_large", "failed")
+
+TEXTS = {
+    **{f"f{k}": text for k, text in enumerate(family("accounts", 6))},
+    **{f"s{k}": " ".join(words(k, 60)) for k in range(6)},
+    **{f"n{k}": " ".join(map(str, range(k, k + 30))) for k in range(3)},
+    **{f"p{k}": text for k, text in enumerate(["7", "1 2 3", "٤٢", "two words"])},
+    **{f"e{k}": text for k, text in enumerate(["", "!", None])},
+    **{f"l{k}": "x" * 3000 for k in range(2)},
+}
+PROPERTIES: JSON = {"text": {"type": "text"}, "lang": {"type": "keyword"}}
+MAX_CHARS = 2500
+WHOLE = {"signed": 15, "short": 4, "empty": 3, "too_large": 2, "failed": 0}
+
+
+def check(client: Client, index: str) -> Stats:
+    """The sums of stats, and each part against the stored documents, counted by other code."""
+    found = pipeline.stats(client, index, quick=True)
+    stored = [hit["_source"].get("neardupe") or {} for hit in hits(client, index)]
+    assert found.documents == len(stored)
+    assert tuple(found.states) == STATES
+    assert found.documents == sum(found.states.values()) + found.unknown + found.other_schemes + found.unprocessed
+    keyed = found.states["signed"] + found.states["short"] - found.numeric
+    others = sum(found.states[name] for name in ("empty", "too_large", "failed"))
+    outside = found.unknown + found.other_schemes + found.unprocessed
+    assert found.documents == keyed + found.numeric + others + outside
+    parts = Counter(part_of(one) for one in stored)
+    assert found.states == {name: parts[name] for name in STATES}
+    assert (found.unknown, found.other_schemes, found.unprocessed) == tuple(
+        parts[name] for name in ("unknown", "other_schemes", "unprocessed")
+    )
+    numeric = [one for one in stored if one.get("numeric") is True and part_of(one) in ("signed", "short")]
+    assert found.numeric == len(numeric)
+    return found
+
+
+def check_group(report: GroupReport) -> GroupReport:
+    """The sums of a run, whether it looked at all documents or at some."""
+    left = report.stale + report.corrupt
+    assert report.documents == report.grouped + report.alone + left
+    written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
+    assert report.documents == sum(written) + left
+    assert report.affected == sum(report.states.values()) + report.corrupt
+    return report
+
+
+def part_of(stored: JSON) -> str:
+    """Where a document is counted; a field with several values fits if one of them does."""
+    schemes, states = (value if isinstance(value, list) else [value] for value in map(stored.get, ("scheme", "state")))
+    schemes = [one for one in schemes if one is not None]
+    if not schemes:
+        return "unprocessed"
+    if SETTINGS.scheme.id not in schemes:
+        return "other_schemes"
+    return next((name for name in STATES if name in states), "unknown")
+
+
+def filled(client: Client, index: str) -> None:
+    make_index(client, index, PROPERTIES, settings={"number_of_shards": 2})
+    put(client, index, {id: {"text": text, "lang": "en" if id[0] in "fs" else "xx"} for id, text in TEXTS.items()})
+    pipeline.init(client, index, SETTINGS)
+
+
+GARBAGE: list[JSON] = [
+    {"state": "odd"},
+    {"state": None},
+    {"state": ["short", "signed"]},
+    {"state": ["odd", "even"]},
+    {"scheme": "v1-00000000"},
+    {"scheme": None},
+    {"scheme": ["v1-00000000", SETTINGS.scheme.id]},
+    {"scheme": []},
+    {"scheme": None, "state": "signed", "numeric": True},
+    {"numeric": True},
+    {"numeric": False},
+    {"state": "empty", "numeric": True},
+    {"state": "failed", "bands": None, "content": None},
+    {"bands": None, "tokens": -5},
+    {"group": None, "similarity": None},
+]
+
+
+def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str, server_cli: Cli) -> None:
+    filled(client, index_name)
+    assert check(client, index_name).unprocessed == len(TEXTS)
+    pipeline.enrich(client, index_name, max_chars=MAX_CHARS)
+    found = check(client, index_name)
+    assert (found.states, found.numeric) == (WHOLE, 6)
+    pipeline.group(client, index_name)
+    shown = server_cli("stats", index_name, "--quick")
+    assert "numbers only" in shown.out
+    assert "no known state" not in shown.out
+
+    rng = random.Random(4)
+    left = list(TEXTS)
+    for fields in GARBAGE:
+        change(client, index_name, rng.choice(left), {"neardupe": fields})
+    check(client, index_name)
+    for id in rng.sample(left, 5):
+        send(client, [({"delete": {"_index": index_name, "_id": id}}, None)])
+        left.remove(id)
+    for id in rng.sample(left, 4):
+        put(client, index_name, {id: {"text": "written anew as a whole"}})
+    change(client, index_name, left[0], {"neardupe": GARBAGE[0]})
+    change(client, index_name, left[1], {"neardupe": GARBAGE[6]})
+    found = check(client, index_name)
+    assert found.unknown > 0
+    assert found.documents == len(TEXTS) - 5
+    report = server_cli("stats", index_name, "--json").json
+    assert report["unknown"] == found.unknown
+    assert "no known state" in server_cli("stats", index_name, "--quick").out
+    for rebuild in (False, True):
+        grouped = check_group(pipeline.group(client, index_name, rebuild=rebuild, dry_run=not rebuild))
+        assert grouped.documents + grouped.unprocessed == found.documents
+    assert grouped.affected == grouped.documents > grouped.corrupt > 0
+
+    pipeline.enrich(client, index_name, check=True, max_chars=MAX_CHARS)  # mends all of it
+    found = check(client, index_name)
+    assert (found.unknown, found.other_schemes, found.unprocessed) == (0, 0, 0)
+
+
+def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, tmp_path: Any) -> None:
+    filled(client, index_name)
+    total = len(TEXTS)
+    query = {"term": {"lang": "en"}}
+    parts: Counter[str] = Counter()
+    for scope in (query, None):
+        report = pipeline.enrich(client, index_name, query=scope, max_chars=MAX_CHARS)
+        assert report.documents + report.excluded == total
+        assert report.read == report.written + report.unchanged + report.deleted + report.conflicts + report.refused
+        assert report.written == sum(report.states.values())
+        assert report.read == report.documents - report.current
+        assert report.numeric <= report.states.get("signed", 0) + report.states.get("short", 0)
+        parts.update({**report.states, "numeric": report.numeric})
+        assert report.excluded == (total - 12 if scope else 0)
+    assert parts == Counter({name: number for name, number in WHOLE.items() if number} | {"numeric": 6})
+    again = server_cli("enrich", index_name, "--all", "--query", '{"term": {"lang": "en"}}', "--dry-run")
+    assert f"out of scope {total - 12}" in " ".join(again.out.split())
+
+    file = tmp_path / "more.jsonl"
+    lines = ['{"id": "f0", "text": "there"}', '{"id": "m1", "text": "1 2"}', '{"id": "m1", "text": "x"}', "no json"]
+    file.write_text("\n".join([*lines, '{"id": "m2", "text": ""}', '{"id": "m3", "text": "a b c d e"}']), "utf-8")
+    loaded = pipeline.load(client, index_name, [str(file)])
+    assert loaded.read == loaded.indexed + loaded.existing + loaded.bad + loaded.duplicates + loaded.refused == 6
+    assert loaded.indexed == sum(loaded.states.values()) == 3
+    assert (loaded.states, loaded.numeric) == ({"signed": 1, "short": 1, "empty": 1}, 1)
+    assert check_group(pipeline.group(client, index_name)).documents == total + 3
+    found = check(client, index_name)
+    assert (found.documents, found.numeric) == (total + 3, 7)
+    assert "numeric" not in next(h["_source"]["neardupe"] for h in hits(client, index_name) if h["_id"] == "m3")
+    change(client, index_name, "n0", {"text": "no numbers any more in this text"})
+    pipeline.enrich(client, index_name, check=True, max_chars=MAX_CHARS)
+    assert check(client, index_name).numeric == 6

@@ -1,0 +1,119 @@
+"""Names that stand for several indices: aliases and patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import change, delete_all, family, hits, make_index, mapping, new_name, ours, put, theirs
+
+from es_neardupe import Settings
+from es_neardupe.errors import IndexUnusable, InputError, NotInitialised, SchemeMismatch, SettingsError
+from es_neardupe.server.client import Client, path
+
+SETTINGS = Settings(("text",))
+
+
+@pytest.fixture
+def base(client: Client) -> Iterator[str]:
+    """Two indices, BASE-1 and BASE-2, with an alias BASE-all; one family lies across them."""
+    name = new_name()
+    texts = family(name, 6)
+    for number in (1, 2):
+        make_index(client, f"{name}-{number}", aliases={f"{name}-all": {}})
+        mine = {f"d{k}": {"text": text} for k, text in enumerate(texts) if k % 2 == number - 1}
+        put(client, f"{name}-{number}", mine | {f"alone{number}": {"text": f"nothing like it {number} " * 5}})
+    put(client, f"{name}-1", {"same": {"text": "the same id in both indices one"}})
+    put(client, f"{name}-2", {"same": {"text": "the same id in both indices two, but longer"}})
+    yield name
+    delete_all(client, name)
+
+
+@pytest.mark.parametrize("suffix", ["-all", "-*", "-1,{base}-2"])
+def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, server_cli: Cli) -> None:
+    name = base + suffix.format(base=base)
+    users = theirs(client, name)
+    assert pipeline.init(client, name, SETTINGS).prepared == (f"{base}-1", f"{base}-2")
+    assert pipeline.enrich(client, name).written == 10
+    grouped = pipeline.group(client, name)
+    assert (grouped.written, grouped.largest, grouped.documents) == (10, 6, 10)
+    assert theirs(client, name) == users
+    where = {(hit["_index"], hit["_id"]) for hit in hits(client, name) if hit["_source"].get("neardupe")}
+    assert where == set(users)  # written where they lie
+
+    (group,) = pipeline.groups(client, name, min_size=6)
+    assert {(member.index, member.id) for member in group.members} == {
+        (f"{base}-{1 + k % 2}", f"d{k}") for k in range(6)
+    }
+    found = pipeline.similar(client, name, id="d0", min=0.8)
+    assert {(hit.index, hit.id) for hit in found.hits} == {(f"{base}-{1 + k % 2}", f"d{k}") for k in range(1, 6)}
+    lines = server_cli("pairs", name, "--json").lines
+    assert len(lines) == 15
+    assert [one["index_a"] != one["index_b"] for one in lines].count(True) == 9
+    line = server_cli("groups", name, "--min-size", "6", "--json").lines[0]
+    assert line["members"][0]["index"] == line["principal_index"] == f"{base}-1"
+    assert f"{base}-2/d1" in server_cli("pairs", name).out
+    assert f"{base}-2/d1" in server_cli("groups", name).out
+    stats = pipeline.stats(client, name)
+    assert (stats.documents, stats.indices) == (10, (f"{base}-1", f"{base}-2"))
+    assert pipeline.group(client, name).written == 0
+    assert {one.level for one in pipeline.doctor(client, name)} == {"ok"}
+    assert pipeline.clean(client, name).cleaned == 10
+    assert "neardupe" not in mapping(client, f"{base}-2")["_meta"]
+
+
+def test_one_of_them_alone(client: Client, base: str) -> None:
+    pipeline.init(client, f"{base}-1", SETTINGS)
+    with pytest.raises(NotInitialised, match=f"{base}-2 has no near-duplicate keys"):
+        pipeline.enrich(client, f"{base}-all")
+    assert pipeline.enrich(client, f"{base}-1").written == 5
+    assert not any(ours(client, f"{base}-2").values())
+    assert pipeline.init(client, f"{base}-all", SETTINGS).prepared == (f"{base}-2",)
+    assert pipeline.enrich(client, f"{base}-all").written == 5
+
+
+def test_the_same_id_in_two_indices(client: Client, base: str) -> None:
+    pipeline.init(client, f"{base}-all", SETTINGS)
+    pipeline.enrich(client, f"{base}-all")
+    with pytest.raises(SettingsError, match="name one of these indices"):
+        pipeline.similar(client, f"{base}-all", id="same")
+    assert pipeline.similar(client, f"{base}-1", id="same").query["index"] == f"{base}-1"
+    change(client, f"{base}-2", "same", {"text": "the same id in both indices one"})
+    pipeline.enrich(client, f"{base}-all", check=True)
+    pipeline.group(client, f"{base}-all")
+    groups = {hit["_source"]["neardupe"]["group"] for hit in hits(client, f"{base}-all") if hit["_id"] == "same"}
+    assert len(groups) == 1
+
+
+def test_different_schemes_are_refused(client: Client, base: str) -> None:
+    pipeline.init(client, f"{base}-1", SETTINGS)
+    pipeline.init(client, f"{base}-2", Settings(("text",), threshold=0.6))
+    for work in (pipeline.enrich, pipeline.group, pipeline.stats, pipeline.pairs):
+        with pytest.raises(SchemeMismatch, match=r"threshold: 0\.8, not 0\.6; bands: 16, not 19"):
+            work(client, f"{base}-all")
+    with pytest.raises(SchemeMismatch):
+        pipeline.init(client, f"{base}-all", SETTINGS)
+
+
+def test_load_wants_one_index(client: Client, base: str) -> None:
+    pipeline.init(client, f"{base}-all", SETTINGS)
+    with pytest.raises(InputError, match="stands for 2 indices"):
+        pipeline.load(client, f"{base}-all", ["-"])
+
+
+def test_a_pattern_that_matches_nothing(client: Client, base: str, server_cli: Cli) -> None:
+    done = server_cli("enrich", f"{base}-nothing*")
+    assert done.code == 1
+    assert f"There is no index '{base}-nothing*'. Name an existing one.\n" in done.err
+
+
+def test_an_alias_with_a_filter_is_no_scope(client: Client, base: str) -> None:
+    """Our requests name the concrete indices, so a filter would be passed over: it is refused instead."""
+    pipeline.init(client, f"{base}-1", SETTINGS)
+    body = {"filter": {"term": {"text": "nothing"}}}
+    client.request("PUT", path(f"{base}-1", "_alias", f"{base}-some"), body=body)
+    with pytest.raises(IndexUnusable, match="filter"):
+        pipeline.enrich(client, f"{base}-some")
+    assert not any(ours(client, f"{base}-1").values())

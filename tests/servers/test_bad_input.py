@@ -1,0 +1,458 @@
+"""What goes wrong on the user's side: one clear line, exit code 1, nothing written, nothing lost."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli, Run
+from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, versions
+
+from es_neardupe import Settings
+from es_neardupe.server.client import Client, path
+
+SETTINGS = Settings(("text",))
+READ_ONLY = ("index.blocks.read_only", "index.blocks.write", "index.blocks.read_only_allow_delete")
+
+
+def refused(done: Run, *words: str) -> str:
+    """The one line of a command that failed, which holds these words."""
+    line = one_line(done.err)
+    assert (done.code, done.out) == (1, "")
+    for word in words:
+        assert word in line
+    return line
+
+
+@pytest.fixture
+def filled(client: Client, index_name: str) -> str:
+    make_index(
+        client,
+        index_name,
+        {
+            "text": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
+            "body": {"properties": {"en": {"type": "text"}}},
+            "kind": {"type": "keyword"},
+        },
+    )
+    put(client, index_name, {f"d{n}": {"text": text, "kind": "k"} for n, text in enumerate(family("bad", 4))})
+    return index_name
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("init", ("--field", "text")),
+        ("enrich", ()),
+        ("group", ()),
+        ("groups", ()),
+        ("pairs", ()),
+        ("similar", ("--text", "a b c")),
+        ("search", ("a b c",)),
+        ("moved", ("https://a.example/b",)),
+        ("contained", ("--text", "a b c")),
+        ("stats", ()),
+        ("clean", ("--yes",)),
+        ("load", ("-",)),
+    ],
+)
+def test_unknown_index(command: str, more: tuple[str, ...], index_name: str, server_cli: Cli) -> None:
+    refused(server_cli(command, index_name, *more), f"There is no index '{index_name}'", "--create")
+
+
+def test_doctor_tells_of_an_unknown_index(index_name: str, server_cli: Cli) -> None:
+    done = server_cli("doctor", index_name, "--json")
+    assert done.code == 1
+    assert [one["level"] for one in done.json["checks"]] == ["ok", "error"]
+
+
+@pytest.mark.parametrize("name", ["_all", "_mapping", "", "a b", "UPPER", "a/b", "..", '"', "a#b", "a,_all"])
+def test_names_that_are_none(name: str, server_cli: Cli, client: Client, index_name: str) -> None:
+    done = server_cli("init", name, "--field", "text", "--create")
+    one_line(done.err)
+    assert done.code == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("absent", ("has no field 'absent'", "Text fields there: body.en, text.")),
+        ("kind", ("'kind'", "keyword, not text", "Text fields there: body.en, text.")),
+        ("text.raw", ("text.raw is a multi-field", "name text itself")),
+        ("body", ("'body'", "Text fields there: body.en, text.")),
+        ("neardupe.bands", ("field of ours",)),
+        ("", ("--field",)),
+    ],
+)
+def test_fields_that_are_no_text(
+    field: str, words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
+) -> None:
+    before = mapping(client, filled), versions(client, filled)
+    refused(server_cli("init", filled, "--field", field), *words)
+    assert (mapping(client, filled), versions(client, filled)) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [({"enabled": False}, "disabled"), ({"excludes": ["body"]}, "excludes"), ({"includes": ["text"]}, "includes")],
+)
+def test_source_that_is_not_whole(source: JSON, word: str, client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, _source=source)
+    put(client, index_name, {"a": {"text": "some text", "body": "more"}})
+    before = mapping(client, index_name), versions(client, index_name)
+    refused(server_cli("init", index_name, "--field", "text"), "_source", word)
+    assert (mapping(client, index_name), versions(client, index_name)) == before
+    checks = server_cli("doctor", index_name, "--json").json["checks"]
+    assert "error" in [one["level"] for one in checks if one["name"] == "_source"]
+
+
+@pytest.mark.parametrize(
+    "ours_before",
+    [
+        {"type": "text"},
+        {"type": "keyword"},
+        {"properties": {"bands": {"type": "text"}}},
+        {"properties": {"bands": {"type": "text", "fields": {"keyword": {"type": "keyword"}}}}},
+        {"properties": {"group": {"type": "keyword", "doc_values": False}}},
+        {"properties": {"bands": {"type": "keyword", "index": False, "doc_values": False}}},
+    ],
+)
+def test_our_field_is_mapped_otherwise(ours_before: JSON, client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, {"text": {"type": "text"}, "neardupe": ours_before})
+    put(client, index_name, {"a": {"text": "some text"}})
+    before = mapping(client, index_name)
+    refused(server_cli("init", index_name, "--field", "text"), "neardupe", "--prefix")
+    assert mapping(client, index_name) == before
+    assert server_cli("init", index_name, "--field", "text", "--prefix", "dupes").code == 0
+    assert server_cli("enrich", index_name, "--prefix", "dupes", "--json").json["written"] == 1
+
+
+def test_the_mapping_was_changed_after_init(client: Client, index_name: str, server_cli: Cli) -> None:
+    """An index made anew from a template or a copy: our settings without our fields, the keys as plain text."""
+    properties = {"text": {"type": "text"}, "neardupe": {"properties": {"bands": {"type": "text"}}}}
+    make_index(client, index_name, properties, _meta={"neardupe": SETTINGS.to_meta()})
+    for command in ("enrich", "group", "stats"):
+        refused(server_cli(command, index_name), "neardupe.bands", "text", "--prefix")
+    client.request("DELETE", path(index_name))
+    make_index(client, index_name, _meta={"neardupe": SETTINGS.to_meta()})
+    refused(server_cli("enrich", index_name), "lacks", "init")
+    client.request("DELETE", path(index_name))
+    make_index(client, index_name, _meta={"neardupe": {"id": "x"}})
+    refused(server_cli("enrich", index_name), "_meta.neardupe", "cannot be read")
+
+
+@pytest.fixture(params=READ_ONLY)
+def blocked(request: pytest.FixtureRequest, client: Client, filled: str) -> Iterator[str]:
+    """An enriched index, then blocked for writing."""
+    pipeline.init(client, filled, SETTINGS)
+    pipeline.enrich(client, filled, query={"ids": {"values": ["d0", "d1"]}})
+    client.request("PUT", path(filled, "_settings"), body={request.param: True})
+    yield filled
+    client.request("PUT", path(filled, "_settings"), body={request.param: None})
+
+
+def test_read_only_index(blocked: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
+    before = mapping(client, blocked), versions(client, blocked)
+    lift = f"PUT /{blocked}/_settings", "index.blocks."
+    refused(server_cli("init", blocked, "--field", "text", "--prefix", "other"), "blocked", *lift, "--sidecar`")
+    refused(server_cli("enrich", blocked), "blocked", *lift)
+    refused(server_cli("group", blocked), "blocked", *lift)
+    refused(server_cli("clean", blocked, "--yes"), "blocked", *lift)
+    file = tmp_path / "more.jsonl"
+    file.write_text('{"id": "new", "text": "a b c d e f"}\n', "utf-8")
+    refused(server_cli("load", blocked, str(file)), "blocked", *lift)
+    assert (mapping(client, blocked), versions(client, blocked)) == before
+    checks = server_cli("doctor", blocked, "--json").json["checks"]
+    assert "error" in [one["level"] for one in checks if one["name"] == "blocks"]
+    for command in ("stats", "groups", "pairs"):  # looking is allowed
+        assert server_cli(command, blocked, "--json").code == 0
+    assert server_cli("similar", blocked, "--id", "d0", "--json").json["hits"][0]["id"] == "d1"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--threshold", "0"), ("threshold", "above 0 and at most 1")),
+        (("--threshold", "1.01"), ("threshold", "above 0 and at most 1")),
+        (("--threshold", "nan"), ("threshold", "above 0 and at most 1")),
+        (("--detection", "1"), ("detection",)),
+        (("--bands", "20", "--rows", "8"), ("160", "128")),
+        (("--bands", "20"), ("rows",)),
+        (("--shingle", "0"), ("shingle",)),
+        (("--threshold", "0.01"), ("lowest threshold",)),
+        (("--prefix", "a.b"), ("prefix",)),
+        (("--field", "text"), ("twice",)),
+    ],
+)
+def test_settings_out_of_range(
+    options: tuple[str, ...], words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
+) -> None:
+    before = mapping(client, filled)
+    refused(server_cli("init", filled, "--field", "text", *options), *words)
+    assert mapping(client, filled) == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("init",),
+        ("init", "INDEX"),
+        ("enrich", "INDEX", "--batch", "0"),
+        ("group", "INDEX", "--linkage", "ring"),
+        ("no",),
+    ],
+)
+def test_wrong_usage(arguments: tuple[str, ...], server_cli: Cli, server_url: str) -> None:
+    done = server_cli(*arguments)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+def test_init_with_other_settings_shows_the_difference(client: Client, filled: str, server_cli: Cli) -> None:
+    assert server_cli("init", filled, "--field", "text").code == 0
+    before = mapping(client, filled)
+    line = refused(
+        server_cli("init", filled, "--field", "body.en", "--threshold", "0.5", "--shingle", "3"),
+        "fields: text, not body.en",
+        "threshold: 0.8, not 0.5",
+        "shingle: 5, not 3",
+        f"es-neardupe migrate {filled}",
+    )
+    assert "permutations" not in line
+    assert mapping(client, filled) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [("enrich", ()), ("group", ()), ("groups", ()), ("pairs", ()), ("similar", ("--id", "d0")), ("stats", ()),
+     ("contained", ("--id", "d0")), ("clean", ("--yes",)), ("load", ("-",))],
+)  # fmt: skip
+def test_before_init(command: str, more: tuple[str, ...], client: Client, filled: str, server_cli: Cli) -> None:
+    before = versions(client, filled)
+    refused(server_cli(command, filled, *more), f"es-neardupe init {filled} --field FIELD")
+    assert versions(client, filled) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--id", "absent"), ("There is no document 'absent'",)),
+        (("--id", "d0", "--min", "0"), ("--min", "(0, 1]")),
+        (("--id", "d0", "--query", "[]"), ("--query",)),
+        (("--id", "d0", "--query", '{"match": 5}'), ("400",)),
+        (("--id", "d0", "--query", '{"matsch": {"a": 1}}'), ("400", "unknown query [matsch]")),
+        (("--id", "d0", "--query", '{"range": {"neardupe.at": {"gte": "no date"}}}'), ("400", "[no date]")),
+        (("--file", "/no/such/file"), ("/no/such/file",)),
+        (("--id", ""), ("empty",)),
+    ],
+)
+def test_similar(
+    options: tuple[str, ...], words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
+) -> None:
+    pipeline.init(client, filled, SETTINGS)
+    pipeline.enrich(client, filled)
+    refused(server_cli("similar", filled, *options), *words)
+
+
+@pytest.mark.parametrize("options", [(), ("--id", "d0", "--text", "x")])
+def test_similar_to_nothing_or_to_two_things(options: tuple[str, ...], filled: str, server_cli: Cli) -> None:
+    done = server_cli("similar", filled, *options)
+    assert done.code == 2
+    assert "exactly one of" in done.err
+
+
+def test_since_of_an_unknown_field(client: Client, filled: str, server_cli: Cli) -> None:
+    client.request("PUT", path(filled, "_mapping"), body={"properties": {"updated": {"type": "date"}}})
+    pipeline.init(client, filled, SETTINGS)
+    refused(server_cli("enrich", filled, "--since", "changed=now-1d"), "no field 'changed'", "updated")
+    assert not any(ours(client, filled).values())
+
+
+def test_clean_twice(client: Client, filled: str, server_cli: Cli) -> None:
+    pipeline.init(client, filled, SETTINGS)
+    pipeline.enrich(client, filled)
+    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 4
+    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 0
+
+
+@pytest.mark.parametrize("text", ["", " ... ", "\x00"])
+def test_similar_to_a_text_without_words(text: str, client: Client, filled: str, server_cli: Cli) -> None:
+    pipeline.init(client, filled, SETTINGS)
+    done = server_cli("similar", filled, "--text", text)
+    assert (done.code, "empty" in done.err) == (0, True)
+
+
+def test_group_and_pairs_with_a_wrong_min(client: Client, filled: str, server_cli: Cli) -> None:
+    pipeline.init(client, filled, SETTINGS)
+    for command in ("group", "pairs"):
+        for least in ("0", "1.5", "nan"):
+            refused(server_cli(command, filled, "--min", least), "--min", "(0, 1]")
+
+
+LINES = b"""{"id": "good1", "text": "one two three four five six"}
+{"id": "bytes", "text": "caf\xe9 is not UTF-8"}
+{"id": "broken", "text": "no end
+
+{"id": "good1", "text": "the same id again"}
+["a list"]
+"a string"
+{"id": "nan", "text": "x", "n": NaN}
+{"id": "none"}
+{"id": {"an": "object"}, "text": "x"}
+{"id": "good2", "text": "one two three four five seven"}
+{"id": "cut", "te"""
+
+
+def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl"
+    file.write_bytes(LINES)
+    pipeline.init(client, filled, SETTINGS)
+    before = versions(client, filled)
+    done = server_cli("load", filled, str(file), "--json")
+    assert done.code == 0
+    report = done.json
+    assert {name: report[name] for name in ("read", "indexed", "bad", "duplicates", "existing", "refused")} == {
+        "read": 11,
+        "indexed": 2,
+        "bad": 8,
+        "duplicates": 1,
+        "existing": 0,
+        "refused": 0,
+    }
+    told = done.err.splitlines()
+    assert [line.removeprefix(f"{file}:").partition(":")[0] for line in told] == [
+        "2", "3", "5", "6", "7", "8", "9", "10", "12",
+    ]  # fmt: skip
+    assert "UTF-8" in told[0]
+    assert "good1" in told[2]
+    after = versions(client, filled)
+    assert {id for _, id in after.keys() - before.keys()} == {"good1", "good2"}
+    assert all(after[address] == version for address, version in before.items())
+
+
+def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl.gz"
+    file.write_bytes(gzip.compress(b"no JSON\n" * 3000)[:-9])
+    pipeline.init(client, filled, SETTINGS)
+    done = server_cli("load", filled, str(file))
+    assert done.code == 1
+    assert "3,001" in done.out
+    told = done.err.splitlines()
+    assert sum("lines.jsonl.gz:" in line for line in told) == 21
+    assert any("cannot be read further" in line for line in told)
+    assert told[-1] == "None of the lines is a document that can be indexed."
+
+
+def test_strict_stops_at_the_first_bad_line(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl"
+    file.write_bytes(LINES)
+    pipeline.init(client, filled, SETTINGS)
+    before = versions(client, filled)
+    refused(server_cli("load", filled, str(file), "--strict"), f"{file}:2", "UTF-8")
+    assert versions(client, filled) == before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("absent.jsonl", None, "There is no file"),
+        ("text.pdf", b"x", "neither JSON lines"),
+    ],
+)
+def test_files_that_cannot_be_loaded(
+    name: str, content: bytes | None, word: str, client: Client, filled: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    pipeline.init(client, filled, SETTINGS)
+    refused(server_cli("load", filled, str(tmp_path / name)), word)
+
+
+def test_a_document_that_the_mapping_refuses(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    """Counted with the server's reason; the others are indexed; exit code 1."""
+    make_index(client, index_name, {"text": {"type": "text"}, "n": {"type": "integer"}}, dynamic="strict")
+    pipeline.init(client, index_name, SETTINGS)
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"_id": "a", "text": "fine"}\n{"_id": "b", "text": "x", "n": "many"}\n', "utf-8")
+    done = server_cli("load", index_name, str(file), "--json")
+    assert (done.code, done.out.count("\n")) == (1, 1)
+    assert (done.json["indexed"], done.json["refused"]) == (1, 1)
+    assert "The server refused" in done.err
+    assert "Traceback" not in done.err
+
+
+FORGED: dict[str, Any] = {
+    "number": {"bands": 12345},
+    "length": {"bands": ["tooshort", "x"]},
+    "few": {"bands": ["AAAAAAAA"]},
+    "characters": {"bands": ["ÄÖÜß漢字ab"] * 16},
+    "state": {"state": "unknown"},
+    "content": {"content": "xyz"},
+    "tokens": {"tokens": -5},
+    "nothing": {"state": None, "bands": None, "content": None},
+}
+
+
+def test_stored_fingerprints_that_are_not_ours(client: Client, filled: str, server_cli: Cli) -> None:
+    """Anybody can write to an index: such documents are counted, said, and renewed with --all."""
+    put(client, filled, {id: {"text": f"this is {id} and some other words"} for id in FORGED})
+    pipeline.init(client, filled, SETTINGS)
+    pipeline.enrich(client, filled)
+    for id, fields in FORGED.items():
+        change(client, filled, id, {"neardupe": fields})
+    done = server_cli("group", filled, "--json")
+    assert done.code == 0
+    assert (done.json["corrupt"], done.json["grouped"], done.json["documents"]) == (len(FORGED), 4, 4 + len(FORGED))
+    assert done.json["documents"] == sum(done.json[name] for name in ("grouped", "alone", "stale", "corrupt"))
+    assert f"{len(FORGED)} documents have unreadable keys" in done.err
+    assert f"enrich {filled} --all" in done.err
+    assert len(server_cli("pairs", filled, "--json").lines) == 6
+    assert server_cli("stats", filled, "--json").json["documents"] == 4 + len(FORGED)
+    assert len(server_cli("groups", filled, "--json").lines) == 1
+    assert len(server_cli("similar", filled, "--id", "d0", "--json").json["hits"]) == 3
+    assert server_cli("enrich", filled, "--all", "--json").json["written"] == 4 + len(FORGED)
+    assert server_cli("group", filled, "--json").json["corrupt"] == 0
+
+
+LIED: dict[str, Any] = {
+    "signature": {"signature": "AAAA"},
+    "group": {"group": "x" * 200, "principal": True, "similarity": 7.5},
+    "pretender": {"group": "none", "principal": False, "similarity": 0.99},
+}
+
+
+def test_stored_groups_that_are_not_ours(client: Client, filled: str) -> None:
+    put(client, filled, {id: {"text": f"this is {id} and some other words"} for id in LIED})
+    pipeline.init(client, filled, SETTINGS)
+    pipeline.enrich(client, filled)
+    for id, fields in LIED.items():
+        change(client, filled, id, {"neardupe": fields})
+    assert pipeline.groups(client, filled) == []
+    report = pipeline.group(client, filled)
+    assert (report.groups, report.alone) == (1, len(LIED))
+    assert all(ours(client, filled)[id]["similarity"] == 1 for id in LIED)
+
+
+def test_our_field_as_a_list_of_objects(client: Client, filled: str) -> None:
+    """JSON allows it, the mapping too; nothing of ours writes it."""
+    pipeline.init(client, filled, SETTINGS)
+    pipeline.enrich(client, filled)
+    pipeline.group(client, filled)
+    scheme = SETTINGS.scheme.id
+    odd = {"text": " ".join(family("bad", 1)), "neardupe": [{"scheme": scheme, "group": "g"}, {"principal": False}]}
+    put(client, filled, {"odd": odd})
+    assert pipeline.group(client, filled).corrupt == 1
+    assert len(list(pipeline.pairs(client, filled))) == 6
+    pipeline.groups(client, filled)
+    pipeline.stats(client, filled)
+    assert pipeline.enrich(client, filled, check=True).written == 1
+    assert pipeline.group(client, filled).grouped == 5
+    send(client, [({"delete": {"_index": filled, "_id": "odd"}}, None)])
+    put(client, filled, {"odd": odd})
+    assert pipeline.clean(client, filled).left == 0
+    assert all("neardupe" not in hit["_source"] for hit in hits(client, filled))

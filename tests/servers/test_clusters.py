@@ -1,0 +1,127 @@
+"""A cluster of three nodes loses one while we work, and gets it back: the end is that of an undisturbed run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pipeline
+import pytest
+from clusters import Cluster, cluster, copies, manager, wait_for_green
+from kill_tools import WRITES, State
+from server_tools import family, make_index, put, theirs, words
+
+from es_neardupe import Settings
+from es_neardupe.local_server import versions
+from es_neardupe.server.client import Client, path
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]  # four servers start on what may be a busy machine
+
+INDEX = "docs"
+COMMANDS: dict[str, dict[str, Any]] = {"enrich": {}, "group": {"evidence": True}}
+"""What is run, with its options."""
+
+SNAPSHOTS = re.compile("^POST .*/(_pit|point_in_time)")
+OURS = 2
+"""The node that our client talks to; it stays."""
+
+
+@pytest.fixture(scope="module", params=["opensearch", "elasticsearch"])
+def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three nodes of the newest release of each product."""
+    with cluster(versions.pick(request.param), tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+class Disturbed:
+    """A driver that counts requests of a kind, and does something before some of them are sent."""
+
+    def __init__(self, driver: Any, events: Mapping[int, Callable[[], None]], kind: re.Pattern[str] = WRITES) -> None:
+        self._driver = driver
+        self.events = dict(events)
+        self.kind = kind
+        self.seen = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    def send(self, method: str, target: str, *rest: Any) -> Any:
+        if self.kind.search(f"{method} {target}"):
+            self.seen += 1
+            self.events.pop(self.seen, lambda: None)()
+        return self._driver.send(method, target, *rest)
+
+
+def disturbed(client: Client, command: str, events: Mapping[int, Callable[[], None]], **options: Any) -> int:
+    """Run a command among these events, all of which must happen; how many requests of it write."""
+    calm = client._driver  # type: ignore[attr-defined]
+    driver = client._driver = Disturbed(calm, events)  # type: ignore[attr-defined]
+    try:
+        getattr(pipeline, command)(client, INDEX, batch=10, workers=1, **options)
+    finally:
+        client._driver = calm  # type: ignore[attr-defined]
+    assert not driver.events
+    return driver.seen
+
+
+def fill(client: Client) -> None:
+    """Families and texts that are alone on three shards, each with a copy; no document has keys yet."""
+    make_index(client, INDEX, settings={"number_of_shards": 3, "number_of_replicas": 1})
+    texts = {f"f{n}-{k}": text for n in range(24) for k, text in enumerate(family(n, 3, length=60))}
+    texts |= {f"alone{n}": " ".join(words(n, 20)) for n in range(30)}
+    put(client, INDEX, {id: {"text": text} for id, text in texts.items()})
+    pipeline.init(client, INDEX, Settings(("text",), threshold=0.7))
+    wait_for_green(client, 3)
+
+
+def another(three: Cluster, client: Client) -> int:
+    """The node to lose: the one that manages the cluster, unless our client talks to that."""
+    found = manager(client)
+    return found if found != OURS else 0
+
+
+def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
+    with three.client(OURS) as client:
+        fill(client)
+        users = theirs(client, INDEX)
+        writes = {name: disturbed(client, name, {}, **more) for name, more in COMMANDS.items()}
+        wanted = State.of(client, INDEX)
+        pipeline.clean(client, INDEX)
+        client.request("DELETE", path(INDEX))
+
+        fill(client)
+        lost = another(three, client)
+        disturbed(client, "enrich", {writes["enrich"] // 2: lambda: three.kill(lost)}, **COMMANDS["enrich"])
+        disturbed(client, "group", {writes["group"] // 4: lambda: three.spawn(lost)}, **COMMANDS["group"])
+        three.join(lost)
+        wait_for_green(client, 3)
+        assert State.of(client, INDEX) == wanted
+        assert theirs(client, INDEX) == users
+        assert [len(numbers) for numbers in copies(client, INDEX).values()] == [1, 1, 1]
+        assert pipeline.enrich(client, INDEX, check=True).written == 0
+        assert pipeline.group(client, INDEX, rebuild=True, evidence=True).written == 0
+
+
+def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:
+    """A part of the snapshot is lost with the node, which stays away; every document is read, and read once."""
+    name = "elsewhere"
+    with three.client(OURS) as client:
+        away = {"index.routing.allocation.exclude._name": f"n{OURS}"}
+        make_index(client, name, settings={"number_of_shards": 2, "number_of_replicas": 1, **away})
+        put(client, name, {f"d{n}": {"text": f"text {n}"} for n in range(150)})
+        wait_for_green(client, 3)
+        driver = client._driver = Disturbed(client._driver, {}, SNAPSHOTS)  # type: ignore[attr-defined]
+        pages = client.pages(name, {"query": {"match_all": {}}, "_source": False}, page_size=20)
+        read = [hit.id for hit in next(pages)]
+        three.kill(holder(client))
+        read += [hit.id for page in pages for hit in page]
+        assert sorted(read) == sorted(f"d{n}" for n in range(150))
+        assert driver.seen == 2
+
+
+def holder(client: Client) -> int:
+    """The number of a node that holds a part of a snapshot."""
+    stats = client.request("GET", path("_nodes", "stats", "indices", "search"))["nodes"].values()
+    names = [node["name"] for node in stats if node["indices"]["search"]["open_contexts"]]
+    return int(names[0].removeprefix("n"))

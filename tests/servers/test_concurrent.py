@@ -1,0 +1,343 @@
+"""Somebody else writes to the same documents while our commands run."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pipeline
+import pytest
+from server_tools import JSON, change, family, hits, make_index, ours, put, send, theirs, true_pairs, wait_until, words
+
+from es_neardupe import Settings
+from es_neardupe.commands.group import GroupReport
+from es_neardupe.errors import LeaseHeld
+from es_neardupe.progress import Progress
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+
+SETTINGS = Settings(("text",), threshold=0.7)
+"""Less than any similarity within a family: the keys find all of its pairs."""
+
+FAMILIES = 80
+
+
+ODD = {"one": 1.0, "none": None, "list": [[], {}, 2**53 + 1, -0.0], "\u00fcn\u00ef": "\u2028\ud83d\ude00"}
+"""What must come back as it was, though no field of the index has seen it."""
+
+
+class Application(threading.Thread):
+    """Updates, deletes, re-indexes and adds documents one by one till it is stopped; knows what must be there."""
+
+    def __init__(self, url: str, index: str, documents: dict[str, JSON], seed: int) -> None:
+        super().__init__(daemon=True)
+        self.client = connect(ConnectionSettings(url=url))
+        self.index = index
+        self.state = {id: dict(source) for id, source in documents.items()}
+        self.rng = random.Random(seed)
+        self.done = 0
+        self.stopped = threading.Event()
+
+    def run(self) -> None:
+        acts = [self.change_text, self.change_other, self.delete, self.put, self.read_and_put, self.bulk]
+        while not self.stopped.is_set():
+            (act,) = self.rng.choices(acts, weights=[6, 4, 2, 4, 3, 1])
+            act(self.rng.choice(sorted(self.state)))
+            self.done += 1
+        self.client.close()
+
+    def text(self) -> str:
+        """Of some family, so that groups gain and lose members and principals; or of none."""
+        if self.rng.random() < 0.2:
+            return " ".join(words(self.rng.random(), 60))
+        return family(self.rng.randrange(FAMILIES), 6, length=120)[self.rng.randrange(6)]
+
+    def change_text(self, id: str) -> None:
+        """Our fields go on standing, and do not fit any more."""
+        self._update(id, {"text": self.text()})
+
+    def change_other(self, id: str) -> None:
+        self._update(id, {"n": self.done, "odd": {**ODD, "done": self.done}})
+
+    def delete(self, id: str) -> None:
+        del self.state[id]
+        self.client.request("DELETE", path(self.index, "_doc", id))
+
+    def put(self, id: str) -> None:
+        """A whole document, in the place of one (our fields are lost) or new."""
+        id = self.rng.choice([id, f"new{self.done}"])
+        self.state[id] = {"text": self.text(), "n": -1, "odd": ODD}
+        self.client.request("PUT", path(self.index, "_doc", id), body=self.state[id])
+
+    def read_and_put(self, id: str) -> None:
+        """As many applications do it: with our fields as they were when the document was read."""
+        source = self.client.request("GET", path(self.index, "_doc", id))["_source"]
+        change = {"n": self.done} if self.rng.random() < 0.5 else {"text": self.text()}
+        self.state[id] |= change
+        self.client.request("PUT", path(self.index, "_doc", id), body=source | change)
+
+    def bulk(self, id: str) -> None:
+        ids = self.rng.sample(sorted(self.state), 5)
+        change = {"n": self.done}
+        for id in ids:
+            self.state[id] |= change
+        send(
+            self.client,
+            [({"update": {"_index": self.index, "_id": id, "retry_on_conflict": 20}}, {"doc": change}) for id in ids],
+        )
+
+    def _update(self, id: str, doc: JSON) -> None:
+        self.state[id] |= doc
+        params = {"retry_on_conflict": 20}
+        self.client.request("POST", path(self.index, "_update", id), params=params, body={"doc": doc})
+
+
+@contextmanager
+def writing(client: Client, index: str, documents: dict[str, JSON], seed: int = 1) -> Iterator[Application]:
+    application = Application(client.url, index, documents, seed)
+    application.start()
+    try:
+        wait_until(lambda: application.done > 20)
+        yield application
+    finally:
+        application.stopped.set()
+        application.join(30)
+    assert not application.is_alive()
+
+
+def filled(client: Client, index: str) -> dict[str, JSON]:
+    odd = {"type": "object", "enabled": False}
+    make_index(client, index, {"text": {"type": "text"}, "n": {"type": "integer"}, "odd": odd})
+    documents = {
+        f"f{n:03}-{k}": {"text": text, "n": 0, "odd": ODD}
+        for n in range(FAMILIES)
+        for k, text in enumerate(family(n, 3, length=120))
+    }
+    put(client, index, documents)
+    pipeline.init(client, index, SETTINGS)
+    return documents
+
+
+def users_of(client: Client, index: str) -> dict[str, str]:
+    """What is the user's of each document, every bit of it."""
+    sources = {hit["_id"]: dict(hit["_source"]) for hit in hits(client, index)}
+    for source in sources.values():
+        source.pop("neardupe", None)
+    return as_text(sources)
+
+
+def as_text(sources: dict[str, JSON]) -> dict[str, str]:
+    return {id: json.dumps(source, sort_keys=True) for id, source in sources.items()}
+
+
+def partition(client: Client, index: str) -> dict[str, tuple[str, float]]:
+    """The principal of each document, and how similar it is to that one."""
+    stored = ours(client, index)
+    principals = {one["group"]: id for id, one in stored.items() if one["principal"]}
+    assert len(principals) == sum(one["principal"] for one in stored.values())
+    return {id: (principals[one["group"]], round(one["similarity"], 6)) for id, one in stored.items()}
+
+
+def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> None:
+    """Nothing of the user's is lost or reverted; one more run makes everything fit, and nothing is left to do."""
+    assert users_of(client, index) == as_text(wanted)
+    assert pipeline.enrich(client, index, check=True).conflicts == 0
+    report = pipeline.group(client, index, check=True)
+    assert (report.stale, report.changed, report.unprocessed) == (0, 0, 0)
+    texts = {id: source["text"] for id, source in wanted.items()}
+    truth = true_pairs(texts, SETTINGS.threshold)
+    assert {(one.a[1], one.b[1]): one.resemblance for one in pipeline.pairs(client, index)} == pytest.approx(truth)
+    found = partition(client, index)
+    for id, (principal, similarity) in found.items():
+        assert similarity == pytest.approx(1.0 if id == principal else truth[min(id, principal), max(id, principal)])
+    assert pipeline.enrich(client, index, check=True).written == 0
+    assert pipeline.group(client, index, check=True).written == pipeline.group(client, index).written == 0
+    assert users_of(client, index) == as_text(wanted)
+
+    fresh = f"{index}-fresh"
+    make_index(client, fresh)
+    put(client, fresh, {id: {"text": text} for id, text in texts.items()})
+    pipeline.init(client, fresh, SETTINGS)
+    pipeline.enrich(client, fresh)
+    pipeline.group(client, fresh)
+    assert partition(client, fresh) == found
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))])
+def test_an_application_writes_while_we_enrich_and_group(client: Client, index_name: str, seed: int) -> None:
+    documents = filled(client, index_name)
+    with writing(client, index_name, documents, seed) as application:
+        for batch in (10, 50):
+            report = pipeline.enrich(client, index_name, batch=batch, check=batch == 50)
+            total = report.written + report.unchanged + report.deleted + report.conflicts + report.refused
+            assert (report.refused, report.read) == (0, total)
+            grouped = pipeline.group(client, index_name, batch=batch)
+            assert grouped.documents == grouped.grouped + grouped.alone + grouped.stale + grouped.corrupt
+            assert grouped.refused == grouped.corrupt == 0
+            pipeline.groups(client, index_name)
+            pipeline.stats(client, index_name)
+        pipeline.enrich(client, index_name, all=True, batch=10)
+    check_all_is_well(client, index_name, application.state)
+
+
+def test_an_application_writes_while_we_clean(client: Client, index_name: str) -> None:
+    documents = filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    with writing(client, index_name, documents) as application:
+        report = pipeline.clean(client, index_name, batch=10)
+    assert report.documents >= report.cleaned > 0
+    assert users_of(client, index_name) == as_text(application.state)
+    if report.left:
+        pipeline.clean(client, index_name)
+    assert not any(ours(client, index_name).values())
+
+
+def at(stage: str, act: Any) -> Progress:
+    """A progress that acts once, when a stage begins."""
+    acted = threading.Event()
+
+    def told(name: str, done: int, total: int | None) -> None:
+        if name == stage and not acted.is_set():
+            acted.set()
+            act()
+
+    return told
+
+
+def test_changed_and_deleted_between_reading_and_verifying(client: Client, index_name: str) -> None:
+    """The keys are read, then the texts change: such documents are counted and left alone."""
+    filled(client, index_name)
+    put(
+        client,
+        index_name,
+        {"copy": {"text": " ".join(words("copies", 50))}, "copy2": {"text": " ".join(words("copies", 50))}},
+    )
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    change(client, index_name, "f000-0", {"text": " ".join(words("else", 120))})
+    change(client, index_name, "copy2", {"text": " ".join(words("no copy", 50))})
+    send(client, [({"delete": {"_index": index_name, "_id": "f001-1"}}, None)])
+    before = ours(client, index_name)
+
+    def meanwhile() -> None:
+        change(client, index_name, "f002-0", {"text": " ".join(words("changed", 120))})
+        send(client, [({"delete": {"_index": index_name, "_id": "f003-2"}}, None)])
+
+    report = pipeline.group(client, index_name, rebuild=True, progress=at("verifying pairs", meanwhile))
+    assert report.stale == 4  # f000-0, copy2, f002-0, f003-2; f001-1 is not there at all
+    assert report.documents == report.grouped + report.alone + report.stale
+    after = ours(client, index_name)
+    assert after["f000-0"] == before["f000-0"]
+    assert after["f002-0"] == before["f002-0"]
+    assert after["f000-1"]["principal"] is True
+    assert after["f000-1"]["group"] == after["f000-2"]["group"]
+    assert {pair.a[1] for pair in pipeline.pairs(client, index_name)}.isdisjoint({"f000-0", "f002-0", "copy"})
+    renewed = pipeline.enrich(client, index_name, check=True)
+    assert renewed.written == 3
+    pipeline.group(client, index_name)
+    now = ours(client, index_name)
+    assert now["copy"]["group"] != now["copy2"]["group"]
+    assert now["f000-0"]["group"] != now["f000-1"]["group"]
+    assert now["f000-1"]["group"] == now["f000-2"]["group"]
+    assert now["f003-0"]["group"] == now["f003-1"]["group"]
+
+
+def test_a_copy_that_changes_has_no_say_in_who_is_principal(client: Client, index_name: str) -> None:
+    """The oldest of two copies would rank their text first; it changes before it is read."""
+    make_index(client, index_name)
+    one, other = family("tie", 2, length=120)
+    put(client, index_name, {"a": {"text": other}, "b": {"text": one}, "c": {"text": other}})
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+
+    def meanwhile() -> None:
+        change(client, index_name, "a", {"text": " ".join(words("else", 60))})
+
+    pipeline.group(client, index_name, progress=at("verifying pairs", meanwhile))
+    stored = ours(client, index_name)
+    assert [stored[id]["principal"] for id in "bc"] == [True, False]
+    pipeline.enrich(client, index_name, check=True)
+    pipeline.group(client, index_name)
+    assert pipeline.group(client, index_name, rebuild=True).written == 0
+
+
+def test_changed_between_verifying_and_writing(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    pipeline.enrich(client, index_name)
+
+    def meanwhile(name: str, done: int, total: int | None) -> None:
+        if name != "verifying pairs" or not done or done != total:
+            return
+        change(client, index_name, "f000-0", {"n": 5})  # not the text: it is grouped all the same
+        put(client, index_name, {"f001-1": {"text": "a new document", "n": 6}})  # our fields are gone
+        send(client, [({"delete": {"_index": index_name, "_id": "f002-0"}}, None)])
+
+    report = pipeline.group(client, index_name, progress=meanwhile)
+    assert (report.changed, report.deleted, report.refused) == (1, 1, 0)
+    assert report.written + report.changed + report.deleted == report.grouped + report.alone
+    stored = ours(client, index_name)
+    assert stored["f000-0"]["principal"] is True
+    assert stored["f001-1"] == {}
+    found = {hit["_id"]: hit["_source"] for hit in hits(client, index_name)}
+    assert (found["f000-0"]["n"], found["f001-1"]) == (5, {"text": "a new document", "n": 6})
+    principals = {one.principal for one in pipeline.groups(client, index_name)}
+    assert None in principals  # the principal of f002 is deleted, and groups says so
+    pipeline.enrich(client, index_name)
+    again = pipeline.group(client, index_name, check=True)
+    assert (again.changed, again.stale, again.unprocessed) == (0, 0, 0)
+    assert None not in {one.principal for one in pipeline.groups(client, index_name)}
+
+
+def run_both(*command: str) -> list[JSON]:
+    """The command line in two processes at once; what they report."""
+    arguments = [sys.executable, "-m", "es_neardupe", *command, "--batch", "20", "--json"]
+    runs = [subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [run.communicate(timeout=60) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], said
+    return [json.loads(out) for out, _ in said]
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple[str, ...]) -> None:
+    documents = filled(client, index_name)
+    users = theirs(client, index_name)
+    reports = run_both("enrich", index_name, "--url", client.url, *options)
+    assert [one["conflicts"] + one["refused"] + one["deleted"] for one in reports] == [0, 0]
+    assert all(one["read"] == one["written"] + one["unchanged"] for one in reports)
+    assert sum(one["written"] for one in reports) >= len(documents)
+    assert theirs(client, index_name) == users
+    stored = ours(client, index_name)
+    assert pipeline.enrich(client, index_name, check=True).written == 0
+    assert pipeline.enrich(client, index_name, all=True).written == len(documents)
+    assert ours(client, index_name) == stored
+
+
+def test_two_group_runs_at_once(client: Client, index_name: str) -> None:
+    """The second one says who works, or comes late and finds nothing to do."""
+    documents = filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    ends: list[GroupReport | LeaseHeld] = []
+
+    def run() -> None:
+        try:
+            ends.append(pipeline.group(client, index_name, batch=20))
+        except LeaseHeld as held:
+            ends.append(held)
+
+    runs = [threading.Thread(target=run) for _ in range(2)]
+    for one in runs:
+        one.start()
+    for one in runs:
+        one.join(60)
+    reports = [one for one in ends if not isinstance(one, LeaseHeld)]
+    assert len(ends) == 2
+    assert sum(one.written for one in reports) == len(documents)
+    assert [(one.groups, one.changed + one.refused) for one in reports] == [(FAMILIES, 0)] * len(reports)
+    assert pipeline.group(client, index_name, rebuild=True).unchanged == len(documents)

@@ -1,0 +1,496 @@
+"""Commands behind a network and a server that fail in every way: they end in the right state, or say what happened and
+end in it when they are run again; and nothing is lost, doubled or reverted."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import ssl
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import pipeline
+import pytest
+import trustme
+from conftest import Cli, Run
+from fault_proxy import (
+    BULK,
+    ENDING,
+    EVERYTHING,
+    PASSING,
+    WRITES,
+    Fault,
+    FaultProxy,
+    Forward,
+    Queue,
+    Reply,
+    Request,
+    Trouble,
+    delayed,
+    dribbling,
+    in_turn,
+    items_refused,
+    lost_answer,
+    short_waits,
+    too_large,
+    vanishing,
+)
+from kill_tools import State
+from server_tools import (
+    JSON,
+    delete_all,
+    family,
+    hits,
+    make_index,
+    make_or_skip,
+    one_line,
+    ours,
+    put,
+    reconcile,
+    send,
+    words,
+)
+
+from es_neardupe import Settings
+from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.errors import Unreachable
+from es_neardupe.server.client import Client
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings, Retries
+
+FEW = ("--batch", "16")
+"""Actions of a bulk request: so few that each run sends several."""
+
+HALF = 25
+
+CONNECTED = r"^(?!GET /($|_nodes))"
+"""Not what asks which server this is: that is not tried so often."""
+
+MOST_KINDS = 2
+"""Runs that each command does not end, before one that it does."""
+
+
+@pytest.fixture(autouse=True)
+def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    short_waits(monkeypatch)
+
+
+def documents() -> dict[str, JSON]:
+    """Families, copies, and texts that are alone, with a field of which no digit may change."""
+    found: dict[str, JSON] = {f"copy{n}": {"text": " ".join(words("copies", 40))} for n in range(2)}
+    for n in range(12):
+        texts = {f"f{n:02}-{k}": text for k, text in enumerate(family(n, 3, length=60))}
+        texts[f"alone{n}"] = " ".join(words(f"alone{n}", 20))
+        found |= {id: {"text": text, "odd": {"e": 1e300, "one": 1.0, "n": n}} for id, text in texts.items()}
+    return found
+
+
+def nothing(client: Client, index: str) -> None:
+    """The user does nothing."""
+
+
+def other_half(client: Client, index: str) -> None:
+    """The other half of the documents comes by itself, without keys."""
+    put(client, index, dict(list(documents().items())[HALF:]))
+
+
+def change(client: Client, index: str) -> None:
+    """What an application does between two runs."""
+    texts = {id: one["text"] for id, one in documents().items()}
+    send(
+        client,
+        [
+            ({"update": {"_index": index, "_id": "f00-0"}}, {"doc": {"text": " ".join(words("away", 30))}}),
+            ({"update": {"_index": index, "_id": "f01-1"}}, {"doc": {"text": texts["f01-1"] + " and more"}}),
+            ({"update": {"_index": index, "_id": "f02-0"}}, {"doc": {"odd": {"one": 2.0}}}),
+            ({"index": {"_index": index, "_id": "f03-2"}}, {"text": texts["f03-2"]}),
+            ({"index": {"_index": index, "_id": "new"}}, {"text": texts["f04-1"]}),
+            ({"delete": {"_index": index, "_id": "f05-0"}}, None),
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Step:
+    """One command in the life of an index."""
+
+    command: str
+    options: JSON
+    before: Callable[[Client, str], None] = nothing
+    """What the user does first, undisturbed."""
+
+    def run(self, client: Client, index: str) -> Any:
+        """As a function of the pipeline."""
+        return getattr(pipeline, self.command)(client, index, **self.options)
+
+    def arguments(self, index: str) -> list[str]:
+        """As a command line that means the same."""
+        plain = {"settings": ["--field", "text", "--threshold", "0.7"], "paths": self.options.get("paths", [])}
+        words = [word for name in self.options for word in plain.get(name, [f"--{name}"]) if name != "batch"]
+        few = FEW if "batch" in self.options else ()
+        return [self.command, index, *words, *few, *(["--yes"] if self.command == "clean" else [])]
+
+
+def steps(file: str) -> list[Step]:
+    """The life of an index till it is cleaned."""
+    few: JSON = {"batch": int(FEW[1])}
+    group: JSON = {"check": True, "evidence": True, **few}
+    return [
+        Step("init", {"settings": Settings(("text",), threshold=0.7)}),
+        Step("load", {"paths": [file], **few}),
+        Step("enrich", few, before=other_half),
+        Step("group", group),
+        Step("enrich", {"check": True, **few}, before=change),
+        Step("group", group),
+        Step("clean", few),
+    ]
+
+
+@dataclass(frozen=True)
+class Course:
+    """An index whose life is known: what each step of an undisturbed run reported, and what it was like then."""
+
+    client: Client
+    index: str
+    steps: list[Step]
+    states: list[State]
+    reports: list[Any]
+
+    def begin(self) -> None:
+        """Make it anew, with nothing in it."""
+        delete_all(self.client, self.index)
+        odd = {"type": "object", "enabled": False}
+        make_index(self.client, self.index, {"text": {"type": "text"}, "odd": odd})
+
+    def taken(self) -> Iterator[Step]:
+        """The steps, to be taken by whoever asks; after each of them, the state is compared."""
+        self.begin()
+        for step, wanted in zip(self.steps, self.states, strict=True):
+            step.before(self.client, self.index)
+            yield step
+            assert State.of(self.client, self.index) == wanted, step
+
+
+@pytest.fixture(scope="module")
+def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+    file: Path = tmp_path_factory.mktemp("faults") / "half.jsonl"
+    file.write_text("".join(json.dumps({"id": id, **one}) + "\n" for id, one in list(documents().items())[:HALF]))
+    found = Course(client, f"test-{uuid.uuid4().hex[:11]}x", steps(str(file)), [], [])
+    found.begin()
+    for step in found.steps:
+        step.before(client, found.index)
+        found.reports.append(step.run(client, found.index))
+        reconcile(step.command, found.reports[-1])
+        found.states.append(State.of(client, found.index))
+    assert found.states[-1].users == found.states[-2].users
+    assert not any(found.states[-1].ours.values())
+    assert not found.states[-1].companions
+    yield found
+    delete_all(client, found.index)
+
+
+@pytest.fixture
+def through(proxy: FaultProxy) -> Iterator[Client]:
+    """A client that reaches the server through the proxy, and does not wait long before it tries again."""
+    opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=6, wait=0.01), timeout=20))
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    "troubles",
+    [
+        pytest.param([(lost_answer, WRITES), (in_turn(PASSING), EVERYTHING)], id="writes without answer, all in turn"),
+        *(pytest.param([one], id=kind, marks=pytest.mark.long) for kind, one in PASSING.items()),
+    ],
+)
+def test_what_passes(troubles: list[tuple[Trouble, str]], course: Course, proxy: FaultProxy, through: Client) -> None:
+    """Each request suffers the first when it is sent first, and the next when it is sent again; each command comes to
+    its end, and reports the same."""
+    for step, undisturbed in zip(course.taken(), course.reports, strict=True):
+        faults = [Fault(trouble, on, each=True) for trouble, on in troubles]
+        proxy.set(*faults)
+        report = step.run(through, course.index)
+        proxy.set()
+        assert all(fault.met > 0 for fault in faults) or step.command == "init"
+        assert report == undisturbed
+
+
+Places = list[tuple[str, int]]
+"""Kinds of trouble, each with the request that meets it."""
+
+
+def random_places(seed: int) -> Iterator[Places]:
+    """For each command some kinds of trouble, each for one of its requests."""
+    dice = random.Random(seed)
+    while True:
+        kinds = dice.sample(list(ENDING), min(MOST_KINDS, len(ENDING)))
+        yield [(kind, dice.randrange(1, 12 if ENDING[kind][1] != BULK else 3)) for kind in kinds]
+
+
+def first_places(kind: str) -> Iterator[Places]:
+    """For each command the same trouble for its first requests."""
+    return repeat([(kind, place) for place in (1, 2, 3)])
+
+
+def check_ends(places: Iterator[Places], course: Course, proxy: FaultProxy, cli: Cli) -> tuple[int, int]:
+    """Each command meets troubles at places; the number of runs that met one, and of those that this ended.
+
+    A run that it ends says so in one line and is run again; one that it does not end has done its work.
+    """
+    met = ended = 0
+    for step, chosen in zip(course.taken(), places, strict=False):
+        for kind, place in chosen:
+            trouble, on = ENDING[kind]
+            fault = Fault(trouble, on, (place,))
+            proxy.set(fault)
+            run = cli(*step.arguments(course.index), "--url", proxy.url)
+            proxy.set()
+            print(kind, fault.met, step.command, run)
+            met += fault.met
+            if run.code:
+                assert (run.code, fault.met) == (1, 1)
+                ended += 1
+                if not run.out:
+                    one_line(run.err)
+        last = cli(*step.arguments(course.index), "--url", proxy.url)
+        assert (last.code, "error" in last.err) == (0, False), last
+    return met, ended
+
+
+@pytest.mark.parametrize(
+    ("places", "ends"),
+    [
+        pytest.param(partial(random_places, 1), True, id="all in turn"),
+        *(
+            # of an expired snapshot there is another one
+            pytest.param(partial(first_places, kind), kind != "expired", id=kind, marks=pytest.mark.long)
+            for kind in ENDING
+        ),
+    ],
+)
+def test_what_ends_a_run(
+    places: Callable[[], Iterator[Places]], ends: bool, course: Course, proxy: FaultProxy, cli: Cli
+) -> None:
+    met, ended = check_ends(places(), course, proxy, cli)
+    assert met > 3
+    assert ended > 3 if ends else ended == 0
+
+
+def prepared(client: Client, index: str, *, enriched: bool = True) -> None:
+    """A small index, with or without keys and groups."""
+    make_index(client, index)
+    texts = family("small", 5, length=60)
+    put(client, index, {f"d{n}": {"text": text} for n, text in enumerate([*texts, texts[0]])})
+    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+    if enriched:
+        pipeline.enrich(client, index)
+        pipeline.group(client, index)
+
+
+QUESTIONS = [("similar", "--id", "d0"), ("groups",), ("pairs",), ("duplicates", "--request", "FILE", "--pairs-only")]
+
+
+def without_times(run: Run) -> Any:
+    """What a command printed as JSON, without the seconds it took."""
+    return [{k: v for k, v in line.items() if k != "seconds"} for line in run.lines]
+
+
+@pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.long)])
+def test_who_asks_gets_the_whole_answer_or_none(
+    every: int, client: Client, proxy: FaultProxy, index_name: str, cli: Cli, tmp_path: Path
+) -> None:
+    """Each (third) request of a question fails in turn: the answer is the same, or one line says why there is none."""
+    prepared(client, index_name)
+    file = tmp_path / "request.json"
+    file.write_text(example("identical-titles").replace('"title"', '"text"'))
+    endings = 0
+    for command, *rest in QUESTIONS:
+        words = [str(file) if word == "FILE" else word for word in rest]
+        arguments = (command, index_name, *words, *(["--json"] if "FILE" not in rest else []), "--url", proxy.url)
+        proxy.set()
+        whole = cli(*arguments)
+        assert whole.code == 0
+        assert whole.out
+        lines = [line for line in proxy.asked if re.search(CONNECTED, line)]
+        proxy.set(Fault(in_turn(PASSING), CONNECTED, each=True))
+        assert without_times(cli(*arguments)) == without_times(whole)
+        trouble = in_turn({kind: ENDING[kind] for kind in ("shards failed", "timed out", "expired", "failed")})
+        for place in range(1, len(lines) + 1, every):
+            proxy.set(Fault(trouble, CONNECTED, (place,)))
+            run = cli(*arguments)
+            if run.code:
+                assert (run.code, run.out) == (1, "")
+                one_line(run.err)
+                endings += 1
+            else:
+                assert without_times(run) == without_times(whole), lines
+    assert endings > len(QUESTIONS)
+
+
+def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: FaultProxy, index_name: str) -> None:
+    """Byte by byte it would take for ever, and no byte is late."""
+    prepared(client, index_name, enriched=False)
+    hasty = Retries(attempts=2, wait=0, longest_answer=0.5)
+    slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=0.4))
+    proxy.set(Fault(dribbling(0.1), BULK, range(1, 9)))
+    with pytest.raises(Unreachable, match=r"not complete after 0.5 seconds"):
+        pipeline.enrich(slow, index_name)
+    proxy.set(Fault(dribbling(0.1), BULK))
+    report = pipeline.enrich(slow, index_name, all=True)
+    assert (report.read, report.written + report.unchanged) == (6, 6)
+    slow.close()
+
+
+def test_a_gateway_that_takes_small_requests_only(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str, tmp_path: Path
+) -> None:
+    """Requests are cut into parts that fit; what fits nowhere is refused, and the rest is there."""
+    file = tmp_path / "many.jsonl"
+    sizes = {"a": 50, "b": 60, "long": 2000, "c": 50, "d": 70}
+    file.write_text("".join(json.dumps({"id": id, "text": "word " * n}) + "\n" for id, n in sizes.items()))
+    make_index(client, index_name)
+    pipeline.init(client, index_name, Settings(("text",)))
+    fault = Fault(too_large(2000), BULK, range(1, 100))
+    proxy.set(fault)
+    report = pipeline.load(through, index_name, [str(file)])
+    assert (report.read, report.indexed, report.refused) == (5, 4, 1)
+    assert "larger than the server allows" in report.refusals[0]
+    assert ours(client, index_name).keys() == sizes.keys() - {"long"}
+    proxy.set()
+    report = pipeline.load(through, index_name, [str(file)])
+    assert (report.indexed, report.existing) == (1, 4)
+
+
+def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: Client, index_name: str) -> None:
+    """Never more is under way than was allowed; after the first refusals requests fit, and every document is done."""
+    make_index(client, index_name)
+    put(client, index_name, {f"d{n:03}": {"text": f"{n} words of one small text"} for n in range(300)})
+    pipeline.init(client, index_name, Settings(("text",)))
+    through.pace.limit(max_load=48)
+    queue = Queue(12)
+    proxy.set(Fault(queue, BULK, range(1, 1000)))
+    report = pipeline.enrich(through, index_name, batch=24, workers=4)
+    assert (report.read, report.written, report.refused) == (300, 300, 0)
+    assert len([one for one in ours(client, index_name).values() if one["state"] == "signed"]) == 300
+    assert 12 < queue.most <= 48
+    early, late = (sum(queue.refused[part]) for part in (slice(None, 18), slice(18, None)))
+    assert early > late
+
+
+def test_a_lost_answer_and_a_synthetic_source(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str
+) -> None:
+    """Our own write is known as such although the server tells the time of it in another form."""
+    text = {"text": {"type": "text", "store": True}}
+    make_or_skip(client, index_name, text, {"index.mapping.source.mode": "synthetic"})
+    put(client, index_name, {f"d{n}": {"text": one} for n, one in enumerate(family("synthetic", 5, length=60))})
+    pipeline.init(client, index_name, Settings(("text",)))
+    fault = Fault(lost_answer, BULK)
+    proxy.set(fault)
+    report = pipeline.enrich(through, index_name)
+    assert (fault.met, report.written, report.unchanged) == (1, 5, 0)
+    assert re.fullmatch(r"[0-9T:-]+\.000Z", hits(client, index_name)[0]["_source"]["neardupe"]["at"])
+
+
+def test_documents_that_a_clean_could_not_write_and_that_changed_then(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str
+) -> None:
+    """Refused at first; then gone, or indexed anew: what became of them is counted all the same."""
+    prepared(client, index_name)
+    anew = {"text": "another one"}
+
+    def meanwhile(request: Request, forward: Forward) -> Reply:
+        reply = items_refused(500, "null_pointer_exception")(request, forward)
+        send(client, [({"delete": one("d0")}, None), ({"index": one("d2")}, anew)])
+        return reply
+
+    def one(id: str) -> JSON:
+        return {"_index": index_name, "_id": id}
+
+    proxy.set(Fault(meanwhile, BULK))
+    report = pipeline.clean(through, index_name)
+    assert (report.documents, report.cleaned, report.deleted, report.left) == (6, 5, 1, 0)
+    assert report.refusals == ("null_pointer_exception: no room",)
+    assert ours(client, index_name) == {id: {} for id in ("d1", "d2", "d3", "d4", "d5")}
+
+
+def test_documents_that_go_before_a_clean_reads_them(
+    client: Client, proxy: FaultProxy, through: Client, index_name: str
+) -> None:
+    prepared(client, index_name)
+
+    def delete(request: Request, forward: Forward) -> Reply:
+        send(client, [({"delete": {"_index": index_name, "_id": "d0"}}, None)])
+        return forward(request)
+
+    counted_before = rf"/{index_name}/(_pit|_search/point_in_time|_search\?.*scroll)"
+    fault = Fault(delete, counted_before)
+    proxy.set(fault)
+    report = pipeline.clean(through, index_name)
+    assert fault.met == 1
+    assert (report.documents, report.cleaned, report.deleted, report.left) == (5, 5, 0, 0)
+
+
+def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_name: str) -> None:
+    """It happened, and is done again."""
+    prepared(client, index_name)
+    wanted = State.of(client, index_name)
+    pipeline.clean(client, index_name)
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.7))
+    impatient = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=4, wait=0), timeout=1))
+    for command in ("enrich", "group"):
+        fault = Fault(delayed(1.5), BULK)
+        proxy.set(fault)
+        reconcile(command, getattr(pipeline, command)(impatient, index_name))
+        assert fault.met == 1
+    assert State.of(client, index_name) == wanted
+    impatient.close()
+
+
+def test_a_server_that_is_away_for_a_moment(client: Client, proxy: FaultProxy, index_name: str) -> None:
+    """Connections are refused in the middle of a run; it waits, and goes on."""
+    prepared(client, index_name, enriched=False)
+    waiting = connect(ConnectionSettings(proxy.url, retries=Retries(wait=0.5), timeout=20))
+    for command in ("enrich", "group"):
+        fault = Fault(vanishing(proxy, 0.05), BULK)
+        proxy.set(fault)
+        assert getattr(pipeline, command)(waiting, index_name).written == 6
+        assert fault.met == 1
+    waiting.close()
+
+
+def certificate(authority: trustme.CA) -> ssl.SSLContext:
+    """What a server shows that has a certificate for this machine by an authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+def test_a_certificate_that_changes(client: Client, server_url: str, index_name: str, cli: Cli, tmp_path: Path) -> None:
+    """Nothing is said to a server with another certificate; the run ends, and is run again."""
+    prepared(client, index_name, enriched=False)
+    good, wrong = trustme.CA(), trustme.CA()
+    file = tmp_path / "ca.pem"
+    good.cert_pem.write_to_path(str(file))
+    proxy = FaultProxy(server_url, certificate(good))
+
+    def replaced(request: Request, forward: Forward) -> None:
+        proxy.secure(certificate(wrong))
+
+    proxy.set(Fault(replaced, BULK))
+    arguments = ("enrich", index_name, "--url", proxy.url, "--ca-certs", str(file))
+    for _ in range(2):  # in the middle, and from the beginning
+        run = cli(*arguments)
+        assert (run.code, "the certificate was not accepted" in one_line(run.err)) == (1, True)
+        assert not any(ours(client, index_name).values())
+    proxy.secure(certificate(good))
+    assert cli(*arguments).code == 0
+    assert len([one for one in ours(client, index_name).values() if one["state"] == "signed"]) == 6
+    proxy.close()

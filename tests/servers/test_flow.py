@@ -1,0 +1,304 @@
+"""The main job from end to end, by the functions and by the commands."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import (
+    JSON,
+    family,
+    hits,
+    make_index,
+    mapping,
+    ours,
+    put,
+    theirs,
+    true_pairs,
+    versions,
+    words,
+)
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import NeardupeError
+from es_neardupe.server.client import Client, path
+
+THRESHOLD = 0.8
+
+
+def corpus() -> dict[str, JSON]:
+    """Eight families, exact copies, documents that are alone, short ones, one without words."""
+    texts = {f"f{n}-{k}": text for n in range(8) for k, text in enumerate(family(n, 3 + n % 3))}
+    texts |= {f"alone-{n}": " ".join(words(f"alone{n}", 60)) for n in range(6)}
+    texts |= {"copy-a": " ".join(words("copy", 50)), "copy-b": " ".join(words("copy", 50)).upper()}
+    texts |= {"short-a": "Hello world", "short-b": "hello, WORLD!", "short-c": "hello moon", "empty": " ... "}
+    return {id: {"title": f"Title of {id}", "text": text, "n": {"x": 1.50}} for id, text in texts.items()}
+
+
+def texts_of(documents: dict[str, JSON]) -> dict[str, str]:
+    return {id: source["text"] for id, source in documents.items()}
+
+
+def expected_groups(documents: dict[str, JSON]) -> dict[str, set[str]]:
+    """Principal -> members, by the rule alone: the longest, then oldest, takes its free partners."""
+    texts = texts_of(documents)
+    partners: dict[str, set[str]] = {id: set() for id in texts}
+    for a, b in true_pairs(texts, THRESHOLD):
+        partners[a].add(b)
+        partners[b].add(a)
+    found: dict[str, set[str]] = {}
+    free = sorted(texts, key=lambda id: (-len(texts[id].split()), id))
+    while free:
+        principal = free[0]
+        found[principal] = {principal, *(partners[principal] & set(free))}
+        free = [id for id in free if id not in found[principal]]
+    return found
+
+
+USER_META = {"owner": "team ä", "rate": 0.1, "big": 12345678901234567890, "list": [3, 1, 2], "z": 1, "a": {"b": None}}
+USER_MAPPING: JSON = {
+    "text": {"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 100}}},
+    "title": {"type": "keyword"},
+}
+
+
+@pytest.fixture
+def filled(client: Client, index_name: str) -> dict[str, JSON]:
+    """An index as it may have existed for years."""
+    template = {"strings": {"match_mapping_type": "string", "mapping": {"type": "keyword"}}}
+    make_index(client, index_name, USER_MAPPING, _meta=USER_META, dynamic_templates=[template])
+    documents = corpus()
+    put(client, index_name, documents)
+    return documents
+
+
+def test_init_leaves_what_is_the_users(client: Client, index_name: str, filled: dict[str, JSON]) -> None:
+    before, written = mapping(client, index_name), versions(client, index_name)
+    dry = pipeline.init(client, index_name, Settings(("text",)), dry_run=True)
+    assert mapping(client, index_name) == before
+    report = pipeline.init(client, index_name, Settings(("text",)))
+    assert dry.prepared == report.prepared == (index_name,)
+    after = mapping(client, index_name)
+    assert after["properties"].pop("neardupe")["dynamic"] == "strict"
+    meta = after["_meta"].pop("neardupe")
+    assert meta["id"] == report.scheme == Settings(("text",)).scheme.id
+    assert json.dumps(after["_meta"], sort_keys=True) == json.dumps(before["_meta"], sort_keys=True)
+    assert after == before
+    assert versions(client, index_name) == written
+
+    again = mapping(client, index_name)
+    assert pipeline.init(client, index_name, Settings(("text",))).prepared == ()
+    assert mapping(client, index_name) == again
+
+
+def test_the_functions(client: Client, index_name: str, filled: dict[str, JSON]) -> None:
+    users = theirs(client, index_name)
+    pipeline.init(client, index_name, Settings(("text",)))
+
+    untouched = versions(client, index_name)
+    dry = pipeline.enrich(client, index_name, dry_run=True)
+    assert versions(client, index_name) == untouched
+    enriched = pipeline.enrich(client, index_name)
+    assert (enriched.documents, enriched.read, enriched.written) == (len(filled),) * 3
+    assert (dry.read, dry.written, dry.states) == (enriched.read, enriched.written, enriched.states)
+    assert enriched.states == {"signed": len(filled) - 4, "short": 3, "empty": 1}
+    assert theirs(client, index_name) == users
+    written = versions(client, index_name)
+    assert pipeline.enrich(client, index_name).written == 0
+    assert versions(client, index_name) == written
+
+    dry_group = pipeline.group(client, index_name, dry_run=True)
+    assert versions(client, index_name) == written
+    grouped = pipeline.group(client, index_name)
+    for name in ("documents", "groups", "grouped", "alone", "written", "matches", "copies", "min_similarity"):
+        assert getattr(dry_group, name) == getattr(grouped, name), name
+    assert theirs(client, index_name) == users
+    written = versions(client, index_name)
+    second = pipeline.group(client, index_name)
+    assert (second.written, second.unchanged) == (0, len(filled))
+    assert versions(client, index_name) == written
+    check_groups(client, index_name, filled)
+    assert grouped.documents == len(filled) == grouped.grouped + grouped.alone
+
+    check_found(client, index_name, filled)
+    check_stats(client, index_name, filled)
+    assert {check.level for check in pipeline.doctor(client, index_name)} == {"ok"}
+    assert versions(client, index_name) == written  # looking changes nothing
+
+    dry_clean = pipeline.clean(client, index_name, dry_run=True)
+    assert versions(client, index_name) == written
+    cleaned = pipeline.clean(client, index_name)
+    assert dry_clean.cleaned == cleaned.cleaned == len(filled)
+    assert theirs(client, index_name) == users
+    assert all("neardupe" not in hit["_source"] for hit in hits(client, index_name))
+    assert mapping(client, index_name)["_meta"] == USER_META
+    with pytest.raises(NeardupeError, match="init"):
+        pipeline.enrich(client, index_name)
+    assert pipeline.init(client, index_name, Settings(("text",), threshold=0.5)).prepared == (index_name,)
+    assert pipeline.enrich(client, index_name).written == len(filled)
+
+
+def check_groups(client: Client, index: str, documents: dict[str, JSON]) -> None:
+    """What is stored in the documents, and `collapse` on it, against brute force."""
+    expected, texts = expected_groups(documents), texts_of(documents)
+    stored = ours(client, index)
+    for principal, members in expected.items():
+        id = stored[principal]["group"]
+        assert {name for name, fields in stored.items() if fields["group"] == id} == members
+        for member in members:
+            same = texts[member] == texts[principal] or member == principal
+            truth = 1.0 if same else true_pairs({"a": texts[principal], "b": texts[member]}, 0)["a", "b"]
+            assert stored[member]["similarity"] == pytest.approx(truth, abs=1e-6)
+            assert stored[member]["principal"] == (member == principal)
+    body = {"size": 1000, "query": {"match_all": {}}, "collapse": {"field": "neardupe.group"}}
+    collapsed = client.request("POST", path(index, "_search"), body=body)["hits"]["hits"]
+    assert len(collapsed) == len(expected)
+
+
+def check_found(client: Client, index: str, documents: dict[str, JSON]) -> None:
+    """pairs, groups and similar against brute force."""
+    texts = texts_of(documents)
+    truth = true_pairs(texts, THRESHOLD)
+    found = {(pair.a[1], pair.b[1]): pair.resemblance for pair in pipeline.pairs(client, index)}
+    assert found == pytest.approx(truth)
+
+    listed = pipeline.groups(client, index)
+    expected = {principal: members for principal, members in expected_groups(documents).items() if len(members) > 1}
+    assert {one.principal: {member.id for member in one.members} for one in listed} == expected
+    for one in listed:
+        assert one.members[0].id == one.principal
+        assert one.size == len(one.members)
+        assert one.min_similarity == pytest.approx(min(member.similarity for member in one.members))
+
+    probe = "f2-1"
+    hits_ = pipeline.similar(client, index, id=probe, min=0.5).hits
+    wanted = {(set(pair) - {probe}).pop(): value for pair, value in true_pairs(texts, 0.5).items() if probe in pair}
+    assert {hit.id: hit.resemblance for hit in hits_} == pytest.approx(wanted)
+    by_text = pipeline.similar(client, index, text=texts[probe], min=0.5).hits
+    assert {hit.id: hit.resemblance for hit in by_text} == pytest.approx(wanted | {probe: 1.0})
+
+
+def check_stats(client: Client, index: str, documents: dict[str, JSON]) -> None:
+    found = pipeline.stats(client, index)
+    sizes = Counter(len(members) for members in expected_groups(documents).values() if len(members) > 1)
+    assert found.documents == len(documents) == sum(found.states.values())
+    assert (found.other_schemes, found.unprocessed, found.ungrouped) == (0, 0, 0)
+    assert found.sizes == sizes
+    assert (found.groups, found.largest) == (sum(sizes.values()), max(sizes))
+    assert found.buckets is not None
+    assert found.buckets[0].documents >= max(sizes)
+
+
+def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], server_cli: Cli) -> None:
+    """The JSON shapes that the issue promises; results on stdout only, messages on stderr."""
+    users, total = theirs(client, index_name), len(filled)
+
+    def run(*arguments: str) -> JSON:
+        done = server_cli(arguments[0], index_name, *arguments[1:], "--json")
+        assert done.code == 0, done.err
+        assert done.out.count("\n") == 1
+        report: JSON = done.json
+        return report
+
+    prepared = run("init", "--field", "text")
+    assert (prepared["bands"], prepared["rows"], prepared["fields"]) == (16, 6, ["text"])
+    assert run("enrich", "--dry-run")["written"] == total
+    assert run("enrich")["written"] == total
+    assert run("enrich")["written"] == 0
+    assert run("group", "--dry-run")["written"] == total
+    grouped = run("group")
+    assert (grouped["written"], grouped["documents"]) == (total, total)
+    assert run("group")["written"] == 0
+    assert theirs(client, index_name) == users
+    check_groups(client, index_name, filled)
+
+    similar = run("similar", "--id", "f0-0", "--min", "0.8")
+    assert set(similar) > {"query", "hits", "candidates", "detection", "not_compared", "measure"}
+    assert set(similar["detection"]) == {"min", "probability"}
+    assert {hit["id"] for hit in similar["hits"]} == {"f0-1", "f0-2"}
+    for hit in similar["hits"]:
+        assert set(hit) == {"index", "id", "resemblance", "shared_bands", "group"}
+        assert (hit["index"], type(hit["shared_bands"]), type(hit["resemblance"])) == (index_name, int, float)
+
+    listed = server_cli("groups", index_name, "--json")
+    assert listed.code == 0
+    assert listed.err == ""
+    expected = {principal: members for principal, members in expected_groups(filled).items() if len(members) > 1}
+    assert {one["principal"]: {member["id"] for member in one["members"]} for one in listed.lines} == expected
+    assert all(set(one) == {"group", "principal", "size", "min_similarity", "members"} for one in listed.lines)
+    assert all(set(member) == {"id", "similarity"} for one in listed.lines for member in one["members"])
+    (only,) = server_cli("groups", index_name, "--group", listed.lines[0]["group"], "--json").lines
+    assert only == listed.lines[0]
+    assert server_cli("groups", index_name, "--group", "unknown", "--json").out == ""
+
+    paired = server_cli("pairs", index_name, "--json")
+    assert paired.code == 0
+    assert all(list(one) == ["a", "b", "resemblance"] and one["a"] < one["b"] for one in paired.lines)
+    found = {(one["a"], one["b"]): one["resemblance"] for one in paired.lines}
+    assert found == pytest.approx(true_pairs(texts_of(filled), THRESHOLD))
+
+    stats = run("stats")
+    assert stats["documents"] == total == sum(stats["states"].values())
+    doctor = run("doctor")
+    assert all(set(check) == {"name", "level", "message"} for check in doctor["checks"])
+    assert run("clean", "--dry-run")["cleaned"] == total
+    assert run("clean", "--yes")["cleaned"] == total
+    assert theirs(client, index_name) == users
+
+
+def test_the_commands_for_people(index_name: str, filled: dict[str, JSON], server_cli: Cli) -> None:
+    """Without --json: tables on stdout, what to do next on stderr."""
+    for arguments, said, next_step in [
+        (("init", "--field", "text"), "16 bands of 6 rows", "Next: es-neardupe enrich"),
+        (("enrich",), f"{len(filled)}", "Next: es-neardupe group"),
+        (("group",), "candidate pairs", "Next: es-neardupe groups"),
+        (("groups",), "f0-0", ""),
+        (("similar", "--id", "f1-0"), "f1-1", "each compared by its present text"),
+        (("pairs",), "copy-a", "verified candidates"),
+        (("stats",), "groups of two or more", ""),
+        (("doctor",), "ok", ""),
+        (("clean", "--yes"), f"{len(filled)} documents cleaned", "mapping"),
+    ]:
+        done = server_cli(arguments[0], index_name, *arguments[1:])
+        assert done.code == 0, done.err
+        assert said in done.out
+        assert next_step in done.err
+        assert not next_step or next_step not in done.out
+
+
+@pytest.mark.parametrize("answer", ["n\n", ""])
+def test_clean_asks_first(
+    answer: str,
+    client: Client,
+    index_name: str,
+    filled: dict[str, JSON],
+    server_cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipeline.init(client, index_name, Settings(("text",)))
+    pipeline.enrich(client, index_name)
+    written = versions(client, index_name)
+    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+    done = server_cli("clean", index_name)
+    assert done.code == 1
+    assert f"Remove 'neardupe' from {len(filled)} documents of {index_name}?" in done.err
+    assert versions(client, index_name) == written
+
+
+def test_the_class(server_url: str, index_name: str, filled: dict[str, JSON]) -> None:
+    with NearDupe(index_name, url=server_url, prefix="dupes") as near:
+        with pytest.raises(NeardupeError, match="no field"):
+            near.init(Settings(("text", "absent"), prefix="dupes"))
+        near.init(Settings(("text",), threshold=0.6, prefix="dupes"))
+        assert near.enrich().written == len(filled)
+        assert near.group().written == len(filled)
+        assert {one.size for one in near.groups()} == {2, 3, 4, 5}
+        assert near.similar(id="copy-a").hits[0].id == "copy-b"
+        assert near.stats(quick=True).ungrouped == 0
+        assert len(list(near.pairs())) > 10
+        assert near.doctor()[0].level == "ok"
+        assert near.clean().cleaned == len(filled)

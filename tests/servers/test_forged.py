@@ -1,0 +1,195 @@
+"""What anybody can write into our fields and our hidden indices: no run crashes over it, or writes anywhere else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli
+from every_command import LOOKING, command_lines
+from hostile import check_shown
+from server_tools import JSON, family, hits, make_index, ours, put, send, theirs, versions
+
+from es_neardupe import Settings
+from es_neardupe.index.document_text import fingerprint_sources
+from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.stored_fields import encode
+from es_neardupe.index.target import open_target
+from es_neardupe.records import Fingerprint
+from es_neardupe.server.client import Client
+
+SETTINGS = Settings(("text",), sample_mod=4)
+TEXTS = {f"d{n}": text for n, text in enumerate([*family("forged", 4), *family("other", 3)])}
+WRONG: list[Any] = [
+    None,
+    True,
+    -1,
+    2**31 - 1,
+    1.5,
+    "",
+    "\x1b[31m\u202e",
+    "x" * 600,
+    "0" * 32,
+    "A" * 16,
+    [],
+    [1, "a", None],
+    [0.5, 0.7],
+    ["AAAAAAAA"] * 16,
+    ["AAAAAAAA"] * 3000,
+    [["x"]],
+    {"a": 1},
+    "lease",
+]
+
+
+@pytest.fixture
+def grouped(client: Client, index_name: str) -> str:
+    """An index with two groups and evidence, and beside it others that nobody asked for."""
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name, evidence=True)
+    for end, more in (("-other", {}), ("-hidden", {"settings": {"index.hidden": True}})):
+        make_index(client, f"{index_name}{end}", **more)
+        put(client, f"{index_name}{end}", {id: {"text": text} for id, text in TEXTS.items()})
+    return index_name
+
+
+def others(client: Client, index: str) -> Any:
+    """What any write to the other indices would change."""
+    return [versions(client, f"{index}{end}") for end in ("-other", "-hidden")]
+
+
+def replaced(good: Mapping[str, Any]) -> Iterator[JSON]:
+    """The same with each of its parts replaced by each wrong value, and without it; down to the parts of parts."""
+    for name, value in good.items():
+        yield from ({**good, name: wrong} for wrong in WRONG)
+        yield {key: one for key, one in good.items() if key != name}
+        if isinstance(value, dict):
+            yield from ({**good, name: inner} for inner in replaced(value))
+
+
+def index_forged(client: Client, index: str, sources: Mapping[str, Any]) -> int:
+    """Index what the mapping takes; how many that is."""
+    items = send(client, [({"index": {"_index": index, "_id": id}}, one) for id, one in sources.items()], whole=False)
+    return sum("error" not in one["index"] for one in items)
+
+
+def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
+    """Every command, over documents of which each has one field that our code cannot have written."""
+    good = next(hit["_source"] for hit in hits(client, grouped) if hit["_id"] == "d0")
+    fields = [*replaced(good["neardupe"]), *WRONG]
+    forged = {f"f{n:03}": {**good, "neardupe": one} for n, one in enumerate(fields)}
+    assert index_forged(client, grouped, forged) > 100
+    before, beside = theirs(client, grouped), others(client, grouped)
+    request = {"components": {}, "stages": {"similarPairs": {"type": "documentPairs:duplicates"}}}
+    file = tmp_path / "file"
+    file.write_text(json.dumps(request))
+    values = dict.fromkeys(("REQUEST", "FILE", "FILE2", "ADDRESSES", "DSL"), str(file))
+    values |= {"INDEX": grouped, "ID": "d0", "ID2": "f000", "GROUP": good["neardupe"]["group"]}
+    values |= {"TEXT": TEXTS["d0"], "NAME": "text", "OUT": str(tmp_path / "out.html"), "ADDRESS": "d0"}
+    for line in command_lines(LOOKING, values):
+        done = server_cli(*line)
+        assert done.code in (0, 1), (line, done.err)
+        assert "Traceback" not in done.err
+        check_shown(done.out + done.err)
+    report = pipeline.group(client, grouped, check=True)
+    again = pipeline.group(client, grouped, rebuild=True)
+    assert again.corrupt > 30
+    assert report.documents == again.documents == again.grouped + again.alone + again.stale + again.corrupt
+    assert pipeline.enrich(client, grouped, all=True).refused == 0
+    settled = pipeline.group(client, grouped)
+    assert (settled.corrupt, settled.groups) == (0, 2)
+    assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
+    assert pipeline.clean(client, grouped).left == 0
+    assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
+
+
+def test_group_ids(grouped: str, client: Client) -> None:
+    """Sound fingerprints under ids that are no group's: that of a lease, of nothing, of another group, of a path."""
+    good = next(one["group"] for one in ours(client, grouped).values())
+    forged = {}
+    for n, id in enumerate(("", "lease", "run", "x" * 600, "../_all", "=1", "\x1b[2J", good)):
+        pair = family(f"group {n}", 2)
+        found = fingerprint_sources([{"text": text} for text in pair], SETTINGS, 10_000)
+        for k, (text, fingerprint) in enumerate(zip(pair, found, strict=True)):
+            fields = {"group": id, "principal": k == 0, "similarity": 1.0}
+            forged[f"g{n}-{k}"] = {"text": text, "neardupe": encoded(fingerprint) | fields}
+    put(client, grouped, forged)
+    assert len(pipeline.groups(client, grouped)) == 2
+    assert len(pipeline.suggest_keep(client, grouped)) == 2
+    for options in ({"check": True}, {"rebuild": True}, {}):
+        report = pipeline.group(client, grouped, evidence=True, **options)
+    assert (report.groups, report.corrupt) == (2 + 8, 0)
+    found = hits(client, companion_name(open_target(client, grouped), Companion.GROUPS))
+    assert {len(hit["_id"]) for hit in found if hit["_source"]["kind"] == "group"} == {16}
+    assert {hit["_id"] for hit in found} >= {"lease", "run"}
+
+
+def encoded(fingerprint: Fingerprint) -> JSON:
+    return encode(fingerprint, "2024-05-01T00:00:00Z")
+
+
+def test_hidden_indices(grouped: str, client: Client, server_cli: Cli) -> None:
+    """Entries of the registry and of evidence with any value in any place, and about documents of other indices."""
+    target = open_target(client, grouped)
+    registry, evidence = (companion_name(target, kind) for kind in Companion)
+    entries = {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
+    group = next(id for id in entries if len(id) == 16)
+    pair = hits(client, evidence)[0]["_source"]
+    elsewhere = {"index": f"{grouped}-other", "id": "d0"}
+    away = [{**pair, "a": elsewhere, "b": {"index": ".security", "id": "d1"}}, *replaced(pair)]
+    led = [{**entries[group], "principal": elsewhere}, *replaced(entries[group])]
+    before, beside = theirs(client, grouped), others(client, grouped)
+    assert index_forged(client, evidence, {f"{n:032x}": one for n, one in enumerate(away)}) > 50
+    named = {f"{'A' * 12}{n:04}": one for n, one in enumerate(led)}
+    named = {id: one | {"group": id} if "group" in one else one for id, one in named.items()}
+    assert index_forged(client, registry, named) > 50
+    assert index_forged(client, registry, {group: led[0]}) == 1
+    looking = (("groups",), ("groups", "--suggest-keep"), ("groups", "--history", group), ("what-if", "--min", "0.5"))
+    for name, *more in (*looking, ("doctor",), ("group", "--evidence", "--rebuild"), *looking, ("clean", "--yes")):
+        done = server_cli(name, grouped, *more)
+        assert done.code in (0, 1), done.err
+        assert "Traceback" not in done.err
+        check_shown(done.out + done.err)
+        if (name, *more) == ("group", "--evidence", "--rebuild"):
+            assert done.code == 0
+            assert hits(client, evidence)
+            assert {hit["_source"]["a"]["index"] for hit in hits(client, evidence)} == {grouped}
+    assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
+
+
+def test_what_runs_note_of_themselves(grouped: str, client: Client) -> None:
+    """A lease and a note of the last run that our code cannot have written hold nobody up."""
+    registry = companion_name(open_target(client, grouped), Companion.GROUPS)
+    entries = {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
+    entries["lease"]["value"]["expires"] = "2001-01-01T00:00:00.000+00:00"  # sound ones of that end do not count either
+    for name in ("lease", "run"):
+        forged = [*replaced(entries[name])]
+        for one in forged[:: len(forged) // 4]:
+            if index_forged(client, registry, {name: one}):
+                pipeline.suggest_keep(client, grouped)
+                assert pipeline.group(client, grouped).groups == 2
+
+
+def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:
+    """Thousands of documents that claim the keys of another, with contents of their own: compared with few, and left
+    out of its group."""
+    good = next(hit["_source"] for hit in hits(client, grouped) if hit["_id"] == "d0")
+    forged = {
+        f"b{n}": {
+            "text": f"nothing like it {n}",
+            "neardupe": good["neardupe"] | {"content": f"{n:032x}", "similarity": None},
+        }
+        for n in range(2000)
+    }
+    put(client, grouped, forged)
+    report = pipeline.group(client, grouped, max_bucket=10)
+    assert report.groups == 2
+    assert report.skipped > 0
+    assert report.candidates < 100 * len(forged)

@@ -1,0 +1,79 @@
+"""Frozen indices: searchable snapshots, which nobody can write to. Keys are kept beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pipeline
+import pytest
+from clusters import cluster
+from server_tools import JSON, family, hits, make_index, mapping, put, versions
+
+from es_neardupe import Settings
+from es_neardupe.errors import Blocked
+from es_neardupe.local_server.versions import pick
+from es_neardupe.server.client import Client, path
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]
+
+SETTINGS = Settings(("text",), threshold=0.7)
+ROLES = {"3.8": "warm", "2.19": "search"}
+
+
+@pytest.fixture(params=["3.8", pytest.param("2.19", marks=pytest.mark.long)])
+def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A server with documents in ``news-2``, and others in ``news-1``, which is frozen; the alias ``news`` is both."""
+    home, repository = tmp_path_factory.mktemp("frozen"), tmp_path_factory.mktemp("repository")
+    more = {
+        "path.repo": str(repository),
+        "node.roles": ("cluster_manager", "data", "ingest", ROLES[request.param]),
+        "node.search.cache.size": "64mb",
+    }
+    with (
+        cluster(pick("opensearch", request.param), home, size=1, more=more) as found,
+        found.client(0) as client,
+    ):
+        for number, documents in enumerate(halves(), 1):
+            make_index(client, f"news-{number}", settings={"number_of_shards": 2, "number_of_replicas": 0})
+            put(client, f"news-{number}", documents)
+        place = {"type": "fs", "settings": {"location": str(repository)}}
+        client.request("PUT", path("_snapshot", "kept"), body=place)
+        wait = {"wait_for_completion": True}
+        client.request("PUT", path("_snapshot", "kept", "one"), params=wait, body={"indices": "news-1"})
+        client.request("DELETE", path("news-1"))
+        frozen = {"indices": "news-1", "storage_type": "remote_snapshot"}
+        client.request("POST", path("_snapshot", "kept", "one", "_restore"), params=wait, body=frozen)
+        both = {"actions": [{"add": {"indices": ["news-1", "news-2"], "alias": "news"}}]}
+        client.request("POST", path("_aliases"), body=both)
+        yield client
+
+
+def halves() -> tuple[JSON, JSON]:
+    """Families of near-copies, of which each has a part in one index and the rest in the other."""
+    texts = {f"f{n}-{k}": {"text": text} for n in range(6) for k, text in enumerate(family(n, 4, length=60))}
+    return tuple({id: one for id, one in texts.items() if (id[-1] in "01") == first} for first in (True, False))  # type: ignore[return-value]
+
+
+def test_a_frozen_index_and_one_that_is_written(archive: Client) -> None:
+    before = mapping(archive, "news-1"), versions(archive, "news-1")
+    for write_group in ({}, {"sidecar": True, "write_group": True}):
+        with pytest.raises(Blocked, match=r"news-1: a searchable snapshot.*`es-neardupe init news --sidecar`"):
+            pipeline.init(archive, "news", SETTINGS, **write_group)
+    (blocks,) = [one for one in pipeline.doctor(archive, "news-1") if one.name == "blocks"]
+    assert (blocks.level, "searchable snapshot" in blocks.message) == ("error", True)
+
+    pipeline.init(archive, "news", SETTINGS, sidecar=True)
+    assert pipeline.enrich(archive, "news").written == 24
+    pipeline.group(archive, "news")
+    groups = [{member.id[:2] for member in one.members} for one in pipeline.groups(archive, "news")]
+    assert sorted(groups, key=str) == [{f"f{n}"} for n in range(6)]
+    sizes = [len({member.index for member in one.members}) for one in pipeline.groups(archive, "news")]
+    assert sizes == [2] * 6
+    assert pipeline.similar(archive, "news", id="f0-0").hits
+    assert pipeline.enrich(archive, "news").read == 0
+    assert {one.level for one in pipeline.doctor(archive, "news")} == {"ok"}
+
+    assert pipeline.migrate(archive, "news", threshold=0.8).state == "done"
+    assert pipeline.clean(archive, "news").left == 0
+    assert (mapping(archive, "news-1"), versions(archive, "news-1")) == before
+    assert not any("neardupe" in hit["_source"] for hit in hits(archive, "news"))

@@ -1,0 +1,39 @@
+"""More documents than a result window, on several shards: nothing is lost, nothing read twice."""
+
+from __future__ import annotations
+
+import pipeline
+from server_tools import family, make_index, send, words
+
+from es_neardupe import Settings
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import count
+
+NUMBER = 12_000
+PAIRS = 1_500
+
+
+def test_twelve_thousand_documents_on_four_shards(client: Client, index_name: str) -> None:
+    make_index(client, index_name, settings={"number_of_shards": 4, "number_of_replicas": 0})
+    texts = [text for n in range(PAIRS) for text in family(n, 2, length=60)]
+    texts += [" ".join(words(f"alone{n}", 12)) for n in range(NUMBER - len(texts))]
+    for start in range(0, NUMBER, 4000):
+        part = enumerate(texts[start : start + 4000], start)
+        send(client, [({"index": {"_index": index_name, "_id": f"d{n:05}"}}, {"text": text}) for n, text in part])
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.75))
+
+    dry = pipeline.enrich(client, index_name, dry_run=True)
+    enriched = pipeline.enrich(client, index_name)
+    assert (dry.written, enriched.written, enriched.read) == (NUMBER,) * 3
+    assert count(client, index_name, {"exists": {"field": "neardupe.scheme"}}) == NUMBER
+    grouped = pipeline.group(client, index_name)
+    assert (grouped.documents, grouped.written, grouped.unprocessed) == (NUMBER, NUMBER, 0)
+    assert (grouped.groups, grouped.grouped, grouped.alone) == (PAIRS, 2 * PAIRS, NUMBER - 2 * PAIRS)
+    expected = {frozenset((f"d{2 * n:05}", f"d{2 * n + 1:05}")) for n in range(PAIRS)}
+    assert {frozenset(member.id for member in one.members) for one in pipeline.groups(client, index_name)} == expected
+    assert {frozenset((one.a[1], one.b[1])) for one in pipeline.pairs(client, index_name)} == expected
+    assert pipeline.enrich(client, index_name, check=True).unchanged == NUMBER
+    assert pipeline.group(client, index_name).written == 0
+    assert pipeline.stats(client, index_name).groups == PAIRS
+    assert pipeline.clean(client, index_name).cleaned == NUMBER
+    assert count(client, index_name, {"exists": {"field": "neardupe"}}) == 0

@@ -1,0 +1,81 @@
+"""What is found, with numbers: real texts, loaded and paired on real servers, against truth computed elsewhere."""
+
+from __future__ import annotations
+
+import json
+import lzma
+from pathlib import Path
+
+import pipeline
+import pytest
+from conftest import Cli, read_data
+from server_tools import JSON
+
+from es_neardupe.server.client import Client
+
+THRESHOLD = 0.8
+TRUTH_FROM = 0.3
+"""The lists of truth hold every pair from here on."""
+
+Pairs = dict[tuple[str, str], float]
+
+
+def load_and_pair(cli: Cli, index: str, file: Path) -> tuple[JSON, Pairs]:
+    """init --create, load, pairs, as a user would: the report of loading and the pairs."""
+    assert cli("init", index, "--field", "text", "--create").code == 0
+    loaded = cli("load", index, str(file), "--json")
+    assert loaded.code == 0, loaded.err
+    paired = cli("pairs", index, "--json")
+    assert (paired.code, paired.err) == (0, "")
+    return loaded.json, {(one["a"], one["b"]): one["resemblance"] for one in paired.lines}
+
+
+def read_truth(name: str) -> Pairs:
+    lines = (line.split("\t") for line in read_data(name).read_text("utf-8").splitlines() if line[0] != "#")
+    return {(min(a, b), max(a, b)): float(value) for a, b, value in lines}
+
+
+@pytest.mark.parametrize("articles", ["articles_100.train", "articles_1000.train.xz", "articles_2500.train.xz"])
+def test_all_planted_pairs_and_no_other(
+    articles: str, client: Client, index_name: str, server_cli: Cli, tmp_path: Path
+) -> None:
+    packed = read_data(f"ttds_articles/{articles}")
+    raw = lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes()
+    lines = [line.split(" ", 1) for line in raw.decode("utf-8").splitlines()]
+    file = tmp_path / "articles.jsonl"
+    file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in lines), "utf-8")
+    planted = read_data(f"ttds_articles/{articles.partition('.')[0]}.truth").read_text("utf-8").splitlines()
+
+    loaded, found = load_and_pair(server_cli, index_name, file)
+    assert loaded["indexed"] == len(lines)
+    assert set(found) == {tuple(sorted(line.split())) for line in planted}
+    grouped = pipeline.group(client, index_name)
+    assert (grouped.groups, grouped.grouped) == (len(planted), 2 * len(planted))
+
+
+@pytest.mark.parametrize("name", ["senate_press/sample_12_senators", "civil_codes/sections_field_family_20"])
+def test_recall_and_exactness(name: str, client: Client, index_name: str, server_cli: Cli) -> None:
+    truth = read_truth(f"{name}.exact_pairs.tsv")
+    wanted = {pair: value for pair, value in truth.items() if value >= THRESHOLD}
+    loaded, found = load_and_pair(server_cli, index_name, read_data(f"{name}.jsonl.xz"))
+    assert loaded["indexed"] == loaded["read"] > 12_000
+    assert {pair: round(value, 6) for pair, value in found.items()} == {pair: truth.get(pair) for pair in found}
+    assert len(wanted.keys() & found.keys()) >= 0.99 * len(wanted)
+
+    # Below the threshold fewer are found, but what is reported is true all the same.
+    low = {
+        (one.a[1], one.b[1]): round(one.resemblance, 6) for one in pipeline.pairs(client, index_name, min=TRUTH_FROM)
+    }
+    assert low == {pair: truth.get(pair) for pair in low}
+    assert len(low) > len(wanted)
+
+    # Groups are made of these pairs: each member's similarity is the one to the principal.
+    report = pipeline.group(client, index_name)
+    assert (report.documents, report.stale, report.corrupt, report.refused) == (loaded["indexed"], 0, 0, 0)
+    assert report.documents == report.grouped + report.alone == report.written + report.unchanged
+    for group in pipeline.groups(client, index_name):
+        for member in group.members[1:]:
+            pair = min(group.principal or "", member.id), max(group.principal or "", member.id)
+            assert round(found[pair], 6) == pytest.approx(member.similarity, abs=1e-6)
+            assert member.similarity >= THRESHOLD
+    assert pipeline.group(client, index_name).written == 0

@@ -1,0 +1,181 @@
+"""The pages about search and moved: requests are sent as they stand there, and what is shown is what is printed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import JSON, new_name
+
+from es_neardupe import Settings
+from es_neardupe.server.client import Client, path
+
+DOCS = Path(__file__).parents[2] / "docs"
+RECIPES = {
+    title: block
+    for title, text in re.findall(r"^##+ (.*?)\n(.*?)(?=^##|\Z)", (DOCS / "search.md").read_text("utf-8"), re.M | re.S)
+    for block in re.findall(r"```http\n(.*?)```", text, re.DOTALL)
+}
+BRIDGE = {"1001", "1002", "1003", "1004"}
+
+
+@pytest.fixture(scope="module")
+def news(client: Client) -> Iterator[str]:
+    """The index of the examples, which no test changes."""
+    name = new_name()
+    pipeline.init(client, name, Settings(("body",)), create=True)
+    pipeline.load(client, name, [str(DOCS / "articles.jsonl")])
+    pipeline.group(client, name)
+    yield name
+    pipeline.clean(client, name)
+    client.request("DELETE", path(name))
+
+
+def ids(answer: JSON) -> list[str]:
+    return [hit["_id"] for hit in answer["hits"]["hits"]]
+
+
+def buckets(answer: JSON, name: str) -> list[JSON]:
+    found: list[JSON] = answer["aggregations"][name]["buckets"]
+    return found
+
+
+def request(answer: JSON) -> None:
+    assert [
+        (hit["_id"], hit["inner_hits"]["copies"]["hits"]["total"]["value"] - 1) for hit in answer["hits"]["hits"]
+    ] == [
+        ("1004", 3),
+        ("1008", 0),
+    ]
+    assert {name: next(iter(one.values())) for name, one in answer["aggregations"].items()} == {
+        "groups": 2,
+        "without_group": 0,
+        "waiting": 0,
+    }
+
+
+def collapse(answer: JSON) -> None:
+    first, second = ids(answer)
+    assert (first in BRIDGE, second) == (True, "1008")
+    assert answer["hits"]["total"]["value"] == 5
+    assert answer["aggregations"]["stories"]["value"] == 2
+    inner = answer["hits"]["hits"][0]["inner_hits"]["others"]["hits"]
+    assert (inner["total"]["value"], len(inner["hits"])) == (4, 2)
+    assert not {"bands", "signature"} & set(answer["hits"]["hits"][0]["_source"]["neardupe"])
+
+
+def copies(answer: JSON) -> None:
+    (bucket,) = buckets(answer, "texts")
+    assert {hit["_id"] for hit in bucket["ids"]["hits"]["hits"]} == {"1001", "1004"}
+
+
+def largest(answer: JSON) -> None:
+    assert [one["doc_count"] for one in buckets(answer, "largest")] == [3, 1]
+    assert buckets(answer, "largest")[0]["least"]["value"] == pytest.approx(0.8172042965888977, abs=1e-12)
+
+
+def facets(answer: JSON) -> None:
+    months = [(one["key_as_string"], one["doc_count"], one["stories"]["value"]) for one in buckets(answer, "months")]
+    assert months == [("2024-05", 4, 1), ("2024-08", 2, 1), ("2024-09", 3, 3)]
+
+
+def stories(answer: JSON) -> None:
+    assert (answer["hits"]["total"]["value"], answer["aggregations"]["stories"]["value"]) == (4, 1)
+
+
+def in_order(*expected: str) -> Callable[[JSON], None]:
+    def check(answer: JSON) -> None:
+        assert ids(answer) == list(expected)
+
+    return check
+
+
+def any_order(*expected: str) -> Callable[[JSON], None]:
+    def check(answer: JSON) -> None:
+        assert sorted(ids(answer)) == sorted(expected)
+
+    return check
+
+
+SAID: dict[str, Callable[[JSON], None]] = {
+    "The request behind it": request,
+    "Collapse": collapse,
+    "Principals only": in_order("1003", "1008"),
+    "Near-duplicates of a document, by its group": any_order("1003", "1001", "1004"),
+    "Candidates of a document, by its keys": any_order("1003", "1001", "1004"),
+    "How many copies there are": copies,
+    "The largest groups": largest,
+    "Counting stories instead of documents": stories,
+    "Facets without double counting": facets,
+    "All members of a document's group": in_order("1005", "1006"),
+}
+
+
+def test_every_recipe_is_tested() -> None:
+    assert list(RECIPES) == [title for title in RECIPES if title in SAID]
+    assert set(SAID) == set(RECIPES)
+
+
+@pytest.mark.parametrize("title", RECIPES)
+def test_recipe(title: str, client: Client, news: str) -> None:
+    head, _, body = RECIPES[title].partition("\n")
+    assert head == "POST /news/_search"
+    asked: dict[str, Any] = json.loads(body.replace('"index": "news"', f'"index": "{news}"'))
+    SAID[title](client.request("POST", path(news, "_search"), body=asked))
+
+
+def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: str) -> None:
+    body = json.loads(RECIPES["The request behind it"].partition("\n")[2])
+    assert pipeline.search_request(client, news, "bridge harbour", fields=["title"]) == body
+
+
+# docs/moved.md
+
+
+@pytest.fixture(scope="module")
+def pages(client: Client) -> Iterator[str]:
+    """The index of the page about moved."""
+    name = new_name()
+    pipeline.init(client, name, Settings(("body",)), create=True)
+    pipeline.load(client, name, [str(DOCS / "pages.jsonl")])
+    pipeline.group(client, name)
+    yield name
+    pipeline.clean(client, name)
+    client.request("DELETE", path(name))
+
+
+def bare(text: str) -> list[list[str]]:
+    """The words of each line, without rules and empty lines: how wide a column is depends on the name of the index."""
+    return [line.split() for line in text.splitlines() if line.strip("─ ")]
+
+
+def test_what_moved_prints(pages: str, server_cli: Cli, tmp_path: Path) -> None:
+    one, many = re.findall(r"```console\n(.*?)```", (DOCS / "moved.md").read_text("utf-8"), re.DOTALL)
+    shown = server_cli("moved", pages, "https://news.example/bridge")
+    assert bare(one)[1:] == bare((shown.out + shown.err).replace(pages, "pages"))
+    rows = [line.split(",")[0] for line in many.splitlines() if line.startswith("https://")]
+    file = tmp_path / "dead-links.txt"
+    file.write_text("\n".join(rows), "utf-8")
+    listed = server_cli("moved", pages, "--gone", str(file))
+    assert many.splitlines()[1:] == (listed.out + listed.err).splitlines()
+
+
+def test_what_search_prints(news: str, server_cli: Cli) -> None:
+    page = (DOCS / "search.md").read_text("utf-8")
+    blocks = [one for one in re.findall(r"```console\n(.*?)```", page, re.DOTALL) if "es-neardupe search" in one]
+    assert len(blocks) == 2
+    for block in blocks:
+        more = ("--expand",) if "--expand" in block else ()
+        done = server_cli("search", news, "bridge harbour", "--field", "title", *more)
+        numbers = re.compile(r"^\d\.\d{4}$")  # scores differ between servers
+        expected, found = (
+            [[word for word in line if not numbers.match(word) or line[0] != word] for line in bare(text)]
+            for text in (block.partition("\n")[2], done.out + done.err)
+        )
+        assert expected == found

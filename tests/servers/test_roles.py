@@ -1,0 +1,218 @@
+"""The roles of docs/roles.md are enough for their commands, and for no others: on a real Elasticsearch."""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pipeline
+import pytest
+import typer
+from conftest import Cli
+from role_tools import (
+    COMING,
+    COMPANIONS,
+    TEXTS,
+    As,
+    delete_worked,
+    lacking_is_named,
+    make_worked,
+    runner,
+    with_keys_beside,
+    works,
+)
+from secured import Secured
+from secured_users import ALIAS, KEPT_NAMES, WORKED, documented, less, names_beside
+from server_tools import put
+from test_docs import section, table
+
+from es_neardupe import Settings
+from es_neardupe.cli.app import app
+from es_neardupe.commands.doctor.roles import ROLES, Role
+from es_neardupe.errors import Forbidden
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+
+SELDOM = {"neardupe-evidence-less-2-delete"} | {f"neardupe-migrate-less-{place}-delete" for place in (1, 2, 4)}
+"""What is needed only where the former registry, or an earlier run, has left what the new groups do not have."""
+
+WITHOUT_INDEX = {"bands", "demo", "version"}
+
+
+def names() -> list[str]:
+    """All commands, and those of them with an option that needs more."""
+    return [command for role in ROLES for command in role.commands]
+
+
+def test_every_command_has_a_role() -> None:
+    known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
+    assert {name.partition(" ")[0] for name in names()} == {name.replace("_", "-") for name in known} - WITHOUT_INDEX
+    assert len(names()) == len(set(names()))
+
+
+def test_the_page_shows_the_roles_of_the_program() -> None:
+    shown = documented()
+    assert list(shown) == [role.name for role in ROLES]
+    for role in ROLES:
+        assert shown[role.name] == role.body(role.privileges(names_beside("news")))
+    beside = {role.name: role.beside for role in ROLES if role.commands_for(KEPT_NAMES)}
+    rows = table(section("roles.md", "Keys beside an index"))
+    assert rows == [[f"`{name}`", ", ".join(f"`{one}`" for one in some)] for name, some in beside.items()]
+    rows = table(section("roles.md", "Roles"))
+    assert rows == [[f"`{role.name}`", ", ".join(f"`{one}`" for one in role.commands)] for role in ROLES]
+
+
+def test_commands_are_those_of_the_program() -> None:
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name in names():
+        word, _, option = name.partition(" ")
+        assert not option or option in {one for parameter in commands[word].params for one in parameter.opts}
+
+
+@pytest.fixture(scope="module")
+def admin(secured_server: Secured) -> Iterator[Client]:
+    with secured_server.client("admin") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def worked(secured_server: Secured, admin: Client) -> Iterator[Secured]:
+    """An index that everything can be tried on, with both of our indices beside it."""
+    make_worked(admin)
+    yield secured_server
+    delete_worked(admin)
+
+
+@pytest.fixture
+def run_as(worked: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, admin: Client) -> As:
+    return runner(worked, admin, cli, monkeypatch, tmp_path)
+
+
+INCLUDED = {"manage": ("view_index_metadata", "maintenance", "create_index", "delete_index")}
+"""Privileges of Elasticsearch that hold others."""
+
+LACKING = {
+    ("stranger", "stats"): f"stranger lacks the index privilege 'view_index_metadata' on {WORKED}",
+    ("stranger", "init"): f"lacks the index privilege 'view_index_metadata' on {WORKED}",
+    ("neardupe-read", "enrich"): f"neardupe-read lacks the index privilege 'maintenance' on {WORKED}",
+    ("neardupe-read", "load"): "privilege",
+    ("neardupe-read", "init --prefix other"): f"lacks the index privilege 'manage' on {WORKED}",
+    ("neardupe-read", "clean"): f"lacks the index privilege 'view_index_metadata' on {COMPANIONS['groups']}",
+    ("neardupe-analyse", "clean"): f"lacks the index privilege 'delete_index' on {', '.join(COMPANIONS.values())}",
+    ("neardupe-read", "audit"): f"lacks the index privilege 'read' on {COMPANIONS['groups']}",
+    ("neardupe-group", "what-if"): f"on {COMPANIONS['pairs']}",
+    ("neardupe-read", "groups --history"): f"on {COMPANIONS['groups']}",
+    ("neardupe-enrich", "group"): f"on {COMPANIONS['groups']}",
+    ("neardupe-enrich", "watch"): f"on {COMPANIONS['groups']}",
+    ("neardupe-group", "group --evidence"): f"on {COMPANIONS['pairs']}",
+    ("neardupe-enrich", "enrich --tune"): "have the privilege `manage` granted on it",
+    ("neardupe-group", "migrate"): "have the privilege `manage` granted on it",
+    ("neardupe-init", "migrate"): "lacks the index privilege",
+    ("neardupe-init", "similar"): f"neardupe-init lacks the index privilege 'read' on {WORKED}",
+}
+"""(user, command) -> what the one line names."""
+
+
+def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: Secured) -> None:
+    lacking_is_named(run_as, LACKING)
+    lacks_at_the_end = f"lacks the index privilege 'delete_index' on {', '.join(COMING)}"
+    with worked.client("neardupe-group") as client, pytest.raises(Forbidden, match=lacks_at_the_end):
+        pipeline.migrate(client, WORKED, threshold=0.7)
+
+
+def test_doctor_says_beforehand(worked: Secured) -> None:
+    """A command is told to be possible exactly where the role for it is there; the everyday ones are errors else."""
+    for role in ROLES:
+        if "read" not in role.index:
+            continue  # may not even look
+        with worked.client(role.name) as client:
+            checks = [one for one in pipeline.doctor(client, WORKED) if one.name == "privileges"]
+        assert len(checks) == len(ROLES)
+        for other, check in zip(ROLES, checks, strict=True):
+            lacking = lacks(role, other)
+            does = "may not run" if lacking else "may run"
+            assert check.message.startswith(f"{role.name} {does} {', '.join(other.commands)}")
+            assert check.level == ("error" if other.everyday and lacking else "ok")
+            assert check.message.endswith(f"lacks {' and '.join(lacking)}" if lacking else other.commands[-1])
+
+
+def lacks(role: Role, other: Role) -> list[str]:
+    """What the second role has and the first has not, as `doctor` says it."""
+    has = role.privileges(names_beside(WORKED))
+    told = []
+    for name, some in other.privileges(names_beside(WORKED)).items():
+        granted = {one for privilege in has.get(name, ()) for one in (privilege, *INCLUDED.get(privilege, ()))}
+        if lacking := [one for one in some if one not in granted]:
+            told.append(f"{', '.join(lacking)} on {name}")
+    return told
+
+
+def test_rights_on_an_alias_alone(worked: Secured, admin: Client) -> None:
+    """Requests name the indices behind an alias, so rights on the alias alone are not enough, and it is said so."""
+    admin.request("PUT", path(WORKED, "_alias", ALIAS))
+    with worked.client("alias-user") as client, pytest.raises(Forbidden, match=f"on {WORKED}"):
+        pipeline.stats(client, ALIAS)
+
+
+def test_client_certificates_log_in(worked: Secured) -> None:
+    """By TLS alone, without a password, with the rights of the user that the certificate names."""
+    pem = worked.certificates["neardupe-read"]
+    certificate = {"client_cert": str(pem.cert), "client_key": str(pem.key)}
+    for trust in ({"ca_certs": str(worked.ca_file)}, {"cert_fingerprint": worked.tls.of_authority}):
+        client = connect(ConnectionSettings(worked.url, **certificate, **trust))
+        assert pipeline.stats(client, WORKED).documents == len(TEXTS)
+        with pytest.raises(Forbidden, match="neardupe-read lacks"):
+            pipeline.enrich(client, WORKED, all=True)
+        client.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("user", sorted(less().keys() - SELDOM))
+def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> None:
+    """Without any one of them, a command of the role is refused."""
+    name, lacks, _ = less()[user]
+    (role,) = [one for one in ROLES if one.name == name]
+    if "create_index" in lacks:
+        kind = lacks.rpartition("-")[2]
+        admin.request("DELETE", path(COMPANIONS[kind]), params={"ignore_unavailable": True})
+    put(admin, WORKED, {user: {"text": f"{TEXTS['d0']} {user}", "url": f"/{user}", "date": "2024-01-01"}})
+    if "enrich" not in role.commands:  # so that there is something to write
+        pipeline.enrich(admin, WORKED)
+    commands = ["init --prefix other"] if role.commands == ("init",) else role.commands
+    runs = [run_as(user, one) for one in commands]
+    if name == "neardupe-migrate":  # it may have come to any point
+        delete_worked(admin)
+        make_worked(admin)
+    else:
+        pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
+        pipeline.enrich(admin, WORKED)
+        pipeline.group(admin, WORKED, evidence=True)
+    assert [run.err for run in runs if run.code == 1 and ("lacks" in run.err or "privilege" in run.err)], lacks
+
+
+@pytest.mark.parametrize("most", [1, pytest.param(99, marks=pytest.mark.long)])
+def test_a_role_is_enough_where_keys_are_beside(most: int, run_as: As, admin: Client) -> None:
+    with_keys_beside(run_as, admin, most)
+
+
+def test_a_role_is_enough_for_its_commands(
+    run_as: As, worked: Secured, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And no command tells the password, whatever is logged. The last test: `clean` takes out what the others need."""
+    caplog.set_level(logging.DEBUG)
+    for role in ROLES:
+        login = f"{role.name}:{worked.users[role.name].password}"
+        secrets = (worked.users[role.name].password, base64.b64encode(login.encode()).decode())
+        for name in role.commands:
+            caplog.clear()
+            (tmp_path / "page.html").unlink(missing_ok=True)
+            run = run_as(role.name, name)
+            assert "lacks" not in run.err, (name, run.err)
+            assert works(run) or name == "doctor", (name, run.err)
+            assert (tmp_path / "page.html").exists() == (name in ("compare", "duplicates"))
+            files = [file.read_text("utf-8", "replace") for file in tmp_path.rglob("*") if file.is_file()]
+            assert "HTTPS connection" in caplog.text  # the drivers do log
+            assert [one for one in secrets if one in "".join((run.out, run.err, caplog.text, *files))] == []

@@ -1,0 +1,119 @@
+"""The roles of docs/roles.md for OpenSearch are enough for their commands: on a real OpenSearch with security."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli
+from role_tools import (
+    COMPANIONS,
+    As,
+    delete_worked,
+    lacking_is_named,
+    make_worked,
+    runner,
+    with_keys_beside,
+    works,
+)
+from secured import Secured
+from secured_opensearch import ACTIONS, VERSION, opensearch_roles
+from secured_users import LIMITS, WORKED, names_beside
+from server_tools import theirs, versions
+from test_docs import DOCS, section, table
+
+from es_neardupe.commands.doctor.roles import ROLES
+from es_neardupe.server.client import Client
+
+
+def test_the_page_shows_them() -> None:
+    page = (DOCS / "roles.md").read_text("utf-8")
+    shown = re.findall(r"^PUT /_plugins/_security/api/roles/(\S+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert {name: json.loads(body) for name, body in shown} == opensearch_roles(names_beside("news"))
+    told = section("roles.md", "OpenSearch")
+    rows = [[f"`{name}`", ", ".join(f"`{one}`" for one in some)] for name, some in ACTIONS.items()]
+    assert table(told) == rows
+    assert f"OpenSearch {VERSION.rpartition('.')[0]}" in told
+
+
+@pytest.fixture(scope="module")
+def admin(secured_opensearch_server: Secured) -> Iterator[Client]:
+    with secured_opensearch_server.client("admin") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def worked(secured_opensearch_server: Secured, admin: Client) -> Iterator[Secured]:
+    """An index that everything can be tried on, with both of our indices beside it."""
+    make_worked(admin)
+    yield secured_opensearch_server
+    delete_worked(admin)
+
+
+@pytest.fixture
+def run_as(worked: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> As:
+    return runner(worked, admin, cli, monkeypatch, tmp_path)
+
+
+LACKING = {
+    ("stranger", "stats"): "Allow the cluster privilege 'monitor' (of OpenSearch: 'cluster_monitor').",
+    ("neardupe-read", "enrich"): "neardupe-read lacks the permission 'indices:admin/refresh'",
+    ("neardupe-read", "init --prefix other"): "neardupe-read lacks the permission 'indices:admin/mapping/put'",
+    ("neardupe-enrich", "group"): f"{WORKED}-neardupe-groups",
+    ("neardupe-read", "groups --history"): f"{WORKED}-neardupe-groups",
+    ("neardupe-init", "similar"): "neardupe-init lacks the permission 'indices:data/read/search'",
+}
+"""(user, command) -> what the one line names."""
+
+
+def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As) -> None:
+    lacking_is_named(run_as, LACKING)
+
+
+@pytest.mark.parametrize("user", LIMITS)
+def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as: As, admin: Client) -> None:
+    """Fields that are hidden would be lost for good where documents are written back as a whole."""
+
+    def written() -> Any:
+        registry = versions(admin, COMPANIONS["groups"]).items()
+        notes = {address: version for address, version in registry if not address[1].startswith("lease")}
+        return theirs(admin, WORKED), versions(admin, WORKED), notes
+
+    before = written()
+    for name in ("enrich", "group", "watch", "migrate", "clean"):
+        run = run_as(user, name)
+        assert (run.code, run.out) == (1, ""), (name, run.err)
+        told = f"sees only a part of the documents or fields of {WORKED}, and .* about all of them|has no field 'text'"
+        assert re.search(told, run.err), (name, run.err)
+    assert "only a part" in run.err  # of `clean`, which asks for no text
+    assert written() == before
+
+
+def test_doctor_says_that_nobody_tells(run_as: As) -> None:
+    run = run_as("neardupe-read", "doctor")
+    assert "OpenSearch does not tell" in " ".join(run.out.split())
+
+
+@pytest.mark.long
+def test_a_role_is_enough_where_keys_are_beside(run_as: As, admin: Client) -> None:
+    with_keys_beside(run_as, admin, 99)
+
+
+def test_a_role_is_enough_for_its_commands(run_as: As) -> None:
+    """One of the last tests: it leaves other keys than it found."""
+    for role in ROLES:
+        for name in role.commands:
+            run = run_as(role.name, name)
+            assert works(run) or (name == "doctor" and run.out), (name, run.err)
+
+
+def test_an_index_beside_that_a_user_may_not_see(secured_opensearch_server: Secured, admin: Client, run_as: As) -> None:
+    """A request for what is not there is refused to whoever has no rights on its name: it is taken for not there."""
+    with secured_opensearch_server.client("neardupe-init") as client:
+        pipeline.clean(admin, WORKED)
+        assert "sidecar" not in {one.name for one in pipeline.doctor(client, WORKED)}

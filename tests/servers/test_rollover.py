@@ -1,0 +1,359 @@
+"""Names whose indices change by themselves: data streams and aliases with a write index, with real rollovers."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli
+from kill_tools import Moment, run_commands, run_to_death
+from server_tools import JSON, TEXT, family, make_index, mapping, new_name, ours, send, theirs
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.watch import Round, may_pass
+from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotFound, NotInitialised, RequestError, RolledOver
+from es_neardupe.index.hidden_indices import Companion, companion_name, ensure
+from es_neardupe.index.lease import Lease, held
+from es_neardupe.index.migration_state import Phase, phase_of
+from es_neardupe.index.sidecar.open import sidecars_of, telling_mappings
+from es_neardupe.index.target import mappings_of, open_target
+from es_neardupe.index.tuning import records, tuned
+from es_neardupe.server.client import Client, path
+
+SETTINGS = Settings(("text",))
+
+
+class Rolling:
+    """A data stream, or an alias with a write index."""
+
+    def __init__(self, client: Client, name: str, *, stream: bool) -> None:
+        self.client, self.name, self.stream = client, name, stream
+        self.texts = family(name, 9)
+        template: JSON = {"index_patterns": [f"{name}*"], "priority": 500}
+        template["template"] = {"mappings": {"properties": {**TEXT, "@timestamp": {"type": "date"}}}}
+        self.template = template | ({"data_stream": {}} if stream else {})
+        client.request("PUT", path("_index_template", name), body=self.template)
+        if stream:
+            client.request("PUT", path("_data_stream", name))
+        else:
+            make_index(client, f"{name}-000001", aliases={name: {"is_write_index": True}})
+
+    def add(self, first: int, last: int) -> None:
+        """Index some of the texts, as an application does."""
+        actions: Any = (
+            (
+                {"create": {"_index": self.name, "_id": f"d{number}"}},
+                {"@timestamp": "2026-01-01", "text": self.texts[number]},
+            )
+            for number in range(first, last)
+        )
+        send(self.client, actions)
+
+    def roll(self) -> str:
+        """A rollover; the name of the new index."""
+        return str(self.client.request("POST", path(self.name, "_rollover"))["new_index"])
+
+    def remove(self) -> None:
+        every = {"expand_wildcards": "all"}
+        if self.stream:
+            self.client.request("DELETE", path("_data_stream", self.name))
+        for index in self.client.request("GET", path(f"*{self.name}*", "_settings"), params=every) or ():
+            self.client.request("DELETE", path(index))
+        self.client.request("DELETE", path("_index_template", self.name))
+        with suppress(NotFound):
+            self.client.request("DELETE", path("_component_template", self.name))
+
+
+both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
+
+
+@contextmanager
+def rolled(client: Client, kind: str) -> Iterator[Rolling]:
+    """A data stream (kind ``stream``) or an alias with a write index for a block; the test is skipped where the server
+    has none."""
+    name = new_name()
+    try:
+        made = Rolling(client, name, stream=kind == "stream")
+    except RequestError as error:
+        with suppress(NotFound):
+            client.request("DELETE", path("_index_template", name))
+        pytest.skip(f"this server has no data streams: {error.reason[:80]}")
+    yield made
+    made.remove()
+
+
+@pytest.fixture
+def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
+    """An alias with a write index, or what the test asks for."""
+    with rolled(client, getattr(request, "param", "alias")) as made:
+        yield made
+
+
+def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], step: str = "write") -> None:
+    """Have something done once, just before a step of enrich: by default when it has written nothing yet."""
+    enrich = importlib.import_module("es_neardupe.commands.enrich.enrich")
+    plain, todo = getattr(enrich, step), [work]
+
+    def then(*arguments: Any, **options: Any) -> Any:
+        while todo:
+            todo.pop()()
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(enrich, step, then)
+
+
+@both
+def test_a_rollover_in_the_middle_of_a_run(
+    rolling: Rolling, client: Client, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run goes on with what it began with; the next one prepares the new index, saying so, and takes it."""
+    name = rolling.name
+    rolling.add(0, 4)
+    first = pipeline.init(client, name, SETTINGS)
+    assert (first.rolls_over, first.next_prepared, len(first.prepared)) == (True, False, 1)
+    assert first.indices == first.prepared
+
+    def roll() -> None:
+        rolling.roll()
+        rolling.add(4, 8)
+
+    in_the_middle(monkeypatch, roll)
+    done = pipeline.enrich(client, name, batch=2, workers=1)
+    assert (done.written, done.documents, done.prepared) == (4, 4, ())
+    new = next(index for index in client.request("GET", path(name, "_mapping")) if index not in first.indices)
+    assert "neardupe" not in mapping(client, new)["properties"]  # nothing was written there before our mapping
+
+    users = theirs(client, name)
+    for work in (pipeline.group, pipeline.groups, pipeline.stats):
+        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+            work(client, name)
+    assert may_pass(RolledOver(""))  # a watch goes on
+    dry = pipeline.enrich(client, name, dry_run=True)
+    assert (dry.prepared, dry.written, dry.documents) == ((new,), 4, 8)
+    assert "neardupe" not in mapping(client, new)["properties"]
+    again = server_cli("enrich", name, "--json")
+    assert again.json["prepared"] == [new]
+    assert again.json["written"] == 4
+    assert f"New behind {name} since a rollover, and were prepared like the others: {new}." in again.err
+    assert mapping(client, new)["_meta"] == mapping(client, first.indices[0])["_meta"]
+    assert pipeline.group(client, name).largest == 8
+    assert theirs(client, name) == users
+
+    third = rolling.roll()
+    rolling.add(8, 9)
+    rounds: list[Round] = []
+    pipeline.watch(client, name, once=True, on_round=rounds.append)
+    assert [(one.enriched, one.documents, one.prepared, one.error) for one in rounds] == [(1, 9, (third,), None)]
+    assert pipeline.groups(client, name)[0].size == 9
+    assert {one["group"] for one in ours(client, name).values()} == {pipeline.groups(client, name)[0].group}
+    (warning,) = (one for one in pipeline.doctor(client, name) if one.level != "ok")
+    assert (warning.name, warning.level) == ("rollover", "warning")
+    assert "no index template gives the next index" in warning.message
+    assert pipeline.clean(client, name).cleaned == 9
+    assert pipeline.clean(client, name).documents == 0
+
+
+@both
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool, client: Client) -> None:
+    """Before the switch, in it and after a kill: what is new is prepared, and the end is that of one run."""
+    name = rolling.name
+    rolling.add(0, 3)
+    pipeline.init(client, name, SETTINGS, sidecar=sidecar)
+    run_commands(client, name, [("enrich", {}), ("group", {})])
+    assert pipeline.migrate(client, name, shingle=3, prepare=True).state == "prepared"
+    second = rolling.roll()
+    rolling.add(3, 5)
+    dry = pipeline.migrate(client, name, dry_run=True)
+    assert (dry.state, dry.enriched) == ("prepared", 2)
+    assert "_meta" not in mapping(client, second)
+
+    puts = 3 if sidecar else 4  # an index beside the second one is made with its mapping
+    run_to_death(client, name, [("migrate", {})], Moment(1, "after", ("_mapping", puts), "_bulk"))
+    assert phase_of(telling_mappings(client, name, "neardupe").values(), "neardupe") is Phase.SWITCHING
+    third = rolling.roll()
+    rolling.add(5, 9)
+    with pytest.raises(BeingMigrated, match=f"`es-neardupe migrate {name}`"):
+        pipeline.enrich(client, name)
+    assert pipeline.migrate(client, name).state == "done"
+    told = [telling_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
+    assert told[0]["neardupe"] == told[1]["neardupe"]
+    assert [one.keys() - {"@source"} for one in told] == [{"neardupe"}] * 2
+    assert [one.size for one in pipeline.groups(client, name)] == [9]
+    assert pipeline.enrich(client, name, check=True).written == pipeline.group(client, name, check=True).written == 0
+
+
+def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Client) -> None:
+    """While a migration works on an index: it gets one beside it of both kinds before anything is switched."""
+    name = rolling.name
+    rolling.add(0, 3)
+    pipeline.init(client, name, SETTINGS, sidecar=True)
+    run_commands(client, name, [("enrich", {}), ("group", {})])
+
+    def meanwhile(comparison: object) -> bool:
+        new = rolling.roll()
+        rolling.add(3, 5)
+        assert pipeline.enrich(client, name, prefix="neardupe_next").prepared == (new,)
+        return True
+
+    assert pipeline.migrate(client, name, shingle=3, confirm=meanwhile).state == "done"
+    assert [one.size for one in pipeline.groups(client, name)] == [5]
+    beside = sidecars_of(client, mappings_of(client, name), "neardupe")
+    assert [one["dynamic"] for one in beside.values()] == ["strict"] * 2, "none was made by its first document"
+
+
+@pytest.mark.parametrize("rolling", ["stream"], indirect=True)
+def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, client: Client) -> None:
+    """And an index that is deleted meanwhile, as old ones are, keeps none of the others from having theirs back."""
+    name = rolling.name
+    rolling.add(0, 1)
+    (first,) = pipeline.init(client, name, SETTINGS).indices
+    second = rolling.roll()
+    rolling.add(1, 3)
+    done = pipeline.enrich(client, name, tune=True)
+    assert (done.prepared, done.written) == ((second,), 3)
+    assert done.tuned is not None
+    assert done.tuned.keys() == {first, second}
+    with tuned(client, open_target(client, name), "test"):
+        client.request("DELETE", path(first))
+    assert records(mappings_of(client, name)) == {}
+
+
+@both
+def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> None:
+    """The second run is an incremental one, and knows the group; the templates of the name do not take our index."""
+    name = rolling.name
+    rolling.add(0, 3)
+    pipeline.init(client, name, SETTINGS)
+    pipeline.enrich(client, name)
+    pipeline.group(client, name)
+    (before,) = pipeline.groups(client, name)
+    registry = companion_name(open_target(client, name), Companion.GROUPS)
+    assert registry == f"neardupe-groups-{name}"
+    assert "text" not in mapping(client, registry)["properties"]
+    rolling.roll()
+    rolling.add(3, 4)
+    pipeline.enrich(client, name)
+    again = pipeline.group(client, name)
+    assert (again.reason, again.written) == ("1 new or changed documents", 1)
+    (after,) = pipeline.groups(client, name)
+    assert (after.group, after.size) == (before.group, 4)
+    assert pipeline.group_history(client, name, after.group).history[0].event == "founded"
+    assert client.request("GET", path(registry, "_count"))["count"] > 0
+
+
+@both
+def test_a_template_of_the_users_gives_later_indices_our_fields(
+    rolling: Rolling, client: Client, server_cli: Cli
+) -> None:
+    name = rolling.name
+    rolling.add(0, 2)
+    done = server_cli("init", name, "--field", "text")
+    assert f"Later indices of {name} will not have our fields: index templates are yours" in done.err
+    printed = server_cli("init", name, "--field", "text", "--template")
+    assert printed.code == 0
+    assert "Nothing was written." in printed.err
+    assert client.request("GET", path("_index_template", name))["index_templates"][0]["index_template"].get(
+        "composed_of", []
+    ) in ([], None)
+    client.request("PUT", path("_component_template", name), body=json.loads(printed.out))
+    client.request("PUT", path("_index_template", name), body=rolling.template | {"composed_of": [name]})
+    assert (
+        f"Later indices of {name} will have our fields from its index template."
+        in server_cli("init", name, "--field", "text").err
+    )
+    assert {one.level for one in pipeline.doctor(client, name) if one.name != "documents"} == {"ok"}
+    new = rolling.roll()
+    assert mapping(client, new)["_meta"] == {"neardupe": SETTINGS.to_meta()}
+    assert pipeline.stats(client, name).unprocessed == 2  # no rollover stands in the way of anything
+    actions = [{"_op_type": "create", "_id": "d2", "@timestamp": "2026-01-01", "text": rolling.texts[2]}]
+    with NearDupe(name, url=client.url) as dupes:
+        sent = list(dupes.fingerprinted(actions))
+    send(client, [({"create": {"_index": name, "_id": "d2"}}, {k: v for k, v in sent[0].items() if k[0] != "_"})])
+    done = pipeline.enrich(client, name)  # type: ignore[assignment]
+    assert (done.prepared, done.current, done.written) == ((), 1, 2)  # type: ignore[attr-defined]
+    assert pipeline.group(client, name).largest == 3
+
+
+def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:
+    """The index itself, its alias or data stream, a pattern: each has its registry, but one run works at a time."""
+    name = rolling.name
+    rolling.add(0, 2)
+    (index,) = pipeline.init(client, name, SETTINGS).indices
+    pipeline.enrich(client, name)
+    whole, alone = open_target(client, name), open_target(client, index)
+    with held(client, whole), pytest.raises(LeaseHeld, match=f"works on index {index}"):
+        pipeline.group(client, index)
+    with held(client, alone), pytest.raises(LeaseHeld):
+        pipeline.group(client, name)
+    assert pipeline.group(client, index).largest == 2
+    other = Settings(("text",), prefix="other")
+    pipeline.init(client, name, other)
+    with held(client, open_target(client, name, "other")):
+        pipeline.group(client, name)  # other fields: not in each other's way
+
+
+def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
+    """Each has its own lease before it looks for the other's: never do both go on."""
+    name = rolling.name
+    (index,) = pipeline.init(client, name, SETTINGS).indices
+    one, other = (
+        Lease(client, ensure(client, target, Companion.GROUPS), target, "group", 60)
+        for target in (open_target(client, name), open_target(client, index))
+    )
+    one.take()
+    with pytest.raises(LeaseHeld), held(client, other.target):
+        pass
+    one.give_way()  # the other has given its lease back
+    other.take()
+    for lease in (one, other):
+        with pytest.raises(LeaseHeld, match=f"works on index {index}"):
+            lease.give_way()
+
+
+def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They do not fit into a request line, so the name is sent; nothing is written where our mapping is not yet."""
+    name = rolling.name
+    monkeypatch.setattr("es_neardupe.index.target._LONGEST_PATH", 0)
+    rolling.add(0, 2)
+    pipeline.init(client, name, SETTINGS)
+    rolled: list[str] = []
+
+    def roll() -> None:
+        rolled.append(rolling.roll())
+        rolling.add(2, 4)
+
+    in_the_middle(monkeypatch, roll, "refresh")
+    assert pipeline.enrich(client, name).written == 2
+    assert "neardupe" not in mapping(client, rolled[0])["properties"]
+    again = pipeline.enrich(client, name)
+    assert (again.written, again.prepared) == (2, tuple(rolled))
+    assert pipeline.group(client, name).largest == 4
+
+
+def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) -> None:
+    """A plain alias says nothing of how its indices came about: `init` decides."""
+    for number in (1, 2):
+        make_index(client, f"{index_name}-{number}", aliases={f"{index_name}-all": {}})
+    pipeline.init(client, f"{index_name}-1", SETTINGS)
+    with pytest.raises(NotInitialised, match=f"{index_name}-2 has no near-duplicate keys") as caught:
+        pipeline.enrich(client, f"{index_name}-all")
+    assert not isinstance(caught.value, RolledOver)
+
+
+@pytest.mark.parametrize("rolling", ["stream"], indirect=True)
+def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
+    (index,) = pipeline.init(client, rolling.name, SETTINGS).indices
+    with pytest.raises(InputError, match="is a data stream"):
+        pipeline.load(client, rolling.name, ["-"])
+    rolling.add(0, 2)
+    pipeline.enrich(client, index)  # the backing index by its own name, as any index
+    assert pipeline.group(client, index).largest == 2
+    registry = companion_name(open_target(client, index), Companion.GROUPS)
+    assert registry.startswith("ds-")  # no dot in front, as the server's own have
+    client.request("DELETE", path(registry))

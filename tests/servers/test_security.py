@@ -1,0 +1,445 @@
+"""Rights on single documents: what a user may not read is no hit, no member of a group, and in no count.
+
+The user's own connection asks, so the server hides it. What is tested is that nothing else tells of it: neither our
+companion indices, nor what is kept in the user's cache. On a real Elasticsearch with security.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pipeline
+import pytest
+from conftest import Cli
+from secured import Secured
+from secured_users import CLEANED, NEWS
+from server_tools import JSON, TEXT, family, jaccard, make_index, put, words
+
+from es_neardupe import Settings
+from es_neardupe.errors import Forbidden, IndexUnusable, LoginRefused, NotFound
+from es_neardupe.index.target import open_target
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.similarity.measure import Measure
+from es_neardupe.verification.feature_weights import frequencies
+
+READERS = ("reader", "pattern-reader", "registry-reader", "loose-reader")
+"""Each sees the public documents; they differ in what they may read of our companions."""
+
+
+def _texts() -> tuple[dict[str, str], dict[str, str]]:
+    """The public and the hidden documents, by id. A hidden id tells itself wherever it is printed."""
+    public: dict[str, str] = {}
+    hidden: dict[str, str] = {}
+    # Families by their size and the places of hidden ones; the first of a family is the longest: the principal.
+    plan = {"open": (2, ()), "member": (3, (2,)), "head": (4, (0,)), "all": (2, (0, 1)), "half": (2, (1,))}
+    for name, (size, places) in plan.items():
+        for place, text in enumerate(family(name, size, length=120)):
+            id = f"{name} ü/{place}"
+            longer = f"{text} and an ending that no other one has" if place == 0 else text
+            (hidden if place in places else public)[f"hidden {id}" if place in places else id] = longer
+    public["copied"] = hidden["hidden copy"] = " ".join(words("copy", 50))
+    public["alone"], hidden["hidden alone"] = (" ".join(words(name, 50)) for name in ("alone", "hidden alone"))
+    return public, hidden
+
+
+PUBLIC, HIDDEN = _texts()
+
+
+@pytest.fixture(scope="module")
+def news(secured_server: Secured) -> Iterator[Secured]:
+    """An index with public and hidden documents, enriched and grouped by a user with the rights that running needs."""
+    with secured_server.client("admin") as admin:
+        at = {"url": {"type": "keyword"}, "date": {"type": "date"}}
+        make_index(admin, NEWS, {**TEXT, **at, "public": {"type": "boolean"}})
+        documents = {
+            id: {"text": text, "public": texts is PUBLIC, "url": f"/{id}", "date": "2024-01-01"}
+            for texts in (PUBLIC, HIDDEN)
+            for id, text in texts.items()
+        }
+        put(admin, NEWS, documents)
+        pipeline.init(admin, NEWS, Settings(("text",), sample_mod=4))
+        with secured_server.client("runner") as runner:
+            assert pipeline.enrich(runner, NEWS).written == len(documents)
+            grouped = pipeline.group(runner, NEWS, evidence=True)
+        assert (grouped.groups, grouped.written) == (6, len(documents))
+        yield secured_server
+        for name in (NEWS, f"{NEWS}-neardupe-groups", f"{NEWS}-neardupe-pairs"):
+            admin.request("DELETE", path(name))
+
+
+@pytest.fixture(params=READERS)
+def reader(request: pytest.FixtureRequest, news: Secured) -> Iterator[Client]:
+    with news.client(request.param) as client:
+        yield client
+
+
+@pytest.fixture
+def admin(news: Secured) -> Iterator[Client]:
+    with news.client("admin") as client:
+        yield client
+
+
+def as_user(news: Secured, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in news.environment(name).items():
+        monkeypatch.setenv(variable, value)
+
+
+def test_similar_counts_and_shows_what_the_user_may_read(reader: Client, admin: Client) -> None:
+    """By id and by text, with the very text of a hidden document too."""
+    for id, text in {**PUBLIC, **HIDDEN}.items():
+        near = {other: jaccard(text, theirs) for other, theirs in PUBLIC.items() if other != id}
+        wanted = {other: value for other, value in near.items() if value >= 0.8}
+        asked = {"id": id} if id in PUBLIC else {"text": text}
+        found = pipeline.similar(reader, NEWS, min=0.8, **asked)
+        assert {hit.id: hit.similarity for hit in found.hits} == pytest.approx(wanted)
+        shown = {hit.id for hit in pipeline.similar(admin, NEWS, min=0.01, top=100, **asked).hits}
+        assert (found.candidates, found.not_compared) == (len(shown & PUBLIC.keys()), 0)
+
+
+def test_contained_counts_and_shows_what_the_user_may_read(reader: Client, admin: Client) -> None:
+    """By id and by text, with the very text of a hidden document too. Keys that only hidden documents have are rare
+    keys, and common ones as common as this user's documents make them."""
+    for id, text in {**PUBLIC, **HIDDEN}.items():
+        asked = {"id": id} if id in PUBLIC else {"text": text}
+        whole = pipeline.contained(admin, NEWS, min=0.01, top=100, **asked)
+        assert (whole.keys_left_out, whole.not_compared, whole.unreadable) == (0, 0, 0)
+        seen = {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in whole.hits if hit.id in PUBLIC}
+        found = pipeline.contained(reader, NEWS, min=0.01, top=100, **asked)
+        assert {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in found.hits} == seen
+        assert (found.found, found.candidates, found.not_compared) == (len(seen), len(seen), 0)
+
+
+def request(*, query: JSON | None = None, stored_keys: bool = False, largest: int = 200) -> JSON:
+    """All pairs with a shingle or a stored key in common, with their texts and what these share."""
+    fields = {"type": "fields:simple", "fields": ["text"]}
+    words_ = {"type": "featureSource:words", "fields": fields}
+    pairs = {"type": "documentPairs:reference", "use": "pairs"}
+    return {
+        "stages": {
+            "pairs": {
+                "type": "documentPairs:duplicates",
+                "query": query or {"type": "query:all"},
+                "hashGrouping": {
+                    "pairing": {"maxHashGroupSize": largest},
+                    "features": "scheme"
+                    if stored_keys
+                    else {"type": "featureSource:ngrams", "window": 5, "source": words_},
+                },
+                "validation": {
+                    "pairwiseSimilarity": {"type": "pairwiseSimilarity:resemblance", "fields": fields},
+                    "min": 0.01,
+                },
+                "output": {"explanations": True},
+            },
+            "texts": {
+                "type": "documentContent",
+                "documents": {"type": "documents:fromDocumentPairs", "documentPairs": pairs},
+                "fields": {"type": "contentFields:simple", "fields": {"text": {}}},
+            },
+            "shared": {"type": "documentPairs:overlaps", "documentPairs": pairs, "fields": fields},
+        }
+    }
+
+
+def stages_of(client: Client, **options: Any) -> Any:
+    return pipeline.duplicates(client, NEWS, request(**options)).stages
+
+
+@pytest.mark.parametrize("stored_keys", [False, True])
+def test_duplicates_counts_and_shows_what_the_user_may_read(stored_keys: bool, reader: Client, admin: Client) -> None:
+    """No pair, text, shared passage or skipped group tells of a hidden document, and it is in no figure."""
+    whole = {(one.a, one.b): one.similarity for one in stages_of(admin, stored_keys=stored_keys)["pairs"].pairs}
+    seen = {pair: similarity for pair, similarity in whole.items() if {id for _, id in pair} <= PUBLIC.keys()}
+    assert 0 < len(seen) < len(whole)
+    found = stages_of(reader, stored_keys=stored_keys)
+    assert {(one.a, one.b): one.similarity for one in found["pairs"].pairs} == seen
+    figures = {name: value for part in found["pairs"].diagnostics.values() for name, value in part.items()}
+    ends = {id for pair in seen for _, id in pair}
+    assert (figures["Documents"], figures["Documents read"]) == (len(PUBLIC), len(ends))
+    assert (figures["Candidate pairs"], figures["Pairs passing"]) == (len(seen), len(seen))
+    assert (figures["Out of scope pairs"], figures["Documents deleted or changed"]) == (0, 0)
+    assert {one["id"]: one["fields"]["text"] for one in found["texts"].documents} == {id: PUBLIC[id] for id in ends}
+    assert (found["texts"].missing, found["shared"].missing, len(found["shared"].pairs)) == (0, 0, len(seen))
+    skipped = stages_of(reader, stored_keys=stored_keys, largest=2)["pairs"].skipped_groups
+    assert {one.size for one in skipped} == {3}
+    assert {id for one in skipped for _, id in one.documents} <= PUBLIC.keys()
+
+
+def test_a_filter_cannot_reach_further(reader: Client) -> None:
+    text = HIDDEN["hidden head ü/0"]
+    for query in ({"term": {"public": False}}, {"ids": {"values": list(HIDDEN)}}):
+        similar = pipeline.similar(reader, NEWS, text=text, min=0.5, query=query)
+        contained = pipeline.contained(reader, NEWS, text=text, min=0.5, query=query)
+        assert (similar.hits, similar.candidates, contained.hits, contained.candidates) == ((), 0, (), 0)
+        assert pipeline.search(reader, NEWS, query).documents == 0
+        found = stages_of(reader, query=query)["pairs"]
+        assert (len(found.pairs), found.diagnostics["Computing feature hashes"]["Documents"]) == (0, 0)
+    everything = {"bool": {"should": [{"match_all": {}}]}}
+    assert len(pipeline.similar(reader, NEWS, text=text, min=0.5, query=everything).hits) == 3
+    assert len(pipeline.contained(reader, NEWS, text=text, min=0.5, query=everything).hits) == 3
+
+
+def test_a_hidden_document_is_as_one_that_is_not_there(reader: Client) -> None:
+    for id in ("hidden member ü/2", "nobody"):
+        message = f"There is no document '{id}' in {NEWS}."
+        for look in (pipeline.similar, pipeline.contained):
+            with pytest.raises(NotFound) as refused:
+                look(reader, NEWS, id=id)
+            assert str(refused.value) == message
+        with pytest.raises(NotFound) as refused:
+            pipeline.compare(reader, NEWS, "member ü/0", id)
+        assert str(refused.value) == message
+
+
+def test_groups_are_those_of_the_documents_that_the_user_sees(reader: Client, admin: Client) -> None:
+    everything = pipeline.groups(admin, NEWS)
+    assert sorted(one.size for one in everything) == [2, 2, 2, 2, 3, 4]
+    seen = {one.group: [m for m in one.members if m.id in PUBLIC] for one in everything}
+    wanted = {group: members for group, members in seen.items() if len(members) > 1}
+    found = pipeline.groups(reader, NEWS)
+    assert {one.group: set(one.members) for one in found} == {group: set(all) for group, all in wanted.items()}
+    assert all(one.size == len(one.members) for one in found)
+    (headless,) = [one for one in found if one.principal is None]
+    assert {member.id for member in headless.members} == {id for id in PUBLIC if id.startswith("head")}
+    hidden = next(iter(seen.keys() - wanted.keys()))
+    assert pipeline.groups(reader, NEWS, group=hidden) == []
+
+
+def test_search_collapses_what_the_user_may_read(reader: Client, admin: Client) -> None:
+    groups = {hit.id: one.group for one in pipeline.groups(admin, NEWS) for hit in one.members}
+    sizes = Counter(groups[id] for id in PUBLIC if id in groups)
+    found = pipeline.search(reader, NEWS, {"match_all": {}}, size=100, expand=True)
+    assert (found.documents, found.without_group, found.waiting) == (len(PUBLIC), 0, 0)
+    assert {hit.group: hit.near_copies + 1 for hit in found.hits if hit.near_copies} == {
+        group: size for group, size in sizes.items() if size > 1
+    }
+    assert sorted(one.id for hit in found.hits for one in (hit, *hit.members)) == sorted(PUBLIC)
+
+
+def test_moved_knows_nothing_of_hidden_documents(reader: Client, admin: Client) -> None:
+    """Evidence and groupings tell of documents that are gone; to this user, a hidden one looks just like that."""
+    asked = ["/open ü/0", "/hidden head ü/0", *HIDDEN]
+    there, *unknown = pipeline.moved_all(reader, NEWS, asked)
+    assert [place.id for place in there.places] == ["open ü/1"]
+    assert [(one.places, one.basis) for one in unknown] == [((), None)] * len(unknown)
+    with_copies = [one for one in pipeline.moved_all(admin, NEWS, list(HIDDEN)) if one.places]
+    assert with_copies
+
+
+def test_the_registry_says_something_only_of_groups_that_the_user_sees_whole(news: Secured, admin: Client) -> None:
+    assert {one.known.size if one.known else None for one in pipeline.groups(admin, NEWS)} == {2, 3, 4}
+    for name, known in {"reader": 0, "pattern-reader": 0, "registry-reader": 1, "loose-reader": 1}.items():
+        with news.client(name) as client:
+            told = [one for one in pipeline.groups(client, NEWS) if one.known is not None]
+            assert len(told) == known
+            assert all(member.id.startswith("open") for one in told for member in one.members)
+
+
+def test_pairs_and_stats_count_visible_documents(reader: Client, admin: Client) -> None:
+    everything = {(one.a[1], one.b[1]): one.similarity for one in pipeline.pairs(admin, NEWS)}
+    wanted = {pair: value for pair, value in everything.items() if set(pair) <= PUBLIC.keys()}
+    large = pipeline.pairs(reader, NEWS, max_bucket=1).large_buckets  # every bucket of two texts is called large
+    assert max(one.documents for one in large) == 3
+    found = pipeline.pairs(reader, NEWS)
+    assert {(one.a[1], one.b[1]): one.similarity for one in found} == wanted
+    assert len(wanted) == found.listed < len(everything)
+    stats = pipeline.stats(reader, NEWS)
+    sizes = Counter(one.size for one in pipeline.groups(reader, NEWS))
+    assert stats.documents == stats.states["signed"] == stats.schemes[stats.scheme] == len(PUBLIC)
+    assert (stats.sizes, stats.grouped) == (dict(sizes), sum(sizes.elements()))
+    assert stats.buckets is not None
+    assert max(one.documents for one in stats.buckets) == 3
+    assert stats.bytes_per_document is None
+
+
+def test_an_ordinary_search_collapses_what_the_user_sees(reader: Client) -> None:
+    body = {
+        "size": 100,
+        "query": {"match_all": {}},
+        "collapse": {"field": "neardupe.group", "inner_hits": {"name": "copies", "size": 10}},
+        "aggs": {"groups": {"cardinality": {"field": "neardupe.group"}}},
+    }
+    answer = reader.request("POST", path(NEWS, "_search"), body=body)
+    hits: list[JSON] = answer["hits"]["hits"]
+    inner = [hit["inner_hits"]["copies"]["hits"] for hit in hits]
+    assert {one["_id"] for part in inner for one in part["hits"]} == PUBLIC.keys()
+    assert sum(part["total"]["value"] for part in inner) == answer["hits"]["total"]["value"] == len(PUBLIC)
+    assert answer["aggregations"]["groups"]["value"] == len(hits)
+
+
+def test_frequencies_are_kept_for_each_user_apart(
+    news: Secured, admin: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))
+    with news.client("reader") as reader:
+        for client, documents in (
+            (admin, len(PUBLIC) + len(HIDDEN)),
+            (reader, len(PUBLIC)),
+            (admin, len(PUBLIC) + len(HIDDEN)),
+        ):
+            found = frequencies(client, open_target(client, NEWS), Measure())
+            assert found.weights.documents == documents
+        assert len(list((tmp_path / "frequencies").iterdir())) == 2
+        assert (admin.login, reader.login) == ("basic admin", "basic reader")
+
+
+LOOKING = (
+    ("similar", NEWS, "--text", HIDDEN["hidden head ü/0"], "--min", "0.1", "--json"),
+    ("groups", NEWS, "--json"),
+    ("groups", NEWS),
+    ("groups", NEWS, "--suggest-keep", "--keep-policy", "longest", "--json"),
+    ("pairs", NEWS, "--json"),
+    ("stats", NEWS, "--json"),
+    ("distribution", NEWS, "--json"),
+    ("compare", NEWS, "member ü/0", "member ü/1", "--weighted", "--json"),
+    ("contained", NEWS, "--text", HIDDEN["hidden head ü/0"], "--min", "0.1", "--json"),
+    ("contained", NEWS, "--id", "member ü/0", "--min", "0.01"),
+    ("search", NEWS, "*", "--expand", "--json"),
+    ("search", NEWS, HIDDEN["hidden head ü/0"], "--expand"),
+    ("moved", NEWS, "/member ü/0"),
+)
+
+
+@pytest.mark.parametrize("name", ["reader", "loose-reader"])
+def test_commands_print_nothing_hidden(
+    news: Secured, name: str, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_user(news, name, monkeypatch)
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path))
+    file, page = tmp_path / "request.json", tmp_path / "pairs.html"
+    file.write_text(json.dumps(request(largest=2)), "utf-8")
+    asking = ("duplicates", NEWS, "--request", str(file))
+    for command in (*LOOKING, (*asking, "--json"), (*asking, "--html", str(page))):
+        run = cli(*command)
+        assert run.code == 0, (command, run.err)
+        assert run.out
+        assert "hidden" not in (run.out + run.err).replace("(deleted or hidden)", "")
+    assert not [id for id in HIDDEN if id in page.read_text("utf-8")]
+    listed = cli("groups", NEWS).out
+    assert "(deleted or hidden)" in listed
+
+
+def registry(admin: Client) -> list[Any]:
+    """All that is in the registry but the lease, which is given back at the end of a run, without a refresh."""
+    name = f"{NEWS}-neardupe-groups"
+    admin.request("POST", path(name, "_refresh"))
+    body = {"size": 100, "query": {"bool": {"must_not": [{"term": {"kind": "lease"}}]}}}
+    found = admin.request("POST", path(name, "_search"), body=body)["hits"]["hits"]
+    return sorted(((one["_id"], one["_source"]) for one in found), key=lambda one: one[0])
+
+
+def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, admin: Client, cli: Cli) -> None:
+    """A run of theirs would take hidden documents for deleted ones; the registry and the evidence tell of them."""
+    before = registry(admin)
+    assert len(before) == 6 + 1  # groups, and the last run
+    group = next(one.group for one in pipeline.groups(admin, NEWS) if one.size == 4)
+    assert pipeline.group_history(admin, NEWS, group).size == 4
+    with news.client("half-runner") as half:
+        assert [one.level for one in pipeline.doctor(half, NEWS) if one.name == "visibility"] == ["warning"]
+        for refused in (
+            lambda: pipeline.enrich(half, NEWS, all=True),
+            lambda: pipeline.group(half, NEWS, rebuild=True),
+            lambda: pipeline.group(half, NEWS, dry_run=True),
+            lambda: pipeline.clean(half, NEWS),
+            lambda: pipeline.migrate(half, NEWS, threshold=0.7),
+            lambda: pipeline.group_history(half, NEWS, group),
+            lambda: pipeline.what_if(half, NEWS, min=[0.5]),
+        ):
+            with pytest.raises(
+                Forbidden, match=f"sees only a part of the documents or fields of {NEWS}, and .* about all"
+            ):
+                refused()
+    for name in ("pattern-reader", "registry-reader", "loose-reader", "few-fields"):
+        with news.client(name) as client, pytest.raises(Forbidden, match="sees only a part"):
+            pipeline.group_history(client, NEWS, group)
+    with news.client("looker") as looker:
+        assert not any(one.name == "visibility" for one in pipeline.doctor(looker, NEWS))
+        told = [one.message for one in pipeline.doctor(looker, NEWS) if one.level == "error"]
+    assert told == [
+        f"looker may not run load, enrich: lacks index, maintenance on {NEWS}",
+        f"looker may not run group, watch: lacks index, maintenance on {NEWS} and create_index, read, "
+        f"view_index_metadata, index, maintenance on {NEWS}-neardupe-groups",
+    ]
+    with news.client("runner") as runner:
+        assert {one.level for one in pipeline.doctor(runner, NEWS)} == {"ok"}
+    assert registry(admin) == before
+    assert pipeline.stats(admin, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+
+
+def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
+    """Hidden texts would be taken for empty ones, which are all alike."""
+    with news.client("few-fields") as client:
+        for refused in (
+            lambda: pipeline.similar(client, NEWS, id="alone"),
+            lambda: pipeline.contained(client, NEWS, id="alone"),
+            lambda: pipeline.compare(client, NEWS, "alone", "copied"),
+            lambda: list(pipeline.pairs(client, NEWS)),
+            lambda: pipeline.distribution(client, NEWS),
+            lambda: pipeline.moved(client, NEWS, "alone"),
+        ):
+            with pytest.raises(Forbidden, match=f"This user does not see text of index {NEWS}"):
+                refused()
+        assert len(pipeline.groups(client, NEWS)) == 6  # these need none
+        assert pipeline.stats(client, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+
+
+def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) -> None:
+    """Of enrich and group: see the fixture. Nobody here may do more than what the command needs."""
+    with news.client("maker") as maker:
+        assert pipeline.init(maker, CLEANED, Settings(("text",)), create=True).created
+    file = tmp_path / "clean.jsonl"
+    file.write_text("".join(json.dumps({"id": str(k), "text": t}) + "\n" for k, t in enumerate(family("clean", 2))))
+    with news.client("cleaner") as cleaner:
+        assert pipeline.load(cleaner, CLEANED, [str(file)]).indexed == 2
+        pipeline.group(admin, CLEANED, evidence=True)
+        assert pipeline.clean(cleaner, CLEANED).cleaned == 2
+    left = admin.request("GET", path("_cat", "indices", f"{CLEANED}*"), params={"h": "index", "format": "json"})
+    assert [one["index"] for one in left] == [CLEANED]
+    admin.request("DELETE", path(CLEANED))
+    with news.client("looker") as looker:
+        wanted = [one.members for one in pipeline.groups(looker, NEWS)]
+    with news.client("unread") as unread:
+        assert [one.members for one in pipeline.groups(unread, NEWS)] == wanted
+        with pytest.raises(Forbidden):
+            pipeline.suggest_keep(unread, NEWS)
+        with pytest.raises(Forbidden, match="neardupe-groups"):
+            pipeline.pairs(unread, NEWS, ignore_common=0.5)
+    with news.client("auditor") as auditor:
+        assert pipeline.audit(auditor, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+        with pytest.raises(IndexUnusable, match="too few"):  # allowed, and then refused for want of documents
+            pipeline.pairs(auditor, NEWS, ignore_common=0.5)
+        assert len(pipeline.suggest_keep(auditor, NEWS)) == len(wanted) == 6
+
+
+def test_what_is_missing_is_said_in_one_line(news: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusals = {
+        ("stranger", "groups", NEWS): "view_index_metadata",
+        ("looker", "enrich", NEWS): "maintenance",
+        ("looker", "group", NEWS): "neardupe-groups",
+        ("looker", "groups", NEWS, "--suggest-keep"): "read",
+        ("looker", "init", NEWS, "--field", "text", "--prefix", "other"): "manage",
+    }
+    for (name, *command), privilege in refusals.items():
+        as_user(news, name, monkeypatch)
+        run = cli(*command)
+        assert (run.code, run.out) == (1, "")
+        (line,) = run.err.splitlines()
+        assert line.startswith("error: ")
+        assert privilege in line
+        assert f"{name} lacks the index privilege" in line
+
+
+def test_a_wrong_password_is_said_without_it(news: Secured) -> None:
+    settings = ConnectionSettings(url=news.url, username="reader", password="not-this-one", ca_certs=str(news.ca_file))
+    with pytest.raises(LoginRefused, match="no login, or a wrong one") as refused:
+        connect(settings)
+    assert "not-this-one" not in str(refused.value)
+    with pytest.raises(LoginRefused):
+        connect(replace(settings, username=None, password=None))

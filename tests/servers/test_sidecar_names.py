@@ -1,0 +1,211 @@
+"""Keys beside what a name stands for: data streams, aliases, relations of join fields; and dry runs of all of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import JSON, assert_settled, family, hits, make_index, make_or_skip, put, send, theirs
+from sidecar_tools import PROPERTIES, document, state, texts
+from test_rollover import Rolling, rolled
+
+from es_neardupe.errors import IndexUnusable, RequestError, RolledOver
+from es_neardupe.index.hidden_indices import exists
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.sidecar import join_query
+from es_neardupe.index.sidecar.names import sidecar_name
+from es_neardupe.server.client import Client, path
+
+SETTINGS = Settings(("text",))
+
+
+@pytest.fixture(params=["stream", "alias"])
+def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
+    with rolled(client, request.param) as made:
+        yield made
+
+
+def _backing(client: Client, name: str) -> list[str]:
+    return sorted(client.request("GET", path(name, "_mapping")))
+
+
+def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, server_cli: Cli) -> None:
+    name = rolling.name
+    rolling.add(0, 4)
+    first = pipeline.init(client, name, SETTINGS, sidecar=True)
+    assert (first.rolls_over, first.next_prepared) == (True, None)
+    pipeline.enrich(client, name)
+    pipeline.group(client, name)
+    new = rolling.roll()
+    rolling.add(4, 8)
+    made = sidecar_name(new, "neardupe")
+    before = [state(client, index) for index in _backing(client, name)]
+
+    for work in (pipeline.group, pipeline.groups, pipeline.stats):
+        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+            work(client, name)
+    dry = pipeline.enrich(client, name, dry_run=True, show_requests=2)
+    assert (dry.prepared, dry.documents, dry.written) == ((new,), 8, 4)
+    assert {json.loads(one.body.splitlines()[0])["create"]["_index"] for one in dry.requests} == {made}
+    assert not exists(client, made)
+
+    run = server_cli("watch", name, "--once", "--json")
+    assert run.code == 0, run.err
+    assert exists(client, made)
+    (found,) = pipeline.groups(client, name)
+    assert found.size == 8  # the group crosses both
+    assert [one.level for one in pipeline.doctor(client, name) if one.name == "rollover"] == ["ok"]
+    assert [state(client, index) for index in _backing(client, name)] == before
+
+
+def test_clean_after_a_rollover(rolling: Rolling, client: Client) -> None:
+    """What the rollover made has nothing beside it that could be removed."""
+    name = rolling.name
+    rolling.add(0, 2)
+    (beside,) = pipeline.init(client, name, SETTINGS, sidecar=True).sidecars
+    rolling.roll()
+    dry = pipeline.clean(client, name, dry_run=True, show_requests=2)
+    assert [(one.method, one.path) for one in dry.requests] == [("DELETE", path(beside))]
+    assert exists(client, beside)
+    assert pipeline.clean(client, name).removed == (beside,)
+    assert not exists(client, beside)
+
+
+def test_other_relations_are_left_alone(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    join = {"type": "join", "relations": {"question": "answer"}}
+    try:
+        make_index(client, index_name, {**PROPERTIES, "kind": join}, settings={"index": {"number_of_shards": 2}})
+    except RequestError as error:
+        if "[join]" not in error.reason:
+            raise
+        pytest.skip("this server has no join fields: its module parent-join is not there")
+    some = family(index_name, 6)
+    actions: list[tuple[JSON, JSON | None]] = []
+    for number, text in enumerate(some):
+        parent = {"index": {"_index": index_name, "_id": f"p{number}"}}
+        child = {"index": {"_index": index_name, "_id": f"c{number}", "routing": f"p{number}"}}
+        actions.append((parent, {**document(f"p{number}", text), "kind": "question"}))
+        actions.append((child, {"text": text, "kind": {"name": "answer", "parent": f"p{number}"}}))
+    send(client, actions)
+    before = state(client, index_name)
+    report = pipeline.init(client, index_name, SETTINGS, sidecar=True)
+    assert report.left_alone == {"kind": ("answer",)}
+    done = pipeline.enrich(client, index_name)
+    assert (done.documents, done.left_alone, done.written, done.excluded) == (6, 6, 6, 6)
+    grouped = pipeline.group(client, index_name)
+    assert (grouped.documents, grouped.grouped, grouped.unprocessed) == (6, 6, 0)
+    assert {hit["_id"] for hit in hits(client, f"{index_name}-neardupe-sidecar")} == {f"p{k}" for k in range(6)}
+    shown = pipeline.stats(client, index_name, quick=True)
+    assert (shown.documents, shown.left_alone, shown.unprocessed) == (6, 6, 0)
+    assert {hit.id for hit in pipeline.similar(client, index_name, text=some[0], min=0.5).hits} == {
+        f"p{k}" for k in range(6)
+    }
+    assert state(client, index_name) == before
+
+    monkeypatch.setattr(join_query, "MOST_IDS", 2)  # any number of either kind: their join field is not asked for
+    monkeypatch.setattr(join_query, "_PAGE", 2)
+    assert pipeline.stats(client, index_name, quick=True) == shown
+    now_child = {"text": some[3], "kind": {"name": "answer", "parent": "p1"}}
+    client.request("PUT", path(index_name, "_doc", "p3"), params={"routing": "p3", "refresh": True}, body=now_child)
+    assert pipeline.enrich(client, index_name).removed == 1
+    after = pipeline.stats(client, index_name, quick=True)
+    assert (after.documents, after.left_alone, after.states["signed"]) == (5, 7, 5)
+    assert pipeline.group(client, index_name).documents == 5
+
+
+@pytest.mark.parametrize("write_group", [False, True])
+def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, server_cli: Cli, write_group: bool) -> None:
+    make_index(client, index_name, PROPERTIES)
+    documents = texts(3, 12)
+    put(client, index_name, documents)
+    before, beside = state(client, index_name), f"{index_name}-neardupe-sidecar"
+    more = ["--sidecar", *(["--write-group"] if write_group else [])]
+    dry = ["--dry-run", "--show-requests", "2", "--json"]
+
+    def shown(*command: str) -> list[JSON]:
+        run = server_cli(*command, *dry)
+        assert run.code == 0, run.err
+        assert state(client, index_name) == before
+        requests: list[JSON] = run.json["requests"]
+        return requests
+
+    told = shown("init", index_name, "--field", "text", *more)
+    wanted = [("PUT", f"/{index_name}/_mapping"), ("PUT", f"/{beside}")]
+    assert [(one["method"], one["path"]) for one in told] == wanted[not write_group :]
+    assert not exists(client, beside)
+    assert server_cli("init", index_name, "--field", "text", *more).code == 0
+    before = state(client, index_name)
+    told = shown("enrich", index_name)
+    assert json.loads(told[0]["body"].splitlines()[0])["create"]["_index"] == beside
+    assert not hits(client, beside)
+    pipeline.enrich(client, index_name)
+    before = state(client, index_name)
+    told = shown("group", index_name)
+    assert {json.loads(line)["update"]["_index"] for line in told[0]["body"].splitlines()[::2]} == {beside}
+    pipeline.group(client, index_name)
+    before = state(client, index_name)
+    told = shown("clean", index_name)
+    assert (told[-1]["method"], told[-1]["path"]) == ("DELETE", f"/{beside}")
+    assert len(told) == 1 + write_group
+
+
+def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_name: str) -> None:
+    """A cleaned index still has our fields in its mapping; what is beside it is known and removed all the same."""
+    make_index(client, index_name, PROPERTIES)
+    put(client, index_name, texts(3, 6))
+    for beside in (False, True, True, False):
+        made = pipeline.init(client, index_name, SETTINGS, sidecar=beside).sidecars
+        assert pipeline.enrich(client, index_name).written >= 6
+        assert pipeline.stats(client, index_name, quick=True).sidecars == made
+        pipeline.group(client, index_name)
+        assert pipeline.clean(client, index_name).removed == (f"{index_name}-neardupe-groups", *made)
+        assert not any(exists(client, name) for name in made)
+        assert pipeline.clean(client, index_name).removed == ()
+
+
+def test_source_that_a_setting_disables(client: Client, index_name: str) -> None:
+    stored = {"text": {"type": "text", "store": True}}
+    make_or_skip(client, index_name, stored, {"index.mapping.source.mode": "disabled"})
+    put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
+    with pytest.raises(IndexUnusable, match="has _source disabled"):
+        pipeline.init(client, index_name, SETTINGS)
+    pipeline.init(client, index_name, SETTINGS, sidecar=True)
+    assert pipeline.enrich(client, index_name).written >= 6
+    assert pipeline.group(client, index_name).stale == 0
+    assert [one.message for one in pipeline.doctor(client, index_name) if one.level != "ok"] == []
+
+
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool) -> None:
+    """Made from the fields for each answer: no value comes back as it was written, but for what it means."""
+    stored = {**PROPERTIES, "text": {"type": "text", "store": True}, "tags": {"type": "keyword"}}
+    make_or_skip(client, index_name, stored, {"index.mapping.source.mode": "synthetic"})
+    documents = texts(1, 24)
+    put(client, index_name, {id: {**one, "tags": ["b", "a"]} for id, one in documents.items()})
+    before = theirs(client, index_name)
+    assert all('"tags": ["a", "b"]' in doc for doc in before.values())
+    pipeline.init(client, index_name, Settings(("text",), threshold=0.6), sidecar=sidecar, write_group=sidecar)
+    done = pipeline.enrich(client, index_name)
+    assert done.written == done.documents == len(documents)
+    pipeline.group(client, index_name)
+    assert 0 < min(one.min_similarity for one in pipeline.groups(client, index_name)) < 1
+    assert_settled(client, index_name)
+    assert pipeline.enrich(client, index_name, check=True).written == 0
+    assert theirs(client, index_name) == before
+    assert pipeline.clean(client, index_name).left == 0
+    assert {json.dumps(hit["_source"]) for hit in hits(client, index_name)} == {*before.values()}
+
+
+def test_source_that_is_derived(client: Client, index_name: str) -> None:
+    make_or_skip(client, index_name, PROPERTIES, {"index.derived_source.enabled": True})
+    put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
+    with pytest.raises(IndexUnusable, match=r"cannot from ours.*--sidecar"):
+        pipeline.init(client, index_name, SETTINGS)
+    pipeline.init(client, index_name, SETTINGS, sidecar=True, write_group=True)
+    done = pipeline.enrich(client, index_name)
+    assert done.mirrored.written == done.written == done.documents
+    assert pipeline.group(client, index_name).stale == 0
+    assert pipeline.enrich(client, index_name).read == 0

@@ -1,0 +1,108 @@
+"""The smoke set: every kind of request once. It runs on the servers of --smoke: the older ones that are supported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import elasticsearch
+import elasticsearch.helpers
+import opensearchpy
+import opensearchpy.helpers
+import pipeline
+import pytest
+from conftest import Cli
+from server_tools import change, family, hits, make_index, ours, put, theirs, true_pairs, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.records import Product
+from es_neardupe.server.client import Client, path
+
+pytestmark = pytest.mark.smoke
+
+SETTINGS = Settings(("text",), threshold=0.7, sample_mod=4)
+
+
+def test_the_whole_job(client: Client, index_name: str) -> None:
+    make_index(client, index_name, settings={"number_of_shards": 2})
+    texts = {f"f{n:03}-{k}": text for n in range(30) for k, text in enumerate(family(n, 3, length=80))}
+    texts |= {f"alone{n:04}": " ".join(words(n, 20)) for n in range(150)}
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    users = theirs(client, index_name)
+    assert pipeline.init(client, index_name, SETTINGS).prepared == (index_name,)
+    assert pipeline.enrich(client, index_name).written == len(texts)
+    assert pipeline.enrich(client, index_name, check=True).unchanged == len(texts)
+    found = pipeline.similar(client, index_name, id="f007-1", min=0.7)
+    truth = true_pairs({id: text for id, text in texts.items() if id.startswith("f")}, 0.7)
+    wanted = {(set(pair) - {"f007-1"}).pop(): value for pair, value in truth.items() if "f007-1" in pair}
+    assert {hit.id: hit.resemblance for hit in found.hits} == pytest.approx(wanted)
+    quoted = pipeline.contained(client, index_name, text=" ".join(texts["f007-1"].split()[:40]), min=0.9)
+    directions = {hit.id: hit.direction.name for hit in quoted.hits}
+    assert (directions["f007-1"], directions["alone0007"]) == ("CONTAINS", "CONTAINED")  # which begins the family
+    assert set(directions) <= {"f007-0", "f007-1", "f007-2", "alone0007"}
+    grouped = pipeline.group(client, index_name, evidence=True)
+    assert (grouped.groups, grouped.grouped, grouped.written) == (30, 90, len(texts))
+    assert pipeline.group(client, index_name, evidence=True).written == 0
+    pairs = {(one.a[1], one.b[1]): one.resemblance for one in pipeline.pairs(client, index_name)}
+    assert pairs == pytest.approx(truth)
+    assert {one.size for one in pipeline.groups(client, index_name)} == {3}
+    assert pipeline.stats(client, index_name).documents == len(texts)
+    assert {one.level for one in pipeline.doctor(client, index_name)} == {"ok"}
+    assert theirs(client, index_name) == users
+    assert pipeline.clean(client, index_name).cleaned == len(texts)
+    assert not any(ours(client, index_name).values())
+
+
+def test_commands_from_a_file_to_a_collapsed_search(index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+    stories = {"harbour": 4, "wheat": 2, "clocks": 1}
+    texts = {
+        f"{story}{n}": f"{story} {t}" for story, size in stories.items() for n, t in enumerate(family(story, size))
+    }
+    file = tmp_path / "texts.jsonl"
+    file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in texts.items()), "utf-8")
+    assert server_cli("init", index_name, "--field", "text", "--create").code == 0
+    assert server_cli("load", index_name, str(file), "--json").json["indexed"] == len(texts)
+    assert server_cli("group", index_name, "--json").json["groups"] == 2
+    sizes = {one["principal"][:-1]: one["size"] for one in server_cli("groups", index_name, "--json").lines}
+    assert sizes == {"harbour": 4, "wheat": 2}
+    found = server_cli("search", index_name, "harbour wheat clocks", "--json").json
+    assert {hit["id"][:-1]: hit["near_copies"] + 1 for hit in found["hits"]} == stories
+    assert server_cli("clean", index_name, "--yes").code == 0
+
+
+def test_incremental(client: Client, index_name: str) -> None:
+    make_index(client, index_name)
+    put(client, index_name, {f"{n:02}-{k}": {"text": t} for n in range(20) for k, t in enumerate(family(n, 3))})
+    pipeline.init(client, index_name, SETTINGS)
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    before = {one.principal: one.group for one in pipeline.groups(client, index_name)}
+    put(client, index_name, {"new": {"text": family(3, 1)[0]}})
+    change(client, index_name, "05-1", {"text": " ".join(words("away", 200))})
+    client.request("DELETE", path(index_name, "_doc", "07-2"), params={"refresh": "true"})
+    assert pipeline.enrich(client, index_name, check=True).written == 2
+    report = pipeline.group(client, index_name, check=True)
+    assert (report.whole, report.groups, report.largest, report.alone) == (False, 20, 4, 1)
+    assert {one.group for one in pipeline.groups(client, index_name)} == set(before.values())
+    again = pipeline.group(client, index_name, rebuild=True, dry_run=True)
+    assert (again.written, again.unchanged) == (0, len(hits(client, index_name)))
+
+
+def test_own_driver(client: Client, index_name: str) -> None:
+    """The application's: its bulk helper sends what we fingerprint, and we ask through its connection."""
+    driver: Any
+    if client.server.product is Product.ELASTICSEARCH:
+        if elasticsearch.__version__[0] > client.server.version[0]:
+            pytest.skip("this version of the driver does not talk to so old a server by itself")
+        driver, bulk = elasticsearch.Elasticsearch(client.url), elasticsearch.helpers.bulk
+    else:
+        driver, bulk = opensearchpy.OpenSearch(client.url), opensearchpy.helpers.bulk
+    with driver, NearDupe(index_name, driver) as near:
+        make_index(client, index_name)
+        near.init(SETTINGS)
+        actions = [{"_id": f"d{n}", "text": text} for n, text in enumerate(family("own", 3))]
+        assert bulk(driver, near.fingerprinted(actions), index=index_name, refresh=True)[0] == 3
+        assert {state["state"] for state in ours(client, index_name).values()} == {"signed"}
+        assert near.enrich().written == 0
+        assert near.group().groups == 1

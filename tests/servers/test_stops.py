@@ -1,0 +1,222 @@
+"""Runs that are cut off, by a dead client or a dead server: started again, they end as one undisturbed run does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pipeline
+import pytest
+from kill_tools import State, copies_of, put_back
+from server_tools import JSON, family, make_index, new_name, one_line, ours, put, required, theirs, wait_until
+
+from es_neardupe import Settings
+from es_neardupe.local_server import control, state
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.search import count
+
+NUMBER = 200
+"""Families of three; a document a request makes a run long enough to be cut off."""
+
+AGAIN = "Run the same command again: it goes on where it stopped."
+
+SLOW = ("--batch", "1", "--workers", "1")
+
+
+def filled(client: Client, index: str, families: int = NUMBER) -> None:
+    make_index(client, index)
+    documents: dict[str, JSON] = {}
+    for n in range(families):
+        documents |= {f"f{n:03}-{k}": {"text": text} for k, text in enumerate(family(n, 3, length=60, edits=1))}
+    put(client, index, documents)
+    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+
+
+def start(command: str, index: str, url: str) -> subprocess.Popen[str]:
+    """The command line in a process of its own."""
+    arguments = [sys.executable, "-m", "es_neardupe", command, index, "--url", url, *SLOW]
+    # A shell that starts tests in the background has them ignore interrupts, and so would their children do.
+    # No other thread of the tests can hold a lock that this needs.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(
+        arguments,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heard,  # noqa: PLW1509
+    )
+
+
+def number_with(client: Client, index: str, field: str) -> int:
+    client.request("POST", path(index, "_refresh"))
+    return count(client, index, {"exists": {"field": f"neardupe.{field}"}})
+
+
+def killed_midway(command: str, client: Client, index: str, moved: Callable[[], bool]) -> None:
+    """Start the command and kill it, without a chance to say goodbye, when it has written something."""
+    process = start(command, index, client.url)
+    try:
+        wait_until(lambda: moved() or process.poll() is not None)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        _, said = process.communicate()
+    assert process.returncode == -signal.SIGKILL, said
+
+
+def more_than(client: Client, index: str, field: str) -> Callable[[], bool]:
+    """Whether the number of documents with a field has grown by a good deal since now."""
+    before = number_with(client, index, field)
+    return lambda: number_with(client, index, field) > before + 30
+
+
+def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    users = theirs(client, index_name)
+    for _ in range(2):
+        killed_midway("enrich", client, index_name, more_than(client, index_name, "scheme"))
+    part = number_with(client, index_name, "scheme")
+    assert 60 < part < 3 * NUMBER
+    rest = pipeline.enrich(client, index_name)
+    assert rest.current >= part  # the server goes on with a request whose client is gone
+    assert rest.written == rest.read - rest.unchanged <= 3 * NUMBER - part
+    assert number_with(client, index_name, "scheme") == 3 * NUMBER
+    for _ in range(2):
+        killed_midway("group", client, index_name, more_than(client, index_name, "similarity"))
+    assert 60 < number_with(client, index_name, "similarity") < 3 * NUMBER
+    assert 0 < pipeline.group(client, index_name).written < 3 * NUMBER
+    assert theirs(client, index_name) == users
+    disturbed = ours(client, index_name)
+    assert pipeline.enrich(client, index_name, check=True).written == pipeline.group(client, index_name).written == 0
+
+    client.request("DELETE", path(index_name))
+    filled(client, index_name)
+    pipeline.enrich(client, index_name)
+    pipeline.group(client, index_name)
+    assert ours(client, index_name) == disturbed
+
+
+def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None:
+    filled(client, index_name)
+    process = start("enrich", index_name, client.url)
+    moved = more_than(client, index_name, "scheme")
+    wait_until(lambda: moved() or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert said.strip() == f"Interrupted. {AGAIN}"
+
+
+@pytest.fixture
+def own_node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[state.Node]:
+    """A server that nobody else uses, so that it may be stopped; on a port that nobody takes meanwhile."""
+    monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with required():
+        started = control.start(request.param, port=port, heap="384m")
+    yield started
+    control.stop()
+
+
+COMBINATIONS = [
+    ("elasticsearch", "enrich"),
+    ("opensearch", "group"),
+    ("elasticsearch", "group"),
+    ("opensearch", "enrich"),
+]
+
+
+def crash(one: state.Node) -> None:
+    """End a server without a chance to close anything."""
+    os.kill(one.pid, signal.SIGKILL)
+
+    def is_gone() -> bool:
+        try:
+            os.kill(one.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    wait_until(is_gone)
+
+
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("own_node", "command"),
+    [*COMBINATIONS[:2], *(pytest.param(*one, marks=pytest.mark.long) for one in COMBINATIONS[2:])],
+    indirect=["own_node"],
+)
+def test_a_server_that_crashes_and_comes_back(own_node: state.Node, command: str) -> None:
+    """The run goes on, or says how: a snapshot that was being read is lost with the server."""
+    index = "docs"
+    client = connect(ConnectionSettings(url=own_node.url))
+    filled(client, index, families=200)
+    beginning = copies_of(client, index)
+    if command == "group":
+        pipeline.enrich(client, index)
+    moved = more_than(client, index, "similarity" if command == "group" else "scheme")
+    process = start(command, index, own_node.url)
+    wait_until(lambda: moved() or process.poll() is not None)
+    crash(own_node)
+    control.start(own_node.server, port=own_node.port, heap="384m")
+    _, said = process.communicate(timeout=120)
+    print(process.returncode, said)
+    if process.returncode:
+        assert one_line(said).endswith(AGAIN)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    disturbed = State.of(client, index)
+
+    put_back(client, beginning)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    assert State.of(client, index) == disturbed
+    client.close()
+
+
+@pytest.mark.long
+@pytest.mark.server
+@pytest.mark.parametrize(
+    ("own_node", "command", "field"),
+    [("elasticsearch", "enrich", "scheme"), ("opensearch", "group", "similarity")],
+    indirect=["own_node"],
+)
+def test_a_server_that_stops_in_the_middle(own_node: state.Node, command: str, field: str) -> None:
+    index = new_name()
+    client = connect(ConnectionSettings(url=own_node.url))
+    filled(client, index)
+    users = theirs(client, index)
+    if command == "group":
+        pipeline.enrich(client, index)
+    moved = more_than(client, index, field)
+    process = start(command, index, own_node.url)
+    wait_until(lambda: moved() or process.poll() is not None)
+    control.stop()
+    out, said = process.communicate(timeout=120)
+    assert (process.returncode, out) == (1, "")
+    line = one_line(said)
+    assert own_node.url in line
+    assert line.endswith(AGAIN)
+
+    control.start(own_node.server, port=own_node.port, heap="384m")
+    assert 0 < number_with(client, index, field) < 3 * NUMBER
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    assert theirs(client, index) == users
+    disturbed = ours(client, index)
+
+    client.request("DELETE", path(index))
+    filled(client, index)
+    pipeline.enrich(client, index)
+    pipeline.group(client, index)
+    assert ours(client, index) == disturbed
+    client.close()

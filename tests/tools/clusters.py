@@ -1,0 +1,174 @@
+"""A real cluster of some nodes on this machine, each in a process of its own that can be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from server_tools import JSON, required
+
+from es_neardupe.errors import NodeError
+from es_neardupe.local_server import control, download, java
+from es_neardupe.local_server.versions import Release
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.login.settings import ConnectionSettings
+
+_HEAP = "320m"
+_START_TIMEOUT = 240.0
+_OF_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:ActiveProcessorCount=2"
+"""For virtual machines that spend most of their time on starting: nothing is compiled twice."""
+_FIRST_PORT, _LAST_PORT = 9500, 9950
+_MASTERS = {"elasticsearch": "cluster.initial_master_nodes", "opensearch": "cluster.initial_cluster_manager_nodes"}
+
+
+@dataclass
+class Cluster:
+    """Nodes of one release, numbered from 0."""
+
+    release: Release
+    home: Path
+    more: Mapping[str, str | Sequence[str]]
+    """Settings of each."""
+    http: list[int]
+    transport: list[int]
+    processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def url(self, number: int) -> str:
+        return f"http://127.0.0.1:{self.http[number]}"
+
+    @contextlib.contextmanager
+    def client(self, number: int) -> Iterator[Client]:
+        """A connection to one of the nodes."""
+        opened = connect(ConnectionSettings(url=self.url(number)))
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+    def spawn(self, number: int) -> None:
+        """Start a node, or start it again on its data, without waiting for it."""
+        home = self.home / f"n{number}"
+        home.mkdir(exist_ok=True)
+        with self._log(number).open("ab") as log:
+            self.processes[number] = subprocess.Popen(
+                [sys.executable, str(Path(__file__).with_name("cluster_process.py")), self._told(number, home)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                cwd=home,
+                env={**os.environ, "JAVA_TOOL_OPTIONS": _OF_SHORT_LIFE},
+                start_new_session=True,
+            )
+
+    def join(self, number: int) -> None:
+        """Wait until a node is there. Raises `NodeError` if it does not start."""
+        process = self.processes[number]
+        late = threading.Timer(_START_TIMEOUT, process.kill)  # so that waiting for its line ends
+        late.start()
+        try:
+            if process.stdout is None or not any(line.strip() == b"started" for line in process.stdout):
+                raise NodeError(
+                    f"node {number} of the cluster could not be started; {control.ending(self._log(number))}"
+                )
+        finally:
+            late.cancel()
+
+    def kill(self, number: int) -> None:
+        """SIGKILL: no goodbye to the other nodes, nothing flushed."""
+        process = self.processes.pop(number)
+        process.kill()
+        process.communicate()
+
+    def _log(self, number: int) -> Path:
+        return self.home / f"n{number}.log"
+
+    def _told(self, number: int, home: Path) -> str:
+        """What the process of a node has to know."""
+        settings = {
+            "cluster.name": f"es-neardupe-{self.http[0]}",
+            "node.name": f"n{number}",
+            "network.host": "127.0.0.1",
+            "http.port": str(self.http[number]),
+            "transport.port": str(self.transport[number]),
+            "discovery.seed_hosts": [f"127.0.0.1:{port}" for port in self.transport],
+            _MASTERS[self.release.server]: [f"n{k}" for k in range(len(self.http))],
+            "cluster.routing.allocation.disk.threshold_enabled": "false",
+            **self.more,
+        }
+        if self.release.server == "opensearch":
+            settings["discovery.type"] = "zen"  # else the runner makes it a single node
+        named = {"server": self.release.server, "version": self.release.version, "heap": _HEAP}
+        return json.dumps(
+            {**named, "home": str(home), "jars": str(download.folder(self.release)), "settings": settings}
+        )
+
+
+@contextlib.contextmanager
+def cluster(
+    release: Release, home: Path, *, size: int = 3, more: Mapping[str, str | Sequence[str]] | None = None
+) -> Iterator[Cluster]:
+    """Start nodes in an empty folder for a ``with`` block. The test is skipped, in CI fails, if they do not start."""
+    with required(), _started(release, home, size, more or {}) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _started(release: Release, home: Path, size: int, more: Mapping[str, str | Sequence[str]]) -> Iterator[Cluster]:
+    java.require_extra()
+    download.ensure(release)
+    free = _free_ports(2 * size)
+    found = Cluster(release, home, more, free[:size], free[size:])
+    try:
+        for number in range(size):
+            found.spawn(number)
+        for number in range(size):
+            found.join(number)
+        yield found
+    finally:
+        for number in list(found.processes):
+            found.kill(number)
+
+
+def _free_ports(number: int) -> list[int]:
+    """Below those that systems give to outgoing connections: a node must find its own free when it returns."""
+    choice = random.Random(os.getpid()).sample(range(_FIRST_PORT, _LAST_PORT), 100)
+    return [port for port in choice if control.is_free(port)][:number]
+
+
+def manager(client: Client) -> int:
+    """The number of the node that manages the cluster now."""
+    (found,) = client.request("GET", path("_cat", "master"), params={"format": "json"})
+    return int(re.sub(r"\D", "", found["node"]))
+
+
+def wait_for_green(client: Client, nodes: int) -> JSON:
+    """Until so many nodes are there, every copy of every shard is, and none is being moved."""
+    wanted: dict[str, Any] = {
+        "wait_for_status": "green",
+        "wait_for_nodes": str(nodes),
+        "wait_for_no_relocating_shards": True,
+        "timeout": "25s",
+    }
+    health: JSON = client.request("GET", path("_cluster", "health"), params=wanted)
+    assert not health["timed_out"], health
+    return health
+
+
+def copies(client: Client, index: str) -> dict[int, set[str]]:
+    """The numbers of documents that the copies of each shard of an index have."""
+    client.request("POST", path(index, "_refresh"))
+    found: dict[int, set[str]] = {}
+    for one in client.request("GET", path("_cat", "shards", index), params={"format": "json", "h": "shard,docs"}):
+        found.setdefault(int(one["shard"]), set()).add(one["docs"])
+    return found

@@ -1,0 +1,84 @@
+"""The supported major versions of the drivers, each in a folder of its own that comes before the installed one.
+
+A folder holds the newest release of its major version at the time of its making, with all that it needs; removing it
+renews it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from es_neardupe import folders
+from es_neardupe.errors import NodeError
+from es_neardupe.local_server import state
+
+_TIMEOUT = 300.0
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A major version of a driver."""
+
+    package: str
+    major: int
+    product: str
+    """The servers that it is for, as ``node.Release.server`` names them."""
+
+    @property
+    def slug(self) -> str:
+        return f"{self.package}-{self.major}"
+
+    @property
+    def folder(self) -> Path:
+        return folders.cache() / "drivers" / f"{self.slug}-python{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+DRIVERS = (
+    Driver("elasticsearch", 9, "elasticsearch"),
+    Driver("elasticsearch", 8, "elasticsearch"),
+    Driver("opensearch-py", 3, "opensearch"),
+    Driver("opensearch-py", 2, "opensearch"),
+)
+
+
+def environment(driver: Driver) -> dict[str, str]:
+    """Variables with which Python imports this driver, and else what it does here. Fetches the driver once.
+
+    Raises `NodeError` if it cannot be had.
+    """
+    with state.hold(driver.folder.with_name(f"{driver.folder.name}.lock"), timeout=_TIMEOUT, doing="fetching a driver"):
+        if not driver.folder.exists():
+            _fetch(driver)
+    paths = [str(driver.folder), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def version(driver: Driver) -> str:
+    """The full version that Python imports with `environment`: the true one, not that which was asked for."""
+    module = {"elasticsearch": "elasticsearch", "opensearch-py": "opensearchpy"}[driver.package]
+    code = f"import json, {module} as m; print(json.dumps([m.__versionstr__, m.__file__]))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment(driver), check=True, capture_output=True, text=True
+    )
+    found, file = json.loads(run.stdout)
+    if driver.folder not in Path(file).parents or int(found.split(".")[0]) != driver.major:
+        raise NodeError(f"{file} was imported instead of {driver.slug}: {found}")
+    return str(found)
+
+
+def _fetch(driver: Driver) -> None:
+    """Into a folder beside the final one, then the whole in place."""
+    staging = driver.folder.with_name(f"{driver.folder.name}.part")
+    shutil.rmtree(staging, ignore_errors=True)
+    wanted = f"{driver.package}=={driver.major}.*"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(staging), wanted]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    if run.returncode:
+        raise NodeError(f"{wanted} could not be installed: {run.stderr.strip().splitlines()[-1:]}")
+    staging.replace(driver.folder)

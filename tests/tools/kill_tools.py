@@ -1,0 +1,199 @@
+"""Commands in a process of their own that dies at a chosen write; what a run leaves behind, and its beginning again.
+
+The process is forked from a server of processes that has imported our package already, so it starts at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import re
+import signal
+import threading
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, NoReturn
+
+from server_tools import JSON, hits, put, theirs
+
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.connect import connect
+from es_neardupe.server.drivers.driver import Driver
+from es_neardupe.server.login.settings import ConnectionSettings
+
+Command = tuple[str, dict[str, Any]]
+"""A function of the pipeline and its options."""
+
+_LEASE = "lease"
+"""Of what kind the documents are by which runs say that they are at work; nobody's end state."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
+WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
+_IMPORTED = ["es_neardupe.commands", "es_neardupe.server.drivers.opensearch"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a process dies: at which of its requests that write, and whether that one has been answered."""
+
+    write: int
+    when: str
+    """``before`` it is sent, ``during`` it, or ``after`` its answer."""
+    past: tuple[str, int] | None = None
+    """Counted from the so-manieth of the writes whose line (``PUT /news/_mapping``) has this in it."""
+    of: str = ""
+    """What a write that counts has in its line: leases are renewed by the clock."""
+
+
+class _Fatal:
+    """A driver whose process ends at a moment: no handler, no ``finally``, no goodbye."""
+
+    def __init__(self, driver: Driver, moment: Moment | None) -> None:
+        self._driver = driver
+        self._moment = moment
+        self._numbers = itertools.count(1)
+        self._awaited = moment.past[1] if moment and moment.past else 0
+        self.writes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._driver, name)
+
+    def send(self, method: str, target: str, *rest: Any) -> Any:
+        if not WRITES.search(f"{method} {target}"):
+            return self._driver.send(method, target, *rest)
+        if self._awaited:
+            assert self._moment is not None
+            assert self._moment.past is not None
+            self._awaited -= self._moment.past[0] in f"{method} {target}"
+            return self._driver.send(method, target, *rest)
+        if self._moment and self._moment.of not in target:
+            return self._driver.send(method, target, *rest)
+        self.writes = next(self._numbers)
+        when = self._moment.when if self._moment and self._moment.write == self.writes else ""
+        if when == "before":
+            _die()
+        if when == "during":
+            threading.Timer(0.001, _die).start()
+        answer = self._driver.send(method, target, *rest)
+        if when:
+            _die()
+        return answer
+
+
+def _die() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("killed processes do not go on")
+
+
+def run_commands(client: Client, index: str, commands: Sequence[Command], **more: Any) -> None:
+    """One command after the other. ``more``: options for all of them."""
+    for name, options in commands:
+        getattr(commands, name)(client, index, **options, **more)
+
+
+def _child(told: Connection, url: str, index: str, commands: Sequence[Command], moment: Moment | None) -> None:
+    client = connect(ConnectionSettings(url=url))
+    fatal = _Fatal(client._driver, moment)  # type: ignore[attr-defined]
+    client._driver = fatal  # type: ignore[attr-defined]
+    run_commands(client, index, commands, batch=10)
+    told.send(fatal.writes)
+    if moment is not None:  # fewer writes than those of the run that was counted
+        _die()
+
+
+def _process(told: Connection, *arguments: Any) -> multiprocessing.process.BaseProcess:
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_IMPORTED)
+    return context.Process(target=_child, args=(told, *arguments), daemon=True)
+
+
+def writes_of(client: Client, index: str, commands: Sequence[Command]) -> int:
+    """The number of requests that write of an undisturbed run."""
+    told, tells = multiprocessing.Pipe(duplex=False)
+    process = _process(tells, client.url, index, commands, None)
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+    return int(told.recv())
+
+
+def run_to_death(client: Client, index: str, commands: Sequence[Command], moment: Moment) -> None:
+    """Run the commands in a process that SIGKILL ends at the moment."""
+    _, tells = multiprocessing.Pipe(duplex=False)
+    process = _process(tells, client.url, index, commands, moment)
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that a run leaves behind, but dates."""
+
+    users: Mapping[tuple[str, str], str]
+    ours: Mapping[str, Any]
+    companions: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, client: Client, index: str) -> State:
+        """The user's fields as text, ours and the documents of our own indices field by field."""
+        ours = {hit["_id"]: without_dates(hit["_source"].get("neardupe")) for hit in hits(client, index)}
+        companions = {
+            name: {id: one for id, one in without_dates(_sources(client, name)).items() if not _of_the_dead(one, ours)}
+            for name in _companions(client, index)
+        }
+        return cls(theirs(client, index), ours, companions)
+
+
+def _of_the_dead(source: JSON, present: Container[str]) -> bool:
+    """Whether it is evidence about a deleted document: a run over a part of the index leaves it, one over all does not.
+
+    Which of the two the last one is differs: a run that was cut off is repeated over all.
+    """
+    return "a" in source and not (source["a"]["id"] in present and source["b"]["id"] in present)
+
+
+def without_dates(value: Any) -> Any:
+    """A JSON value without the dates in it, whatever their fields are called."""
+    if isinstance(value, dict):
+        return {name: without_dates(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [without_dates(one) for one in value]
+    return "a date" if isinstance(value, str) and _DATE.match(value) else value
+
+
+def _companions(client: Client, index: str) -> list[str]:
+    """The hidden indices of ours beside an index."""
+    shown = {"h": "index", "format": "json", "expand_wildcards": "all"}
+    return sorted(one["index"] for one in client.request("GET", path("_cat", "indices", f"{index}-*"), params=shown))
+
+
+def _sources(client: Client, index: str) -> dict[str, JSON]:
+    return {hit["_id"]: hit["_source"] for hit in hits(client, index) if hit["_source"].get("kind") != _LEASE}
+
+
+def copies_of(client: Client, index: str) -> dict[str, JSON]:
+    """Mapping and documents of an index and of our own beside it."""
+    found: dict[str, JSON] = {}
+    for name in (index, *_companions(client, index)):
+        (entry,) = client.request("GET", path(name)).values()
+        hidden = entry["settings"]["index"].get("hidden", "false")
+        found[name] = {"mappings": entry["mappings"], "hidden": hidden, "sources": _sources(client, name)}
+    return found
+
+
+def put_back(client: Client, copies: Mapping[str, JSON], *, ours: bool = False) -> None:
+    """Make the indices anew as they were when they were copied; others beside them go. ``ours``: all but the user's,
+    which keeps its documents and their versions."""
+    index = next(iter(copies))
+    for name in (*_companions(client, index), *([] if ours else [index])):
+        client.request("DELETE", path(name))
+    for name, copy in copies.items():
+        if ours and name == index:
+            continue
+        settings = {"index": {"number_of_shards": 1, "number_of_replicas": 0, "hidden": copy["hidden"]}}
+        client.request("PUT", path(name), body={"settings": settings, "mappings": copy["mappings"]})
+        if copy["sources"]:
+            put(client, name, copy["sources"])

@@ -1,0 +1,120 @@
+"""Commands as users of a secured server, who have the rights of one role each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pipeline
+import pytest
+from conftest import Cli, Run
+from secured import Secured
+from secured_users import KEPT, KEPT_NAMES, WORKED
+from server_tools import TEXT, delete_all, family, make_index, put, theirs
+
+from es_neardupe import Settings
+from es_neardupe.commands.doctor.roles import ROLES
+from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.index.hidden_indices import exists
+from es_neardupe.server.client import Client
+
+COMPANIONS = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}
+COMING = [f"{WORKED}-neardupe_next-{kind}" for kind in COMPANIONS]
+TEXTS = {f"d{k}": text for k, text in enumerate(family("roles", 4, length=60))}
+REQUEST = example("identical-titles").replace('"title"', '"text"')
+
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "init": ("--field", "text", "--sample-mod", "4"),
+    "load": ("FILE",),
+    "enrich": ("--all",),
+    "group": ("--rebuild",),
+    "group --evidence": ("--rebuild",),
+    "watch": ("--once",),
+    "similar": ("--id", "d0"),
+    "contained": ("--id", "d0"),
+    "search": ("*",),
+    "moved": ("/d0",),
+    "duplicates": ("--request", "REQUEST", "--html", "PAGE"),
+    "compare": ("d0", "d1", "--html", "PAGE"),
+    "groups --history": ("GROUP",),
+    "pairs --ignore-common": ("0.5",),
+    "what-if": ("--min", "0.9"),
+    "clean": ("--yes",),
+    "migrate": ("--threshold", "0.7", "--evidence", "--tune", "--yes"),
+}
+"""What each command is given here, besides the index."""
+
+
+def _fill(admin: Client, index: str) -> None:
+    make_index(admin, index, TEXT | {"url": {"type": "keyword"}, "date": {"type": "date"}})
+    put(admin, index, {id: {"text": text, "url": f"/{id}", "date": "2024-01-01"} for id, text in TEXTS.items()})
+
+
+def make_worked(admin: Client) -> None:
+    _fill(admin, WORKED)
+    pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
+    pipeline.enrich(admin, WORKED)
+    pipeline.group(admin, WORKED, evidence=True)
+
+
+def delete_worked(admin: Client) -> None:
+    delete_all(admin, WORKED)
+
+
+As = Callable[..., Run]
+"""Run a command, by the name that its role has for it, as a user: on `WORKED`, or on another index."""
+
+
+def runner(server: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyPatch, folder: Path) -> As:
+    """What runs a command as one of the users of a server, with what `ARGUMENTS` has for it."""
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(folder))
+    files = {"FILE": folder / "more.jsonl", "REQUEST": folder / "request.json", "PAGE": folder / "page.html"}
+    files["FILE"].write_text(json.dumps({"id": "more", "text": "another text of six words here"}), "utf-8")
+    files["REQUEST"].write_text(REQUEST, "utf-8")
+
+    def run(user: str, name: str, index: str = WORKED) -> Run:
+        for variable, value in server.environment(user).items():
+            monkeypatch.setenv(variable, value)
+        word, *options = name.split()
+        values = [str(files.get(one, one)) for one in ARGUMENTS.get(name, ARGUMENTS.get(word, ()))]
+        if "GROUP" in values:
+            values = [pipeline.groups(admin, index)[0].group if one == "GROUP" else one for one in values]
+        return cli(word, index, *options, *values)
+
+    return run
+
+
+def with_keys_beside(run: As, admin: Client, most: int) -> None:
+    """On the index itself the right to read, for every command; from `init` to `clean`. ``most``: of each role."""
+    try:
+        _fill(admin, KEPT)
+        before = theirs(admin, KEPT)
+        done = run("neardupe-init-beside", "init --sidecar", KEPT)
+        assert done.code == 0, done.err
+        pipeline.enrich(admin, KEPT)
+        pipeline.group(admin, KEPT, evidence=True)
+        for role in sorted(ROLES, key=lambda one: one.name == "neardupe-clean"):
+            for name in role.commands_for(KEPT_NAMES)[:most] if role.name != "neardupe-init" else ():
+                done = run(f"{role.name}-beside", name, KEPT)
+                assert "lacks" not in done.err, (name, done.err)
+                assert works(done) or name == "doctor", (name, done.err)
+        assert theirs(admin, KEPT) == before
+        assert not [name for name in (*KEPT_NAMES.beside, *KEPT_NAMES.coming_beside) if exists(admin, name)]
+    finally:
+        delete_all(admin, KEPT)
+
+
+def lacking_is_named(run: As, lacking: Mapping[tuple[str, str], str]) -> None:
+    """Each (user, command) is refused in one line, with these words in it."""
+    for (user, name), words in lacking.items():
+        done = run(user, name)
+        assert (done.code, done.out) == (1, ""), (user, name, done.err)
+        (line,) = done.err.splitlines()
+        assert line.startswith("error: "), (user, name, line)
+        assert words in line, (user, name, line)
+
+
+def works(run: Run) -> bool:
+    """Whether the rights were enough: done, or refused for the want of documents, which comes after."""
+    return run.code == 0 or "too few" in run.err

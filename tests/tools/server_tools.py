@@ -1,0 +1,246 @@
+"""What the tests on real servers share: texts with a known resemblance, and reading an index without our code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import Any
+
+import pipeline
+import pytest
+
+from es_neardupe.errors import NodeError, RequestError
+from es_neardupe.groups.read import Group
+from es_neardupe.groups.registry import Entry, Registry
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.server.client import Client, path, to_json
+
+JSON = dict[str, Any]
+TEXT = {"text": {"type": "text"}}
+_SYLLABLES = ["ba", "co", "di", "fu", "ga", "he", "ki", "lo", "mu", "ne", "po", "ra", "si", "tu", "ve", "wa", "zo"]
+
+
+@contextlib.contextmanager
+def required() -> Iterator[None]:
+    """Where a server is started: if it cannot be had, the test is skipped; in CI it fails."""
+    try:
+        yield
+    except NodeError as error:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(f"no server to be had: {error}")
+
+
+def new_name() -> str:
+    """The name of an index that is not there yet. Only rollovers make names that end with digits."""
+    return f"test-{uuid.uuid4().hex[:11]}x"
+
+
+def delete_all(client: Client, name: str) -> None:
+    """Delete the indices whose names begin so, hidden and closed ones too, and what is ours of several of them."""
+    # Not by _cat/indices, for which the server counts documents and bytes.
+    wanted = path(f"{name}*,neardupe-groups-{name}*", "_alias")
+    names = client.request("GET", wanted, params={"expand_wildcards": "all"})
+    if names:
+        client.request("DELETE", path(",".join(names)), params={"ignore_unavailable": True})
+
+
+def words(seed: object, number: int) -> list[str]:
+    """Made-up words: nearly all shingles of two such lists differ."""
+    rng = random.Random(str(seed))
+    return ["".join(rng.choices(_SYLLABLES, k=3)) for _ in range(number)]
+
+
+def family(seed: object, size: int, *, length: int = 200, edits: int = 1) -> list[str]:
+    """Near-duplicates: a text, and others made of it by replacing ``edits`` words far apart."""
+    base = words(seed, length)
+    texts = [" ".join(base)]
+    for number in range(1, size):
+        variant = list(base)
+        for edit in range(edits):
+            variant[(number * 17 + edit * (length // edits)) % (length - 10) + 5] = f"edited{number}x{edit}"
+        texts.append(" ".join(variant))
+    return texts
+
+
+def shingles(text: str, width: int = 5) -> set[tuple[str, ...]]:
+    """The shingles of a text, by other code than ours."""
+    tokens = re.findall(r"\w+", text.lower())
+    if not tokens:
+        return set()
+    return {tuple(tokens[k : k + width]) for k in range(max(1, len(tokens) - width + 1))}
+
+
+def jaccard(one: str, other: str) -> float:
+    """The exact resemblance of two texts, by brute force."""
+    a, b = shingles(one), shingles(other)
+    return len(a & b) / len(a | b) if a and b else 0.0
+
+
+def true_pairs(texts: Mapping[str, str], least: float) -> dict[tuple[str, str], float]:
+    """Every pair of ids at least so similar."""
+    sets = {id: shingles(text) for id, text in sorted(texts.items())}
+    found = {}
+    for (a, one), (b, other) in combinations(sets.items(), 2):
+        if one and other and (similarity := len(one & other) / len(one | other)) >= least:
+            found[a, b] = similarity
+    return found
+
+
+def make_index(client: Client, name: str, properties: Mapping[str, Any] = TEXT, **more: Any) -> None:
+    """An index of the user's. ``more``: ``settings``, ``aliases``, and anything else of the mapping."""
+    body: JSON = {part: more.pop(part) for part in ("settings", "aliases") if part in more}
+    body["mappings"] = {"properties": dict(properties), **more}
+    client.request("PUT", path(name), body=body)
+
+
+def make_or_skip(client: Client, name: str, fields: JSON, settings: JSON) -> None:
+    """Make an index with settings that some servers do not have: there the test is skipped."""
+    try:
+        make_index(client, name, fields, settings=settings)
+    except RequestError:
+        pytest.skip("this server has no such setting")
+
+
+def put(client: Client, index: str, sources: Mapping[str, Any], *, routing: str | None = None) -> None:
+    """Index documents as any application does, and make them visible."""
+    send(client, [({"index": {"_index": index, "_id": id, "routing": routing}}, one) for id, one in sources.items()])
+
+
+def send(client: Client, actions: Iterable[tuple[JSON, JSON | None]], *, whole: bool = True) -> list[JSON]:
+    """One bulk request; the items of its answer. ``whole``: all of it must succeed."""
+    lines = [to_json(part) for action in actions for part in action if part is not None]
+    answer = client.bulk(b"\n".join(lines) + b"\n", params={"refresh": "true"})
+    assert not (whole and answer["errors"]), answer
+    items: list[JSON] = answer["items"]
+    return items
+
+
+def change(client: Client, index: str, id: str, doc: JSON, **params: Any) -> None:
+    """A partial update by the user's application."""
+    client.request("POST", path(index, "_update", id), params={"refresh": True, **params}, body={"doc": doc})
+
+
+def hits(client: Client, name: str) -> list[JSON]:
+    """All documents, as the server shows them."""
+    client.request("POST", path(name, "_refresh"))
+    body = {"size": 10_000, "query": {"match_all": {}}, "seq_no_primary_term": True, "version": True}
+    found: list[JSON] = client.request("POST", path(name, "_search"), body=body)["hits"]["hits"]
+    assert len(found) < 10_000
+    return found
+
+
+def theirs(client: Client, name: str, prefix: str = "neardupe") -> dict[tuple[str, str], str]:
+    """What is the user's of each document, as text: order and numbers count."""
+    return {
+        (hit["_index"], hit["_id"]): json.dumps({k: v for k, v in hit["_source"].items() if k != prefix})
+        for hit in hits(client, name)
+    }
+
+
+def ours(client: Client, name: str, prefix: str = "neardupe") -> dict[str, JSON]:
+    """Our fields of each document by its id: those that hold something, without the time of writing."""
+    return {hit["_id"]: ours_of(hit["_source"], prefix) for hit in hits(client, name)}
+
+
+def ours_of(source: Mapping[str, Any], prefix: str = "neardupe") -> JSON:
+    return {k: v for k, v in source.get(prefix, {}).items() if k != "at" and v is not None}
+
+
+def versions(client: Client, name: str) -> dict[tuple[str, str], tuple[int, int]]:
+    """Any write changes these."""
+    return {(hit["_index"], hit["_id"]): (hit["_seq_no"], hit["_version"]) for hit in hits(client, name)}
+
+
+def mapping(client: Client, name: str) -> JSON:
+    (entry,) = client.request("GET", path(name, "_mapping")).values()
+    found: JSON = entry["mappings"]
+    return found
+
+
+def wait_until(met: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for a condition, a bounded time."""
+    deadline = time.monotonic() + seconds
+    pause = threading.Event()
+    while not met():
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        pause.wait(0.02)
+
+
+def one_line(text: str) -> str:
+    """The one error line of a command; no traceback."""
+    assert "Traceback" not in text
+    lines = [line for line in text.splitlines() if line.strip()]
+    assert len(lines) == 1, text
+    assert lines[0].startswith("error: ")
+    return lines[0]
+
+
+class Spy:
+    """A client that notes what is asked of it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.asked: list[tuple[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def request(self, method: str, path: str, **more: Any) -> Any:
+        self.asked.append((path, more.get("body")))
+        return self._client.request(method, path, **more)
+
+    def pages(self, index: str, body: Any, **more: Any) -> Any:
+        self.asked.append((index, body))
+        return self._client.pages(index, body, **more)
+
+
+def registry(client: Client, index: str) -> Registry:
+    _, target = opened(client, index)
+    return Registry(client, target)
+
+
+def assert_settled(client: Client, index: str, **options: Any) -> None:
+    """A whole run would change nothing, the registry says what the documents say, and totals reconcile."""
+    fresh = pipeline.group(client, index, rebuild=True, dry_run=True, **options)
+    assert (fresh.whole, fresh.written, fresh.stale) == (True, 0, 0)
+    assert fresh.documents == fresh.grouped + fresh.alone == fresh.unchanged
+    there = {one.group: (one.size, one.members[0].address, one.min_similarity) for one in groups_of(client, index)}
+    told = {one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)}
+    assert there == told
+
+
+def groups_of(client: Client, index: str) -> list[Group]:
+    return pipeline.groups(client, index)
+
+
+def living(client: Client, index: str) -> list[Entry]:
+    return list(registry(client, index).living())
+
+
+def reconcile(name: str, report: Any) -> None:
+    """The sums that the reports promise."""
+    if name == "load":
+        parts = (report.indexed, report.existing, report.bad, report.duplicates, report.refused)
+        assert (report.read, report.indexed) == (sum(parts), sum(report.states.values()))
+    if name == "enrich":
+        parts = (report.written, report.unchanged, report.deleted, report.conflicts, report.refused)
+        assert (report.read, report.written) == (sum(parts), sum(report.states.values()))
+    if name == "group":
+        assert report.documents == report.grouped + report.alone + report.stale + report.corrupt
+        written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
+        assert report.documents == sum(written) + report.stale + report.corrupt
+        if report.evidence:
+            kept = report.evidence
+            assert kept.pairs == kept.accepted + kept.rejected
+            assert kept.pairs == kept.written + kept.judged_anew + kept.unchanged + kept.left_out + kept.refused
+    if name == "clean":
+        assert report.documents == report.cleaned + report.deleted + report.left

@@ -1,0 +1,151 @@
+"""What tests without a server share: documents held in memory, a client that reads and writes them, random texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from es_neardupe.commands.duplicates.results import DocumentPair, PairList
+from es_neardupe.index import permissions
+from es_neardupe.index.document_text import fingerprint_sources
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS, Settings
+from es_neardupe.index.stored_fields import encode, own_group
+from es_neardupe.keys.text import tokenize
+from es_neardupe.records import Corpus, Hit, Product, Server
+from es_neardupe.server.pacing import Pace
+
+SETTINGS = Settings(("text",), threshold=0.8)
+AT = "2024-05-01T00:00:00Z"
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
+    max_leaves=12,
+)
+"""Any JSON value."""
+
+
+class FakeClient:
+    """A server in memory: ``_mget`` reads ``sources``; bulks are answered by ``answer`` (default: all is done)."""
+
+    server = Server(Product.OPENSEARCH, (3, 8, 0))
+    url = "http://fake"
+
+    def __init__(self, sources: Mapping[tuple[str, str], Mapping[str, Any]] | None = None) -> None:
+        self.pace = Pace()
+        self.sources = {address: dict(source) for address, source in (sources or {}).items()}
+        self.asked: list[tuple[str, str]] = []
+        self.requests: list[int] = []
+        self.bulks: list[list[tuple[dict[str, Any], dict[str, Any]]]] = []
+        self.bulk_bytes: list[int] = []
+        self.answer: Callable[[str, dict[str, Any], dict[str, Any]], dict[str, Any]] = lambda op, meta, body: {
+            "status": 200
+        }
+
+    def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
+        if path.endswith(("/_refresh", f"/_settings/{permissions.ASKED}")):
+            return {}
+        assert (method, path) == ("POST", "/_mget")
+        self.requests.append(len(body["docs"]))
+        self.asked += [(doc["_index"], doc["_id"]) for doc in body["docs"]]
+        return {"docs": [self._found(doc) for doc in body["docs"]]}
+
+    def _found(self, doc: dict[str, Any]) -> dict[str, Any]:
+        head = {"_index": doc["_index"], "_id": doc["_id"]}
+        source = self.sources.get((doc["_index"], doc["_id"]))
+        if source is None:
+            return head | {"found": False}
+        return head | {"found": True, "_seq_no": 1, "_primary_term": 1, "_source": source}
+
+    def bulk(self, body: bytes, *, params: Any = None) -> Any:
+        lines = [json.loads(line) for line in body.splitlines()]
+        assert len(lines) % 2 == 0
+        assert body.endswith(b"\n")
+        pairs = list(zip(lines[::2], lines[1::2], strict=True))
+        self.bulks.append(pairs)
+        self.bulk_bytes.append(len(body))
+        items = []
+        for head, document in pairs:
+            ((op, meta),) = head.items()
+            items.append({op: self.answer(op, meta, document)})
+        return {"errors": any("error" in one for item in items for one in item.values()), "items": items}
+
+    def pages(self, *args: Any, **options: Any) -> Iterator[list[Hit]]:
+        raise AssertionError("nothing is searched here")
+
+    def close(self) -> None:
+        pass
+
+
+def hits(texts: Mapping[str, str], settings: Settings = SETTINGS, index: str = "i") -> list[Hit]:
+    """Documents as ``enrich`` leaves them: text and fingerprint, a group of their own, waiting for ``group``."""
+    sources = [{"text": text} for text in texts.values()]
+    found = fingerprint_sources(sources, settings, DEFAULT_MAX_CHARS)
+    return [
+        Hit(index, id, None, 1, 1, {**source, settings.prefix: stored(fingerprint, index, id)})
+        for id, source, fingerprint in zip(texts, sources, found, strict=True)
+    ]
+
+
+def stored(fingerprint: Any, index: str, id: str) -> dict[str, Any]:
+    """Our fields of a document that was enriched."""
+    return {**encode(fingerprint, AT), "group": own_group(index, id), "principal": None}
+
+
+def shingle_set(text: str, size: int = 5) -> frozenset[tuple[str, ...]]:
+    """The shingles of a text as tuples of words; one of all words if there are fewer."""
+    words = tokenize(text)
+    return frozenset(tuple(words[k : k + size]) for k in range(max(1, len(words) - size + 1)) if words)
+
+
+def set_resemblance(a: frozenset[Any] | set[Any], b: frozenset[Any] | set[Any]) -> float:
+    """|a & b| / |a | b|; 1 for two empty sets."""
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def words(start: int, count: int, mark: str = "w") -> str:
+    """``count`` words that differ from each other."""
+    return " ".join(f"{mark}{k}" for k in range(start, start + count))
+
+
+def pair_list(pairs: Sequence[DocumentPair]) -> PairList:
+    """What a request for duplicates finds, made of its pairs."""
+    addresses = list(dict.fromkeys(address for pair in pairs for address in (pair.a, pair.b)))
+    number = {address: place for place, address in enumerate(addresses)}
+    said = {(number[pair.a], number[pair.b]): pair.explanation for pair in pairs}
+    return PairList(
+        [(index, id, None) for index, id in addresses],
+        np.array([number[pair.a] for pair in pairs], np.intp),
+        np.array([number[pair.b] for pair in pairs], np.intp),
+        np.array([pair.similarity for pair in pairs], np.float64),
+        lambda similarity, left, right: said[left, right] or "",
+    )
+
+
+def paged(items: Sequence[Hit], size: int) -> list[Sequence[Hit]]:
+    """Cut into pages."""
+    return [items[k : k + size] for k in range(0, len(items), size)]
+
+
+def columns(size: int, **some: Any) -> Corpus:
+    """A corpus of that many documents that nobody has grouped yet, each with a text of its own; ``some`` columns
+    otherwise."""
+    plain: dict[str, Any] = {
+        "references": [("i", f"d{row}", None) for row in range(size)],
+        "versions": np.zeros((size, 2), np.int64),
+        "content": np.array([f"{row:032}" for row in range(size)], "S32"),
+        "tokens": np.ones(size, np.int64),
+        "keys": np.ones((size, 1), np.uint64),
+        "group_ids": [None] * size,
+        "groupings": [None] * size,
+        "states": {},
+        "corrupt": [],
+        "places": np.zeros(size, np.int64),
+        "scopes": np.zeros(size, np.int64),
+        "days": np.zeros(size),
+    }
+    return Corpus(**plain | some)

@@ -1,0 +1,80 @@
+"""Who is principal, and who may meet."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.candidates.who_may_meet import Column, Linkage, Policy, Rules, Window, parse_policy, parse_window
+from es_neardupe.errors import SettingsError
+
+SITE, DAY = Column("site"), Column("published", date=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("longest", (None, False)),
+        ("oldest", ("", False)),
+        ("newest", ("", True)),
+        ("rank:asc", ("rank", False)),
+        ("meta.rank:desc", ("meta.rank", True)),
+        ("a:b:asc", ("a:b", False)),
+    ],
+)
+def test_policies(text: str, found: tuple[str | None, bool]) -> None:
+    assert parse_policy(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "shortest", "rank", "rank:up", ":asc", "longest:asc:"])
+def test_no_policies(text: str) -> None:
+    with pytest.raises(SettingsError, match="FIELD:asc"):
+        parse_policy(text)
+
+
+def test_windows() -> None:
+    assert parse_window("published:30") == ("published", 30.0)
+    assert parse_window("a:b:0.5") == ("a:b", 0.5)
+    for text in ("", "published", "published:", ":3", "published:-1", "published:nan", "published:inf", "published:x"):
+        with pytest.raises(SettingsError, match="FIELD:DAYS"):
+            parse_window(text)
+
+
+@given(st.lists(st.lists(st.integers(0, 4), max_size=3)), st.booleans())
+def test_places_sort_by_the_deciding_value(values: list[list[int]], descending: bool) -> None:
+    policy = Policy("site", SITE, descending)
+    sources: list[dict[str, Any]] = [{"site": one} if one else {} for one in values]
+    places = policy.places(sources)
+    deciding = [(max if descending else min)(one) if one else None for one in values]
+    for one, place in zip(deciding, places, strict=True):
+        for other, beside in zip(deciding, places, strict=True):
+            if one is None or other is None:
+                assert (place == beside) == (one == other)
+                assert other is None or place > beside or one is not None
+            else:
+                assert (place < beside) == (one > other if descending else one < other)
+    assert Policy().places(sources) == [0] * len(values)
+
+
+def test_dates_are_days() -> None:
+    window = Window(DAY, 3)
+    assert window.day({"published": ["86400000", "172800000.5"]}) == 1
+    assert math.isnan(window.day({}))
+
+
+def test_what_is_read_and_kept() -> None:
+    rules = Rules(Linkage.CHAIN, Policy("published:asc", DAY), SITE, Window(DAY, 7))
+    assert rules.columns == [{"field": "published", "format": "epoch_millis"}, {"field": "site"}]
+    assert rules.scope({"site": ["b", "a"]}) == rules.scope({"site": ["a", "b"]}) == ("a", "b")
+    assert rules.to_meta() == {
+        "linkage": "chain",
+        "principal": "published:asc",
+        "principal_field": "published",
+        "within": "site",
+        "window": "published:7",
+    }
+    assert (Rules().columns, Rules().scope({"site": ["a"]})) == ([], ())

@@ -1,0 +1,123 @@
+"""Figures of ``bands``, and the list of pairs."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.commands.bands import bands
+from es_neardupe.commands.pairs import Pair, Pairs
+from es_neardupe.errors import SettingsError
+from es_neardupe.verification.criterion import check_min
+
+
+@pytest.mark.parametrize(
+    ("threshold", "shape", "detection"),
+    [(0.8, (16, 6), 0.9923), (0.5, (35, 3), 0.9907), (1.0, (1, 32), 1.0), (0.9, (11, 10), 0.9911)],
+)
+def test_chosen_bands(threshold: float, shape: tuple[int, int], detection: float) -> None:
+    report = bands(threshold)
+    assert (report.bands, report.rows) == shape
+    assert report.detection == pytest.approx(1 - (1 - threshold ** shape[1]) ** shape[0], abs=1e-12)
+    assert report.detection == pytest.approx(detection, abs=6e-5)
+    assert report.key_bytes == 8 * shape[0]
+    assert (report.threshold, report.permutations, report.wanted_detection) == (threshold, 128, 0.99)
+
+
+@given(st.floats(0.3, 1), st.floats(0.5, 0.99))
+def test_most_rows_then_fewest_bands(threshold: float, detection: float) -> None:
+    report = bands(threshold, detection=detection)
+
+    def reaches(b: int, r: int) -> bool:
+        return 1 - (1 - threshold**r) ** b >= detection
+
+    every = [(b, r) for b, r in product(range(1, 129), range(1, 33)) if b * r <= 128 and reaches(b, r)]
+    assert (report.bands, report.rows) == min(every, key=lambda shape: (-shape[1], shape[0]))
+
+
+def test_curve() -> None:
+    report = bands(0.8)
+    assert [similarity for similarity, _ in report.curve] == pytest.approx([k / 20 for k in range(1, 21)])
+    for similarity, probability in report.curve:
+        assert probability == pytest.approx(1 - (1 - similarity**6) ** 16)
+    assert report.curve[-1] == (1.0, 1.0)
+
+
+def test_bands_by_hand() -> None:
+    report = bands(0.8, bands=4, rows=8)
+    assert (report.bands, report.rows) == (4, 8)
+    assert report.detection < report.wanted_detection
+    with pytest.raises(SettingsError, match="136"):
+        bands(0.8, bands=17, rows=8)
+    with pytest.raises(SettingsError):
+        bands(0.01)
+
+
+@pytest.mark.parametrize("least", [0, -1, 1.01, float("nan")])
+def test_min(least: float) -> None:
+    with pytest.raises(SettingsError, match=r"--min must lie in \(0, 1\]"):
+        check_min(least)
+    assert check_min(1) == 1
+
+
+@st.composite
+def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
+    sizes = draw(st.lists(st.integers(0, 4), max_size=5))
+    numbers = iter(draw(st.permutations(range(sum(sizes)))))
+    classes = [
+        [("xy"[number % 2], f"d{number:02}") for number in sorted(next(numbers) for _ in range(n))] for n in sizes
+    ]
+    every = list(combinations(range(len(sizes)), 2))
+    linked = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
+    similarity = sorted(draw(st.lists(st.floats(0.5, 1), min_size=len(linked), max_size=len(linked))), reverse=True)
+    made = Pairs(
+        indices=("x", "y"),
+        measure="resemblance",
+        min=0.5,
+        max=1.0,
+        detection=0.9,
+        detection_cases=(),
+        weights=None,
+        common=None,
+        candidates=len(linked),
+        skipped=0,
+        large_buckets=(),
+        stale=0,
+        _classes=classes,
+        _left=np.array([a for a, _ in linked], np.intp),
+        _right=np.array([b for _, b in linked], np.intp),
+        _similarity=np.array(similarity, np.float64),
+        _copies=draw(st.booleans()),
+        _most_copies=draw(st.integers(1, 5)),
+    )
+    return made, classes, list(zip(linked, similarity, strict=True))
+
+
+@given(found())
+def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
+    """Each pair of documents once, copies first, ordered within; what is not listed is counted."""
+    made, classes, linked = case
+    listed = list(made)
+    assert len(listed) == made.listed
+    most = made._most_copies
+    copied = classes if made._copies else []
+    wanted = {frozenset(pair): 1.0 for copies in copied for pair in combinations(copies[:most], 2)}
+    wanted |= {
+        frozenset(pair): similarity
+        for (a, b), similarity in linked
+        for pair in product(classes[a][:most], classes[b][:most])
+    }
+    assert {frozenset((pair.a, pair.b)): pair.resemblance for pair in listed} == wanted
+    assert len(listed) == len(wanted)
+    assert [pair.similarity for pair in listed] == sorted((pair.similarity for pair in listed), reverse=True)
+    for pair in listed:
+        assert isinstance(pair, Pair)
+        assert (pair.a[1], pair.a[0]) < (pair.b[1], pair.b[0])
+    whole = sum(len(one) * (len(one) - 1) // 2 for one in copied)
+    whole += sum(len(classes[a]) * len(classes[b]) for (a, b), _ in linked)
+    assert made.listed + made.copies_not_listed == whole

@@ -1,0 +1,108 @@
+"""Sampled keys: what they estimate, which of them are used, and what may be left out without comparing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from server_tools import words
+
+from es_neardupe.commands.contained import _batches, _detection, _used
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.minhash import exact_share
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import token_hashes
+from es_neardupe.similarity.alignment import Matching, literal
+from es_neardupe.similarity.comparison import Side
+from es_neardupe.similarity.containment import Containments
+
+
+def test_matched_keys_estimate_how_much_of_a_text_another_contains() -> None:
+    """400 texts of which a document holds 70 %: the mean is right, and 95 % of the intervals hold the truth."""
+    scheme = Scheme(bands=16, rows=6, sample_mod=8)
+    held, estimates = 0.7, []
+    for number in range(400):
+        text = words(number, 304)
+        document = text[: 4 + round(300 * held)]
+        one, other = fingerprints([" ".join(text), " ".join(document)], scheme)
+        keys, theirs = set(one.samples or ()), set(other.samples or ())
+        assert theirs <= keys
+        estimates.append(exact_share(len(theirs), len(keys)))
+    assert np.mean([one.value for one in estimates]) == pytest.approx(held, abs=0.02)
+    assert np.mean([one.low <= held <= one.high for one in estimates]) >= 0.94
+
+
+@pytest.mark.parametrize("mod", [1, 2, 3, 8, 64])
+def test_one_in_so_many_is_sampled(mod: int) -> None:
+    """As even as of random numbers, whatever the modulus: within 5 standard deviations."""
+    (made,) = fingerprints([" ".join(words(mod, 20_004))], Scheme(bands=16, rows=6, sample_mod=mod))
+    keys = made.samples or ()
+    share = 1 / mod
+    assert abs(len(keys) - made.features * share) <= 5 * (made.features * share * (1 - share)) ** 0.5
+    assert len(set(keys)) == len(keys)
+    used = Counter("".join(keys))
+    assert len(used) == 64
+    assert max(used.values()) < 1.5 * min(used.values()) + 50
+
+
+def test_detection_is_a_lower_bound() -> None:
+    """Of texts that share exactly half of their shingles, at least so many share a key."""
+    scheme = Scheme(bands=16, rows=6, shingle=1, sample_mod=10)
+    found, promised = [], []
+    for number in range(300):
+        shared = [f"s{number}x{k}" for k in range(20)]
+        probe = " ".join([*shared, *(f"p{number}x{k}" for k in range(20))])
+        one, other = fingerprints([probe, " ".join(shared)], scheme)
+        promised.append(_detection(0.5, len(one.samples or ()), 10).probability)
+        found.append(bool(set(one.samples or ()) & set(other.samples or ())))
+    assert np.mean(found) >= np.mean(promised) - 0.05
+    assert _detection(0.5, 0, 10).probability == 0
+    assert _detection(0.5, 3, 1).shingles == 1
+    assert (1 - 1 / 10) ** _detection(0.5, 3, 10).shingles <= 0.01
+
+
+FREQUENCIES = st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 30), min_size=1).map(Counter)
+
+
+@given(FREQUENCIES, st.integers(1, 100))
+def test_rare_keys_are_used_first(frequencies: Counter[str], postings: int) -> None:
+    used = _used(frequencies, postings)
+    left = [key for key in frequencies if frequencies[key] and key not in used]
+    numbers = [frequencies[key] for key in used]
+    assert numbers == sorted(numbers)
+    assert all(numbers)
+    assert bool(used) == any(frequencies.values())
+    assert len(used) <= 1 or sum(numbers) <= postings
+    for key in left:
+        assert frequencies[key] >= max(numbers)
+        assert sum(numbers) + min(frequencies[one] for one in left) > postings
+
+
+@given(FREQUENCIES, st.integers(1, 60))
+def test_no_search_is_asked_for_more_than_it_returns(frequencies: Counter[str], window: int) -> None:
+    keys = _used(frequencies, 10_000)
+    if not keys:
+        return
+    batches = list(_batches(keys, frequencies, window))
+    assert [key for batch in batches for key in batch] == keys
+    for batch in batches:
+        assert len(batch) == 1 or sum(frequencies[key] for key in batch) <= window
+    for one, after in pairwise(batches):
+        assert sum(frequencies[key] for key in one) + frequencies[after[0]] > window
+
+
+TEXTS = st.lists(st.sampled_from("abcd"), max_size=30).map(" ".join)
+
+
+@given(TEXTS, TEXTS, st.integers(1, 4))
+def test_what_is_left_out_uncompared_could_not_reach_the_least(probe: str, text: str, shingle: int) -> None:
+    mine, theirs = token_hashes([probe, text])
+    if not len(mine) or not len(theirs):
+        return
+    comparing = Containments(Side.of("probe", probe), Matching.LITERAL, shingle, 0.5)
+    found = literal(mine, theirs, shingle)
+    assert comparing._most(theirs) >= max(found.common / size for size in found.words)

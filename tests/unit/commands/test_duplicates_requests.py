@@ -1,0 +1,610 @@
+"""Requests for duplicates: what is read, what is refused and with which words, and what is told of them. No server."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from es_neardupe.commands.duplicates.request_explain import explain, warnings
+from es_neardupe.commands.duplicates.request_parse import example, names, parse_request, schema
+from es_neardupe.commands.duplicates.request_plan import (
+    RATIO,
+    ContentPlan,
+    DuplicatesPlan,
+    OverlapsPlan,
+    RequestPlan,
+    SchemeKeys,
+)
+from es_neardupe.errors import SettingsError
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.features import Flatten, Ngrams, Sentences, Values, Words, describe
+from es_neardupe.similarity.measure import MeasureName
+
+JSON = dict[str, Any]
+TITLE = {"type": "fields:simple", "fields": ["title"]}
+WORDS = {"type": "featureSource:words", "fields": TITLE}
+FLAT = {"type": "featureSource:flatten", "source": WORDS}
+PAIRS = {"type": "documentPairs:reference", "use": "similarPairs"}
+CONTENT = {
+    "type": "documentContent",
+    "documents": {"type": "documents:fromDocumentPairs", "documentPairs": PAIRS},
+    "fields": {"type": "contentFields:simple", "fields": {"title": {}, "abstract": {"maxValueLength": 250}}},
+}
+
+
+def stage(features: Any = WORDS, *, min: Any = 1, **more: Any) -> JSON:
+    """A stage that finds pairs."""
+    similarity = more.pop("similarity", {"type": f"pairwiseSimilarity:{RATIO}", "features": FLAT})
+    return {
+        "type": "documentPairs:duplicates",
+        "hashGrouping": {"features": features},
+        "validation": {"pairwiseSimilarity": similarity, "min": min},
+        **more,
+    }
+
+
+def request(*, components: Mapping[str, Any] | None = None, **stages: Any) -> JSON:
+    """A request with the stage ``similarPairs`` and others."""
+    return {"components": dict(components or {}), "stages": {"similarPairs": stage(), **stages}}
+
+
+def duplicates(made: RequestPlan) -> DuplicatesPlan:
+    """The one stage that finds pairs."""
+    (one,) = (stage for stage in made.stages if isinstance(stage, DuplicatesPlan))
+    return one
+
+
+def refusal(given: Any) -> str:
+    """The one message about a request that cannot be used."""
+    with pytest.raises(SettingsError) as caught:
+        parse_request(given)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert "pydantic" not in message
+    return message
+
+
+# Requests as they are printed where the shape of a request is from
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+CREATED = {"query_string": {"query": "created:[2015 TO 2017]"}}
+ALL = {"id": None, "title": None, "author_name": None, "created": None, "updated": None, "abstract": 250}
+
+
+def printed(name: str) -> RequestPlan:
+    return parse_request((GOLDEN / f"request_{name}.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", ["identical_titles", "identical_titles_with_content"])
+def test_identical_titles_as_printed(name: str) -> None:
+    plan = duplicates(printed(name))
+    assert (plan.query, plan.max_group, plan.explanations) == (CREATED, 200, True)
+    assert plan.grouping == plan.validation.features == Values(("title",))
+    assert (plan.validation.min, plan.validation.max) == (1, 1)
+
+
+def test_near_identical_titles_as_printed() -> None:
+    plan = duplicates(printed("near_identical_titles"))
+    assert (plan.query, plan.max_group, plan.explanations) == (CREATED, 200, True)
+    assert plan.grouping == Ngrams(5, Words(("title",)))
+    assert plan.validation.features == Flatten(Words(("title",)))
+    assert (plan.validation.measure, plan.validation.min, plan.validation.max) == (RATIO, 0.9, 0.999)
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"), [("identical_titles_with_content", "content"), ("near_identical_titles", "documents")]
+)
+def test_content_as_printed(name: str, stage: str) -> None:
+    assert printed(name).stages[1:] == (ContentPlan(stage, "similarPairs", ALL, None),)
+
+
+# Ready requests
+
+
+READY = {
+    "boilerplate-sentences": Flatten(Sentences(("body",))),
+    "copies-across-indices": Words(("body",)),
+    "copies-between-fields": Words(("title", "body")),
+    "identical-titles": Values(("title",)),
+    "near-identical-abstracts": Ngrams(5, Words(("abstract",))),
+    "near-identical-titles": Ngrams(5, Words(("title",))),
+}
+
+
+@pytest.mark.parametrize("name", READY)
+def test_ready_requests(name: str) -> None:
+    plan = duplicates(parse_request(example(name)))
+    assert plan.grouping == READY[name]
+    assert plan.across_indices == (name == "copies-across-indices")
+
+
+def test_names_of_ready_requests() -> None:
+    assert names() == sorted(READY)
+    with pytest.raises(SettingsError, match="no ready request 'x'") as caught:
+        example("x")
+    assert all(name in str(caught.value) for name in READY)
+
+
+# What a plan holds
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"type": "query:all"}, None),
+        ({"type": "query:string", "query": "a:b"}, {"query_string": {"query": "a:b"}}),
+        ({"type": "query:reference", "use": "recent"}, {"query_string": {"query": "date:2024"}}),
+        ({"term": {"a": 1}}, {"term": {"a": 1}}),
+        ({"query": {"term": {"a": 1}}}, {"term": {"a": 1}}),
+    ],
+)
+def test_queries(query: JSON, expected: JSON | None) -> None:
+    recent = {"recent": {"type": "query:string", "query": "date:2024"}}
+    assert duplicates(parse_request(request(components=recent, similarPairs=stage(query=query)))).query == expected
+
+
+def test_without_a_query_all_documents() -> None:
+    assert duplicates(parse_request(request())).query is None
+
+
+def test_defaults() -> None:
+    plan = duplicates(parse_request({"stages": {"similarPairs": stage()}}))
+    assert (plan.max_group, plan.explanations, plan.across_indices, plan.validation.max) == (200, False, False, 1)
+
+
+@pytest.mark.parametrize("measure", [one.value for one in MeasureName])
+def test_every_measure_has_its_similarity(measure: str) -> None:
+    more = {"bag": {"ngram": 3}, "edit": {}, "jaccard": {"matching": "information", "shingle": 4}}
+    given = {"type": f"pairwiseSimilarity:{measure}", "fields": TITLE, **more.get(measure, {})}
+    found = duplicates(parse_request(request(similarPairs=stage(similarity=given)))).validation
+    assert (found.measure, found.features, found.fields) == (measure, None, ("title",))
+    if measure == "jaccard":
+        assert (found.matching, found.shingle) == (Matching.INFORMATION, 4)
+    assert found.ngram == (3 if measure == "bag" else 1)
+
+
+def test_an_estimate_is_always_explained() -> None:
+    """Its interval is told there."""
+    given = stage(similarity={"type": "pairwiseSimilarity:estimate", "fields": TITLE}, output={"explanations": False})
+    assert duplicates(parse_request(request(similarPairs=given))).explanations
+
+
+def test_grouping_by_the_keys_of_the_index() -> None:
+    assert duplicates(parse_request(request(similarPairs=stage("scheme")))).grouping == SchemeKeys()
+
+
+def test_references_to_references() -> None:
+    components = {
+        "one": {"type": "fields:reference", "use": "two"},
+        "two": {"type": "fields:simple", "fields": ["title", "body"]},
+        "words": {"type": "featureSource:words", "fields": {"type": "fields:reference", "use": "one"}},
+        "similar": {
+            "type": f"pairwiseSimilarity:{RATIO}",
+            "features": {"type": "featureSource:reference", "use": "words"},
+        },
+    }
+    grams = {"type": "featureSource:ngrams", "window": 3, "source": {"type": "featureSource:reference", "use": "words"}}
+    made = stage(grams, similarity={"type": "pairwiseSimilarity:reference", "use": "similar"})
+    plan = duplicates(parse_request(request(components=components, similarPairs=made)))
+    assert plan.grouping == Ngrams(3, Words(("title", "body")))
+    assert plan.validation.features == Words(("title", "body"))
+
+
+def test_stages_that_find_pairs_come_first() -> None:
+    overlaps = {"type": "documentPairs:overlaps", "documentPairs": PAIRS, "fields": TITLE, "limit": 7}
+    given = {"stages": {"o": overlaps, "c": CONTENT | {"limit": 3}, "similarPairs": stage()}}
+    plan = parse_request(given)
+    assert [one.name for one in plan.stages] == ["similarPairs", "o", "c"]
+    assert plan.stages[1] == OverlapsPlan("o", "similarPairs", ("title",), 5, 7)
+    assert plan.stages[2] == ContentPlan("c", "similarPairs", {"title": None, "abstract": 250}, 3)
+
+
+def test_a_mark_at_the_beginning_is_read_over() -> None:
+    """Editors of Windows begin files with it."""
+    assert parse_request("\ufeff" + json.dumps(request())) == parse_request(request())
+
+
+# What is refused
+
+AT = "stages.similarPairs"
+GRAMS = {"type": "featureSource:ngrams", "window": 5, "source": WORDS}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"qeury": {}}, f"{AT}.qeury is unknown; allowed there: type, hashGrouping, validation, query, output."),
+        ({"type": "duplicates"}, f'{AT}.type is "duplicates"; allowed: documentPairs:duplicates, documentContent, '),
+        ({"validation": None}, f"{AT}.validation is null; allowed: an object."),
+        ({"output": {"explanations": "yes"}}, f'{AT}.output.explanations is "yes"; allowed: true or false.'),
+        ({"query": {}}, f"{AT}.query is {{}}; allowed: an object that is not empty."),
+        ({"query": {"query": {}}}, f"{AT}.query.query must be an object that is not empty."),
+        ({"query": None}, f"{AT}.query is null; allowed: an object."),
+        ({"query": {"type": "query:x"}}, f'{AT}.query.type is "query:x"; allowed: query:string, query:all, query:'),
+        ({"query": {"type": "query:string"}}, f"{AT}.query.query is missing; allowed there: type, query."),
+    ],
+)
+def test_stages_that_are_none(change: JSON, expected: str) -> None:
+    assert expected in refusal(request(similarPairs=stage() | change))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"mim": 0.5}, "mim is unknown; allowed there: pairwiseSimilarity, min, max."),
+        ({"min": None}, "min is null; allowed: a number from 0 to 1."),
+        ({"min": "0.9"}, 'min is "0.9"; allowed: a number from 0 to 1.'),
+        ({"min": True}, "min is true; allowed: a number from 0 to 1."),
+        ({"min": -0.1}, "min is -0.1; allowed: a number from 0 to 1."),
+        ({"max": 90}, "max is 90; allowed: a number from 0 to 1."),
+        ({"min": 0.9, "max": 0.5}, "min is 0.9; allowed: at most the max, which is 0.5."),
+        ({"pairwiseSimilarity": 5}, "pairwiseSimilarity is 5; allowed: an object whose type is one of pairwiseSim"),
+        ({"pairwiseSimilarity": {}}, "pairwiseSimilarity.type is missing; allowed: pairwiseSimilarity:featureInter"),
+        (
+            {"pairwiseSimilarity": {"type": "pairwiseSimilarity:edit", "fields": TITLE, "shingle": 5}},
+            "pairwiseSimilarity.shingle is unknown; allowed there: type, fields.",
+        ),
+        (
+            {"pairwiseSimilarity": {"type": "pairwiseSimilarity:bag", "fields": TITLE, "ngram": 8}},
+            "pairwiseSimilarity.ngram is 8; allowed: a whole number from 1 to 7.",
+        ),
+        (
+            {"pairwiseSimilarity": {"type": "pairwiseSimilarity:jaccard", "fields": TITLE, "matching": "exact"}},
+            'pairwiseSimilarity.matching is "exact"; allowed: "literal" or "information".',
+        ),
+    ],
+)
+def test_validations_that_are_none(change: JSON, expected: str) -> None:
+    made = stage()
+    made["validation"] |= change
+    assert f"{AT}.validation.{expected}" in refusal(request(similarPairs=made))
+
+
+def test_a_validation_without_min() -> None:
+    made = stage()
+    del made["validation"]["min"]
+    assert f"{AT}.validation.min is missing; allowed there: " in refusal(request(similarPairs=made))
+
+
+@pytest.mark.parametrize(
+    ("features", "expected"),
+    [
+        ("schema", ' is "schema"; allowed: "scheme" or an object'),
+        (
+            ["scheme"],
+            ' is ["scheme"]; allowed: an object whose type is one of featureSource:values, featureSource:words',
+        ),
+        ({"type": "featureSource:word"}, '.type is "featureSource:word"; allowed: featureSource:values, '),
+        ({"type": 5}, ".type is 5; allowed: featureSource:values, "),
+        ({"fields": TITLE}, ".type is missing; allowed: featureSource:values, "),
+        ({"type": "featureSource:words"}, ".fields is missing; allowed there: type, fields."),
+        (WORDS | {"fields": ["title"]}, '.fields is ["title"]; allowed: an object whose type is one of fields:simple'),
+        (WORDS | {"fields": TITLE | {"fields": []}}, ".fields.fields is []; allowed: a list that is not empty."),
+        (WORDS | {"fields": TITLE | {"fields": "title"}}, '.fields.fields is "title"; allowed: a list of texts.'),
+        (WORDS | {"fields": TITLE | {"fields": ["t", 5]}}, ".fields.fields[1] is 5; allowed: a text."),
+        (WORDS | {"fields": TITLE | {"fields": [""]}}, '.fields.fields[0] is ""; allowed: a text that is not empty.'),
+        (
+            WORDS | {"fields": TITLE | {"fields": ["t", "t"]}},
+            '.fields.fields is ["t", "t"]; allowed: a list that names nothing twice.',
+        ),
+        (GRAMS | {"window": 0}, ".window is 0; allowed: a whole number from 1 to 1,000."),
+        (GRAMS | {"window": -(2**40)}, ".window is -1099511627776; allowed: a whole number from 1 to 1,000."),
+        (GRAMS | {"window": 2.5}, ".window is 2.5; allowed: a whole number from 1 to 1,000."),
+        (GRAMS | {"window": True}, ".window is true; allowed: a whole number from 1 to 1,000."),
+        (
+            GRAMS | {"source": WORDS | {"type": "featureSource:values"}},
+            ".source is featureSource:values, which have no parts to make n-grams of; allowed: words, characters, ",
+        ),
+    ],
+)
+def test_features_that_are_none(features: Any, expected: str) -> None:
+    assert f"{AT}.hashGrouping.features{expected}" in refusal(request(similarPairs=stage(features)))
+
+
+@pytest.mark.parametrize("size", [1, 0, 10_001, "200", 1.5, None])
+def test_sizes_of_groups_that_are_none(size: Any) -> None:
+    made = stage()
+    made["hashGrouping"]["pairing"] = {"maxHashGroupSize": size}
+    expected = f"{AT}.hashGrouping.pairing.maxHashGroupSize is {json.dumps(size)}; allowed: a whole number from 2 to 10"
+    assert expected in refusal(request(similarPairs=made))
+
+
+@pytest.mark.parametrize(
+    ("components", "expected"),
+    [
+        ([], "components is []; allowed: an object."),
+        ({"a": 5}, "components.a is 5; allowed: an object whose type is one of fields:simple, "),
+        ({"a b": TITLE | {"x": 1}}, 'components["a b"].x is unknown; allowed there: type, fields.'),
+        ({"": TITLE}, "components has a name that is empty."),
+        ({"a": {"type": "fields:reference", "use": "a"}}, 'components.a.use leads back to itself: "a" -> "a".'),
+        (
+            {
+                "a": {"type": "featureSource:flatten", "source": {"type": "featureSource:reference", "use": "b"}},
+                "b": {"type": "featureSource:reference", "use": "a"},
+            },
+            'components.b.use leads back to itself: "a" -> "b" -> "a".',
+        ),
+        (
+            {"a": {"type": "fields:reference", "use": "b"}, "b": {"type": "query:all"}},
+            'components.a.use is "b", which is of another type; allowed: "a".',
+        ),
+    ],
+)
+def test_components_that_are_none(components: Any, expected: str) -> None:
+    assert expected in refusal(request() | {"components": components})
+
+
+def test_a_missing_reference() -> None:
+    given = request(similarPairs=stage(WORDS | {"fields": {"type": "fields:reference", "use": "source"}}))
+    place = f"{AT}.hashGrouping.features.fields.use"
+    expected = f'{place} is "source", which is not among the components; allowed: '
+    assert expected + "there is no component fields:*." in refusal(given)
+    assert expected + '"sourceFields".' in refusal(given | {"components": {"sourceFields": TITLE}})
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"limit": 0}, 'limit is 0; allowed: a whole number from 1 to 100,000,000 or "unlimited".'),
+        ({"limit": "all"}, 'limit is "all"; allowed: a whole number from 1 to 100,000,000 or "unlimited".'),
+        ({"documents": {}}, "documents.type is missing; allowed there: type, documentPairs."),
+        (
+            {"documents": CONTENT["documents"] | {"documentPairs": PAIRS | {"use": "content"}}},
+            'documents.documentPairs.use is "content", which is no stage that finds pairs; allowed: "similarPairs".',
+        ),
+        ({"fields": {"type": "contentFields:simple", "fields": {}}}, "fields.fields is {}; allowed: an object that "),
+        (
+            {"fields": {"type": "contentFields:simple", "fields": {"t": {"maxValueLength": 0}}}},
+            "fields.fields.t.maxValueLength is 0; allowed: a whole number from 1 to 10,000,000",
+        ),
+    ],
+)
+def test_contents_that_are_none(change: JSON, expected: str) -> None:
+    assert f"stages.content.{expected}" in refusal(request(content=CONTENT | change))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "The request is empty"),
+        (" \n", "The request is empty"),
+        ("\ufeff", "The request is empty"),
+        ("{", "The request is no JSON: Expecting property name enclosed in double quotes in line 1, column 2."),
+        ('{"stages": }', "The request is no JSON: Expecting value in line 1, column 12."),
+        ("[]", "A request is a JSON object, not []."),
+        ("5", "A request is a JSON object, not 5."),
+        ("null", "A request is a JSON object, not null."),
+        ('"x"', 'A request is a JSON object, not "x".'),
+        ("{}", "stages is missing; allowed there: stages, components."),
+        ('{"stages": {}}', "stages is {}; allowed: an object that is not empty."),
+        ('{"stages": {}, "stages": {}}', "stages is there twice: keep one of them."),
+        ('{"stages": {"s": {"min": 1, "min": 2}}}', "stages.s.min is there twice: keep one of them."),
+        ('{"stages": {"s": {"min": NaN}}}', "stages.s.min is no number that a server takes"),
+        ('{"stages": {"s": {"min": -Infinity}}}', "stages.s.min is no number that a server takes"),
+        ('{"stages": {"s": {"min": 1e400}}}', "stages.s.min is no number that a server takes"),
+        ('{"stages": {"s": {"min": 1' + "0" * 400 + "}}}", "stages.s.min is no number that a server takes"),
+        ('{"stages": {"s": {"min": 1' + "0" * 9000 + "}}}", "stages.s.min is no number that a server takes"),
+        ('{"stages": {"s": "\\ud800"}}', "stages.s holds half of a character"),
+        ('{"stages": {"\\ud800": 1}}', "stages holds half of a character"),
+        ("[" * 100_000, "The request is nested deeper than 50 levels."),
+        ('{"stages": ' + '{"a": ' * 60 + "1" + "}" * 61, "is nested deeper than 50 levels."),
+    ],
+)
+def test_texts_that_are_no_request(text: str, expected: str) -> None:
+    message = refusal(text)
+    assert expected in message
+    assert len(message) < 200
+
+
+def test_objects_that_are_no_json() -> None:
+    around: JSON = request()
+    around["stages"]["more"] = around
+    assert "nested deeper than 50 levels" in refusal(around)
+    assert "stages is no JSON value, but of the type set" in refusal({"stages": {1}})
+    assert "stages has a name that is no text: 5" in refusal({"stages": {5: 1}})
+    for number in (float("nan"), 10**400, -(10**5000)):
+        assert "stages.s.min is no number" in refusal({"stages": {"s": {"min": number}}})
+
+
+def test_names_that_are_long_or_have_lines() -> None:
+    message = refusal(request(components={"x\ny" * 10_000: TITLE | {"z": 1}}))
+    assert message.startswith('The request cannot be used: components["x\\ny')
+    assert len(message) < 200
+    lines = {"x\ny": {"type": "fields:reference", "use": "none"}}
+    assert 'allowed: "x\\ny".' in refusal(request(components=lines))
+    circle = {f"c{n}": {"type": "fields:reference", "use": f"c{(n + 1) % 3000}"} for n in range(3000)}
+    assert refusal(request(components=circle)).endswith('"c10" -> "c11" -> 2,989 more.')
+
+
+def test_sources_in_each_other_without_end() -> None:
+    """A chain of components is no deep JSON, but a deep tree."""
+    chain = {
+        f"c{n}": {"type": "featureSource:flatten", "source": {"type": "featureSource:reference", "use": f"c{n + 1}"}}
+        for n in range(3000)
+    }
+    assert "more than 20 times" in refusal(request(components=chain | {"c3000": WORDS}))
+
+
+def everything() -> JSON:
+    """A request with all kinds of parts."""
+    made = json.loads(example("near-identical-abstracts"))
+    made["stages"]["bags"] = stage(
+        "scheme", similarity={"type": "pairwiseSimilarity:bag", "fields": TITLE, "ngram": 2}, query={"term": {"a": 1}}
+    )
+    return copy.deepcopy(dict(made))
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a JSON value."""
+    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for step, one in below for place in places(one, (*path, step)))]
+
+
+JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=5),
+    st.sampled_from(["featureSource:words", "scheme", "unlimited", "fields:reference", "sourceFields", "similarPairs"]),
+    st.lists(st.text(max_size=3), max_size=2),
+    st.dictionaries(st.sampled_from(["type", "use", "fields", "x", ""]), st.text(max_size=5), max_size=3),
+    st.sampled_from([WORDS, FLAT, TITLE, CONTENT, PAIRS]),
+)
+
+
+def mutated(data: st.DataObject) -> JSON:
+    """A request with something else in a few places."""
+    changed = everything()
+    for _ in range(data.draw(st.integers(1, 3))):
+        (*above, last) = data.draw(st.sampled_from(places(changed)[1:]))
+        at: Any = changed
+        for step in above:
+            at = at[step]
+        at[last] = data.draw(JUNK.map(copy.deepcopy))
+        if isinstance(at, dict) and data.draw(st.booleans()):
+            at[data.draw(st.text(max_size=4))] = data.draw(JUNK.map(copy.deepcopy))
+    return changed
+
+
+@given(st.data())
+def test_any_change_is_a_request_or_one_message(data: st.DataObject) -> None:
+    """Whatever stands anywhere: a plan, or the one kind of error, in one line."""
+    changed = mutated(data)
+    message = ""
+    try:
+        assert parse_request(changed).stages
+    except SettingsError as error:
+        message = str(error)
+    assert re.fullmatch("(The request cannot be used: .+)?", message)
+
+
+@given(st.text(max_size=30) | st.text('{}[]":,0eE+-1. ', max_size=30))
+def test_any_text_is_a_request_or_one_message(text: str) -> None:
+    with pytest.raises(SettingsError):
+        parse_request(text)
+
+
+# Schema
+
+
+def properties(definition: Mapping[str, Any]) -> set[str]:
+    return set(definition.get("properties", ()))
+
+
+def test_schema() -> None:
+    made = schema()
+    assert made["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert properties(made) == {"components", "stages"}
+    assert made["additionalProperties"] is False
+    objects = [one for one in made["$defs"].values() if one.get("type") == "object"]
+    assert len(objects) > 20
+    assert all(one["additionalProperties"] is False for one in objects)
+    (validation,) = (one for one in objects if properties(one) == {"pairwiseSimilarity", "min", "max"})
+    assert validation["properties"]["min"] | {"title": ""} == {
+        "maximum": 1,
+        "minimum": 0,
+        "title": "",
+        "type": "number",
+    }
+    assert json.loads(json.dumps(made)) == made
+
+
+VALIDATOR = Draft202012Validator(schema())
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("request_*.json")), ids=lambda file: file.stem)
+def test_printed_requests_fit_the_schema(file: Path) -> None:
+    VALIDATOR.validate(json.loads(file.read_text("utf-8")))
+
+
+@pytest.mark.parametrize("name", names())
+def test_ready_requests_fit_the_schema(name: str) -> None:
+    VALIDATOR.validate(json.loads(example(name)))
+
+
+@given(st.data())
+def test_what_does_not_fit_the_schema_is_refused(data: st.DataObject) -> None:
+    """The schema knows nothing of references, so that it may let pass what is refused; never the other way."""
+    changed = mutated(data)
+    try:
+        parse_request(changed)
+    except SettingsError:
+        return
+    assert VALIDATOR.is_valid(changed)
+
+
+# In plain words
+
+
+def test_explanation_of_near_identical_titles() -> None:
+    lines = explain(parse_request(example("near-identical-titles")), "news")
+    text = "\n".join(lines)
+    for expected in (
+        "similarPairs: find pairs of similar documents in news.",
+        "1. Scope: all documents.",
+        "2. Grouping: by 5-grams of words from field: title.",
+        "more than 200 documents makes none: it is skipped and counted, and the largest are listed.",
+        "flattened composites of words from field: title.",
+        "a similarity from 0.9 to 0.999, both included.",
+        "documents: read every document in the pairs of similarPairs.",
+        "Fields: title, body (at most 250 characters).",
+        "Note: similarPairs: documents that share no run of 5 elements are never compared.",
+    ):
+        assert expected in text
+
+
+def test_explanation_names_scope_measure_and_indices() -> None:
+    given = stage(
+        similarity={"type": "pairwiseSimilarity:containment", "fields": TITLE, "matching": "information"},
+        query={"type": "query:string", "query": "müde"},
+    )
+    given["hashGrouping"]["pairing"] = {"acrossIndices": True}
+    text = "\n".join(explain(parse_request(request(similarPairs=given)), "a,b"))
+    assert 'the documents that match {"query_string": {"query": "müde"}}' in text
+    assert "containment (information matching; w = 5; words of the shorter text" in text
+    assert "of two different indices" in text
+    assert "a similarity of exactly 1." in text
+
+
+@pytest.mark.parametrize(
+    ("features", "min", "expected"),
+    [
+        (FLAT, 0.9, "single words as features for grouping are inefficient"),
+        (GRAMS | {"window": 1}, 0.9, "single words as features for grouping are inefficient"),
+        (
+            GRAMS | {"window": 3, "source": WORDS | {"type": "featureSource:characters"}},
+            0.9,
+            "characters and short runs",
+        ),
+        (WORDS, 0.9, "those that are merely alike are never compared"),
+        (GRAMS, 0.9, "share no run of 5 elements are never compared"),
+        ("scheme", 0.9, "share a key with a probability that depends on their resemblance"),
+        (GRAMS, 0, "with a min of 0 every candidate pair passes"),
+    ],
+)
+def test_warnings(features: Any, min: float, expected: str) -> None:
+    assert expected in "\n".join(warnings(parse_request(request(similarPairs=stage(features, min=min)))))
+
+
+def test_warning_of_composites_that_are_compared_whole() -> None:
+    whole = stage(GRAMS, similarity={"type": f"pairwiseSimilarity:{RATIO}", "features": WORDS}, min=0.5)
+    assert "Open them with featureSource:flatten" in "\n".join(warnings(parse_request(request(similarPairs=whole))))
+
+
+def test_identical_titles_need_no_warning() -> None:
+    assert warnings(parse_request(example("identical-titles"))) == []
+
+
+def test_descriptions_are_those_of_the_model() -> None:
+    assert describe(Values(("title",))) == "entire values from field: title"
+    assert describe(Flatten(Words(("title",)))) == "flattened composites of words from field: title"

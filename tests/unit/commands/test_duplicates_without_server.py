@@ -1,0 +1,141 @@
+"""The command duplicates where it needs no server: ready requests, schema, and how it is called."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from server_tools import one_line
+
+from es_neardupe.cli.commands.duplicates import duplicates_json, write_csv
+from es_neardupe.commands.duplicates.request_parse import example, names, schema
+from es_neardupe.commands.duplicates.results import (
+    ContentResult,
+    DocumentPair,
+    DuplicatesReport,
+    OverlappingPair,
+    Overlaps,
+    OverlapsResult,
+    PairsResult,
+    SkippedGroup,
+)
+from es_neardupe.similarity.comparison import Block
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize("name", names())
+def test_example(cli: Cli, name: str) -> None:
+    done = cli("duplicates", "--example", name)
+    assert (done.code, done.out, done.err) == (0, example(name), "")
+
+
+def test_unknown_example(cli: Cli) -> None:
+    done = cli("duplicates", "--example", "titles")
+    assert (done.code, done.out) == (1, "")
+    assert all(name in one_line(done.err) for name in names())
+
+
+def test_schema(cli: Cli) -> None:
+    done = cli("duplicates", "--schema")
+    assert (done.code, done.json, done.err) == (0, schema(), "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("news",),
+        ("--request", "x.json"),
+        ("news", "--request", "x.json", "--schema"),
+        ("news", "--example", "identical-titles"),
+        ("--example", "identical-titles", "--schema"),
+        ("news", "--request", "x.json", "--json", "--pairs-only"),
+        ("news", "--request", "x.json", "--csv", "-", "--pairs-only"),
+        ("news", "--request", "x.json", "--json", "--csv", "-"),
+        ("news", "--request", "x.json", "--top", "0"),
+    ],
+)
+def test_wrong_usage(cli: Cli, arguments: tuple[str, ...]) -> None:
+    assert cli("duplicates", *arguments).code == 2
+
+
+def test_the_page_has_all_ready_requests() -> None:
+    blocks = re.findall(r"```json\n(.*?)```", (DOCS / "duplicates.md").read_text("utf-8"), re.DOTALL)
+    assert sorted(blocks) == sorted(map(example, names()))
+    assert all(json.loads(block) for block in blocks)
+
+
+A, B = ("news", "1"), ("news", "2")
+PAIRS = PairsResult([DocumentPair(A, B, 0.5, "said")], {}, (SkippedGroup(812, (A,), "all rights reserved"),))
+CONTENT = ContentResult(({"index": "news", "id": "1", "fields": {}},), 0, 0, 0, 0.1)
+OVERLAPS = OverlapsResult(
+    (OverlappingPair(A, B, 0.5, Overlaps((Block((0, 3), (0, 3), 1),), 1, "<mark>", "<mark>")),), 0, 0, 0, 0.1
+)
+
+
+def test_shape_of_the_json() -> None:
+    """As the page has it."""
+    text = (DOCS / "json.md").read_text("utf-8").partition("## `duplicates`")[2]
+    shown = json.loads(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])
+    stages = {"pairs": PAIRS, "contents": CONTENT, "overlaps": OVERLAPS}
+    made = duplicates_json(DuplicatesReport("news", ("news",), stages, 0.1))
+    made["pairs"] = list(made["pairs"])
+    assert list(made) == list(shown)
+    for part in ("pairs", "documents", "overlaps"):
+        assert list(made[part][0]) == list(shown[part][0])
+    (group,) = re.findall(r'`(\{"size".*?)`', text)
+    assert list(made["skipped_groups"][0]) == list(json.loads(group))
+
+
+def test_several_stages_of_a_kind_are_named() -> None:
+    made = duplicates_json(DuplicatesReport("news", ("news",), {"one": PAIRS, "other": PAIRS}, 0.1))
+    assert list(made) == ["index", "indices", "seconds", "stages"]
+    assert [list(one) for one in made["stages"].values()] == [["pairs", "diagnostics", "skipped_groups"]] * 2
+
+
+def test_csv_that_a_spreadsheet_opens(tmp_path: Path) -> None:
+    file = tmp_path / "pairs.csv"
+    pair = DocumentPair(("news", "=1+1"), ("news", "-2"), 0.5, "@said")
+    write_csv(str(file), PairsResult([pair], {}, ()))
+    with file.open(newline="") as stream:
+        assert list(csv.reader(stream))[1:] == [["news", "'=1+1", "news", "'-2", "0.5", "'@said"]]
+
+
+def test_csv_that_breaks_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    class Breaking(list[DocumentPair]):
+        def __iter__(self) -> Iterator[DocumentPair]:
+            yield DocumentPair(A, B, 0.5)
+            raise KeyboardInterrupt
+
+    file = tmp_path / "pairs.csv"
+    file.write_text("before")
+    with pytest.raises(KeyboardInterrupt):
+        write_csv(str(file), PairsResult(Breaking(), {}, ()))
+    assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
+
+
+def test_csv_and_page_need_a_file_each(cli: Cli, tmp_path: Path) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(example("identical-titles"))
+    files = ("--csv", str(tmp_path / "x"), "--html", f"{tmp_path}/../{tmp_path.name}/x")
+    done = cli("duplicates", "news", "--request", str(request), *files)
+    assert (done.code, done.out) == (1, "")
+    assert "--csv and --html both name" in one_line(done.err)
+
+
+@pytest.mark.parametrize("option", ["--csv", "--html"])
+def test_files_that_cannot_be_written_are_told_before_the_work(cli: Cli, tmp_path: Path, option: str) -> None:
+    request = tmp_path / "request.json"
+    request.write_text(example("identical-titles"))
+    for file, why in {str(tmp_path): "is a folder", "/dev/null": "is no ordinary file"}.items():
+        done = cli("duplicates", "news", "--request", str(request), option, file)
+        assert (done.code, done.out) == (1, "")
+        assert why in one_line(done.err)
+    if option == "--html":
+        assert "- is no file here" in cli("duplicates", "news", "--request", str(request), option, "-").err

@@ -1,0 +1,291 @@
+"""Keys for documents as they come: the user's own bulk actions, and loaded records."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from elasticsearch.helpers.actions import expand_action
+from hypothesis import given
+from hypothesis import strategies as st
+from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
+from unit_tools import AT, SETTINGS, FakeClient
+
+from es_neardupe.commands.enrich import ingest
+from es_neardupe.commands.enrich.ingest import fingerprinted_actions
+from es_neardupe.commands.enrich.updates import is_current, plan, update
+from es_neardupe.commands.load.files import Problem, Record
+from es_neardupe.commands.load.load import LoadReport, load_records
+from es_neardupe.errors import InputError
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.stored_fields import encode, own_group
+from es_neardupe.index.target import Target
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.records import Hit
+
+TEXT = "one two three four five six"
+TWO = Settings(("title", "page.body"), prefix="nd")
+
+
+@pytest.fixture(autouse=True)
+def _now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("es_neardupe.commands.enrich.ingest.timestamp", lambda: AT)
+
+
+def ours(text: str, settings: Settings = SETTINGS, group: str | None = None) -> dict[str, Any]:
+    """Our fields of a text, without those that are null."""
+    (fingerprint,) = fingerprints([text], settings.scheme)
+    fields = {name: value for name, value in encode(fingerprint, AT).items() if value is not None}
+    return fields | ({"group": group} if group else {})
+
+
+def one(action: dict[str, Any], settings: Settings = SETTINGS, **options: Any) -> dict[str, Any]:
+    before = copy.deepcopy(action)
+    (made,) = fingerprinted_actions([action], settings, **options)
+    assert action == before
+    return made
+
+
+G = own_group("i", "1")
+
+
+@pytest.mark.parametrize(
+    ("action", "document"),
+    [
+        ({"_index": "i", "_id": "1", "text": TEXT}, {"text": TEXT, "neardupe": ours(TEXT, group=G)}),
+        ({"_index": "i", "_id": 1, "_source": {"text": TEXT}}, {"text": TEXT, "neardupe": ours(TEXT, group=G)}),
+        (
+            {"_op_type": "create", "_index": "i", "_id": "1", "text": TEXT, "routing": "r"},
+            {"text": TEXT, "neardupe": ours(TEXT, group=G)},
+        ),
+        ({"_index": "i", "text": TEXT}, {"text": TEXT, "neardupe": ours(TEXT)}),  # the server chooses the id
+        ({"_index": "i", "_id": "1"}, {"neardupe": ours("", group=G)}),
+        ({"_index": "i", "_id": "1", "text": "short"}, {"text": "short", "neardupe": ours("short", group=G)}),
+        (
+            {"_index": "i", "_id": "1", "text": TEXT, "doc": {"a": 1}},  # a field of the user's own
+            {"text": TEXT, "doc": {"a": 1}, "neardupe": ours(TEXT, group=G)},
+        ),
+        (
+            {"_index": "i", "_id": "1", "_source": {"text": TEXT, "doc": {"a": 1}}},
+            {"text": TEXT, "doc": {"a": 1}, "neardupe": ours(TEXT, group=G)},
+        ),
+        (
+            {"_index": "i", "_id": "1", "text": TEXT, "neardupe": {"group": "old", "scheme": "v0"}},
+            {"text": TEXT, "neardupe": ours(TEXT, group=G)},
+        ),
+    ],
+)
+def test_whole_documents(action: dict[str, Any], document: dict[str, Any]) -> None:
+    """What the drivers' helpers make of our action is the user's document with our fields, in the same place."""
+    made = one(action)
+    for expand in (expand_action, expand_for_opensearch):
+        head, body = expand(made)
+        assert head == expand(action)[0]
+        assert body == document
+
+
+def test_whole_documents_of_an_index_named_apart() -> None:
+    assert one({"_id": "1", "text": TEXT}, index="i")["neardupe"]["group"] == G
+    assert one({"_index": "j", "_id": "1", "text": TEXT}, index="i")["neardupe"]["group"] == own_group("j", "1")
+    assert "group" not in one({"_id": "1", "text": TEXT})["neardupe"]
+
+
+WAITS = {"numeric": None, "principal": None, "similarity": None}
+
+
+@pytest.mark.parametrize(
+    ("document", "added"),
+    [
+        ({"title": "a", "page": {"body": "b"}}, ours("a\nb", TWO) | WAITS),
+        ({"page.body": "b", "title": "a"}, ours("a\nb", TWO) | WAITS),
+        ({"title": None, "page": {"body": "b"}, "n": 1}, ours("b", TWO) | WAITS),
+        ({"title": "a"}, {"scheme": None}),
+        ({"page": {"body": None}}, {"scheme": None}),
+        ({"n": 1}, None),
+        ({"page": {"n": 1}}, None),
+        ({}, None),
+    ],
+)
+@pytest.mark.parametrize("inside", [False, True])
+def test_updates(document: dict[str, Any], added: dict[str, Any] | None, inside: bool) -> None:
+    """All fields: new keys, and the group stays. Some: the old keys are marked. None: nothing to do."""
+    action: dict[str, Any] = {"_op_type": "update", "_index": "i", "_id": "1"}
+    action |= {"_source": {"doc": document}} if inside else {"doc": document, "retry_on_conflict": 3}
+    made = one(action, TWO)
+    for expand in (expand_action, expand_for_opensearch):
+        head, body = expand(made)
+        before, plain = expand(action)
+        assert head == before
+        assert body == {**plain, "doc": document | ({} if added is None else {"nd": added})}
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"_op_type": "delete", "_index": "i", "_id": "1"},
+        {"_op_type": "update", "_index": "i", "_id": "1", "script": {"source": "ctx._source.n++"}},
+        {"_op_type": "update", "_index": "i", "_id": "1", "script": "x", "upsert": {"text": TEXT}},
+        {"_op_type": "update", "_index": "i", "_id": "1", "doc": None},
+    ],
+)
+def test_other_actions_pass(action: dict[str, Any]) -> None:
+    assert one(action) == action
+
+
+def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds: list[dict[str, Any]] = [
+        {"_id": "a", "text": TEXT},
+        {"_op_type": "delete", "_id": "b"},
+        {"_op_type": "update", "_id": "c", "doc": {"text": "x " + TEXT}},
+        {"_id": "d", "_source": {"text": {"no": "text"}}},
+        {"_op_type": "create", "text": ""},
+        {"_id": "e", "text": TEXT * 9},
+    ]
+    actions = [{**kinds[(k * 5 + k // 7) % 6], "n": k} for k in range(50)]
+    whole = list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100))
+    assert [action["n"] for action in whole] == list(range(50))
+    for size in (1, 2, 7, 50):
+        monkeypatch.setattr(ingest, "_CHUNK", size)
+        assert list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100)) == whole
+    by_id = {action.get("_id"): action for action in whole}
+    assert by_id["a"]["neardupe"]["state"] == "signed"
+    assert by_id["e"]["neardupe"]["state"] == "too_large"
+
+
+def test_it_is_a_stream() -> None:
+    """No more than a chunk is taken before the first action comes out."""
+    taken = []
+
+    def endless() -> Any:
+        while True:
+            taken.append(1)
+            yield {"_id": str(len(taken)), "text": TEXT}
+
+    made = fingerprinted_actions(endless(), SETTINGS, index="i")
+    next(made)
+    assert len(taken) == ingest._CHUNK
+
+
+TEXTS = st.sampled_from([TEXT, TEXT.upper(), "short", "", "漢字 かな", {"no": "text"}, None, 5, ["a b c", "d e f"]])
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
+    """What is indexed with keys is what ``enrich`` would have written, but for the values that are null."""
+    actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
+    for action, made in zip(actions, fingerprinted_actions(actions, SETTINGS, index="i"), strict=True):
+        plain = Hit("i", action["_id"], None, 1, 1, {"text": action["text"]})
+        (planned,) = plan([[plain]], SETTINGS, 10_000)
+        enriched = update(planned, SETTINGS, AT, current=False).body["doc"]["neardupe"]
+        at_once = made["neardupe"]
+        assert {name: value for name, value in enriched.items() if value is not None} | {"at": 0} == at_once | {"at": 0}
+        indexed = Hit("i", action["_id"], None, 1, 1, {"text": action["text"], "neardupe": at_once})
+        (again,) = plan([[indexed]], SETTINGS, 10_000)
+        assert is_current(again, SETTINGS)
+
+
+# -- load --------------------------------------------------------------------------------------------------------------
+
+
+def load(
+    records: list[Record | Problem], settings: Settings = SETTINGS, **options: Any
+) -> tuple[LoadReport, FakeClient, list[Problem]]:
+    client, told = FakeClient(), list[Problem]()
+    target = Target("i", ("i",), settings, 10_000)
+    report = load_records(client, target, records, on_problem=told.append, **options)
+    assert report.read == report.indexed + report.existing + report.bad + report.duplicates + report.refused
+    return report, client, told
+
+
+def written(client: FakeClient) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    return [pair for request in client.bulks for pair in request]
+
+
+def test_load() -> None:
+    records = [
+        Record("f:1", "1", {"id": 1, "text": TEXT}),
+        Problem("f:2", "no JSON"),
+        Record("f:3", "1", {"text": "again"}),
+        Record("f:4", None, {"text": None}),
+        Record("f:5", "5", {"other": "x"}),
+        Record("stdin:6", None, {"text": "x"}),
+    ]
+    report, client, told = load(records)
+    assert (report.read, report.indexed, report.bad, report.duplicates) == (6, 2, 3, 1)
+    assert report.states == {"signed": 1, "empty": 1}
+    assert [(one.place, one.why.split(":")[0]) for one in told] == [
+        ("f:2", "no JSON"),
+        ("f:3", "the id '1' stood in the files before"),
+        ("f:5", "no field 'text'"),
+        ("stdin:6", "no field 'id'"),
+    ]
+    assert written(client) == [
+        (
+            {"create": {"_index": "i", "_id": "1"}},
+            {"id": 1, "text": TEXT, "neardupe": ours(TEXT, group=own_group("i", "1"))},
+        ),
+        (
+            {"create": {"_index": "i", "_id": "f:4"}},
+            {"text": None, "neardupe": ours("", group=own_group("i", "f:4"))},
+        ),
+    ]
+    assert next(iter(written(load(records, replace=True)[1])[0][0])) == "index"
+
+
+def test_load_equals_ingest() -> None:
+    texts = [TEXT, "short", "", {"no": "text"}, "x" * 101]
+    _, client, _ = load([Record(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)], max_chars=100)
+    actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
+    made = fingerprinted_actions(actions, SETTINGS, index="i", max_chars=100)
+    assert [body["neardupe"] for _, body in written(client)] == [action["neardupe"] for action in made]
+
+
+@pytest.mark.parametrize(
+    ("source", "loaded"),
+    [
+        ({"body": "b"}, {"page": {"body": "b"}}),
+        ({"body": "b", "page": {"n": 1}}, {"page": {"n": 1, "body": "b"}}),
+        ({"body": "b", "page": None}, {"page": {"body": "b"}}),
+        ({"body": "b", "page": {"body": "there"}}, None),
+        ({"body": "b", "page": "text"}, None),
+        ({"body": "b", "page": [1]}, None),
+        ({"text": "b"}, None),
+    ],
+)
+def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[str, Any] | None) -> None:
+    """Nothing that stands there is overwritten, and the record is not changed."""
+    before = copy.deepcopy(source)
+    report, client, told = load([Record("f:1", "1", source)], Settings(("page.body",)), text_field="body")
+    assert source == before
+    if loaded is None:
+        assert (report.bad, len(told), client.bulks) == (1, 1, [])
+    else:
+        ((_, body),) = written(client)
+        assert {name: value for name, value in body.items() if name != "neardupe"} == loaded
+        assert body["neardupe"]["state"] == "short"
+
+
+def test_strict_stops() -> None:
+    with pytest.raises(InputError, match=r"f:2: no JSON\."):
+        load([Record("f:1", "1", {"text": "x"}), Problem("f:2", "no JSON")], strict=True)
+    with pytest.raises(InputError, match="stood in the files before"):
+        load([Record("f:1", "1", {"text": "x"}), Record("f:2", "1", {"text": "x"})], strict=True)
+
+
+def test_dry_run_and_refusals() -> None:
+    report, client, _ = load([Record("f:1", "1", {"text": TEXT})], dry_run=True)
+    assert (report.indexed, report.states, client.bulks) == (1, {"signed": 1}, [])
+    answers = {
+        "1": {"status": 409, "error": {"type": "version_conflict_engine_exception", "reason": "x"}},
+        "2": {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "bad"}},
+        "3": {"status": 201},
+    }
+    client = FakeClient()
+    client.answer = lambda op, meta, body: answers[meta["_id"]]
+    records = [Record(f"f:{k}", str(k), {"text": TEXT}) for k in (1, 2, 3)]
+    report = load_records(client, Target("i", ("i",), SETTINGS, 10_000), records)
+    assert (report.read, report.existing, report.refused, report.indexed) == (3, 1, 1, 1)
+    assert report.refusals == ("mapper_parsing_exception: bad",)
+    with pytest.raises(InputError, match="stands for 2 indices"):
+        load_records(client, Target("i*", ("i1", "i2"), SETTINGS, 10_000), records)

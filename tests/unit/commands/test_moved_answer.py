@@ -1,0 +1,59 @@
+"""Places in their order, and as cells of a table that no spreadsheet computes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.cli.output import harmless_cell
+from es_neardupe.commands.moved.answer import Place, in_order
+
+DATES = st.sampled_from([None, "2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000001Z", "2024-02-01T00:00:00.000Z"])
+PLACES = st.builds(
+    Place,
+    address=st.sampled_from("abc"),
+    date=DATES,
+    similarity=st.sampled_from([0.8, 0.9, 1.0]),
+    replaced=DATES,
+    index=st.just("i"),
+    id=st.sampled_from("123456"),
+    basis=st.just("texts"),
+    measure=st.just("resemblance"),
+    known_at=st.none(),
+)
+
+
+@given(st.lists(PLACES, unique_by=lambda one: one.id), st.randoms())
+def test_the_order_is_one_whatever_came_first(places: list[Place], rng: object) -> None:
+    shuffled = list(places)
+    rng.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert in_order(shuffled) == in_order(places)
+    found = in_order(places)
+    assert sorted(found, key=repr) == sorted(places, key=repr)
+    ranks = [(-one.similarity, one.replaced is not None) for one in found]
+    assert ranks == sorted(ranks)
+    for one, after in pairwise(found):
+        if (one.similarity, one.replaced is None) == (after.similarity, after.replaced is None):
+            assert after.date is None or not one.older_than(after.date)
+
+
+def test_fractions_of_seconds_count() -> None:
+    place = Place("a", "2024-01-01T00:00:00.000Z", 1.0, None, "i", "1", "texts", "resemblance", None)
+    assert place.older_than("2024-01-01T00:00:00.000001Z")
+    assert not place.older_than("2024-01-01T00:00:00.000Z")
+    assert not place.older_than("2023-12-31T23:59:59.999999Z")
+
+
+@given(st.text())
+def test_cells_are_harmless_and_come_back(text: str) -> None:
+    """Whatever an address holds, the cell is one cell, and begins with no sign of a formula."""
+    cell = harmless_cell(text)
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerow([cell, "end"])
+    assert list(csv.reader(io.StringIO(written.getvalue(), newline=""))) == [[cell, "end"]]
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert cell.removeprefix("'") == text.removeprefix("'") or "\ufffd" in cell

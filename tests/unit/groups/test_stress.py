@@ -1,0 +1,129 @@
+"""Texts that ruin naive grouping, through the stages in memory: mass copies, form letters, chains, dense real texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from conftest import read_jsonl
+from unit_tools import columns, words
+
+from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.join import Candidates, find_candidates
+from es_neardupe.groups.linkage import chain, star
+from es_neardupe.keys.bands import band_keys
+from es_neardupe.keys.minhash import signatures
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import features
+from es_neardupe.records import Classes, Corpus
+from es_neardupe.similarity import formulas
+
+Ints = Any
+
+
+class Compared(NamedTuple):
+    """Candidates of texts in the order of principals, and which of them match."""
+
+    candidates: Candidates
+    matches: Any
+
+    @property
+    def left(self) -> Ints:
+        return self.candidates.left[self.matches]
+
+    @property
+    def right(self) -> Ints:
+        return self.candidates.right[self.matches]
+
+
+def keys_of(texts: Sequence[str], scheme: Scheme) -> tuple[Any, Any]:
+    """Band keys as the corpus has them, and signatures."""
+    slots = signatures(texts, scheme)
+    joined = "".join(key for keys in band_keys(slots, scheme.bands, scheme.rows) for key in keys)
+    return np.frombuffer(joined.encode("latin-1"), np.uint64).reshape(len(texts), scheme.bands), slots
+
+
+def compared(texts: Sequence[str], least: float, max_bucket: int) -> Compared:
+    """What a run of `group` does between reading and writing."""
+    keys, slots = keys_of(texts, Scheme.for_threshold(least))
+    found = find_candidates(keys, max_bucket, lambda rows: slots[rows])
+    similarity = formulas.resemblances(features(texts, 5), found.left, found.right)
+    return Compared(found, similarity >= least)
+
+
+def corpus_of(keys: Any, content: Sequence[str]) -> Corpus:
+    """A corpus of documents with these keys; ids are their numbers."""
+    size = len(keys)
+    references = [("i", f"{row:06}", None) for row in range(size)]
+    tokens = np.full(size, 60, np.int64)
+    return columns(size, references=references, content=np.array(content, "S32"), tokens=tokens, keys=keys)
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_fifty_thousand_copies(copies: bool) -> None:
+    """One class, and nothing to compare. Where copies have to be compared, linearly many pairs make one star."""
+    size, most = 50_000, 4
+    keys, slots = keys_of([words(0, 60)], Scheme.for_threshold(0.8))
+    classes: Classes = classes_of(corpus_of(np.repeat(keys, size, axis=0), ["0" * 32] * size), copies)
+    assert len(classes) == (1 if copies else size)
+    assert sum(map(len, classes.members)) == size
+    first = [rows[0] for rows in classes.members]
+    found = find_candidates(np.repeat(keys[:, :4], size, axis=0)[first], most, lambda rows: slots[[0] * len(rows)])
+    assert len(found) <= 6 * size * (not copies)
+    assert set(star(len(classes), found.left, found.right).tolist()) == {0}
+    assert found.skipped == sum(one.size * (one.size - 1) // 2 - one.compared for one in found.large)
+
+
+def form_letters(number: int) -> list[str]:
+    """Letters that differ in one word, most of them in the same place."""
+    base = words(0, 100).split()
+    places = (50 if row % 2 else 5 + row % 90 for row in range(number))
+    return [" ".join([*base[:place], f"name{row}", *base[place + 1 :]]) for row, place in enumerate(places)]
+
+
+def test_form_letters_are_one_group_at_linear_cost() -> None:
+    """20,000 of them, 200 million pairs: at most 20 for each key and letter are compared, and all but a few are in the
+    group of the first one, the others in small groups of their own."""
+    letters, most = form_letters(20_000), 20
+    found = compared(letters, 0.8, most)
+    keys = Scheme.for_threshold(0.8).bands
+    assert len(found.candidates) < most * keys * len(letters)
+    assert len(found.candidates) < 100 * len(letters)
+    assert found.candidates.skipped > 1e9
+    assert all(one.compared <= most * one.size for one in found.candidates.large)
+    principals = star(len(letters), found.left, found.right)
+    assert np.count_nonzero(principals == 0) >= 0.998 * len(letters)
+
+
+def test_a_chain_of_neighbours() -> None:
+    """1,000 texts, each 90 % like the next: a star reaches as far as its texts are similar, a chain to the end."""
+    shift, length = 10, 194
+    texts = [words(shift * row, length) for row in range(1000)]
+    near = formulas.resemblance(*features(texts[:2], 5))
+    assert near == pytest.approx(0.9, abs=0.005)
+    found = compared(texts, 0.8, 200)
+    every = features(texts, 5)
+    principals = star(1000, found.left, found.right)
+    for row, principal in enumerate(principals.tolist()):
+        assert formulas.resemblance(every[row], every[principal]) >= 0.8
+        assert abs(row - principal) <= 2
+    assert len(set(principals.tolist())) > 250
+    assert set(chain(1000, found.left, found.right).tolist()) == {0}
+
+
+def test_dense_real_texts() -> None:
+    """Licence texts at 0.5: one cluster of some 2,462. The limit on buckets must not tear groups apart."""
+    texts = sorted({one["text"] for one in read_jsonl("licence_texts/licence_texts.jsonl.xz")}, key=_order)
+    found = compared(texts, 0.5, 20)
+    linked = chain(len(texts), found.left, found.right)
+    assert found.candidates.skipped > 1_000_000
+    assert np.bincount(linked).max() >= 2400
+    principals = star(len(texts), found.left, found.right)
+    assert 2260 <= len(set(principals.tolist())) <= 2310  # 2,275 if all candidates are compared
+    assert len(found.candidates) < 3_456_205 / 2
+
+
+def _order(text: str) -> tuple[int, str]:
+    return -len(text.split()), text

@@ -1,0 +1,202 @@
+"""Request bodies, word for word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from es_neardupe.index import queries
+from es_neardupe.index.mapping import Fields
+
+F = Fields("nd")
+SCOPE = {"term": {"language": "en"}}
+FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists": {"field": "nd.group"}}]}}
+
+
+@pytest.mark.parametrize(
+    ("made", "body"),
+    [
+        (queries.matching(None), {"match_all": {}}),
+        (queries.matching({}), {"match_all": {}}),
+        (queries.matching(SCOPE), SCOPE),
+        (queries.all_of(), {"bool": {"filter": []}}),
+        (queries.all_of(None, SCOPE, {}), {"bool": {"filter": [SCOPE]}}),
+        (queries.processed(F), {"exists": {"field": "nd.scheme"}}),
+        (queries.fingerprinted(F, "v1-1"), FINGERPRINTED),
+        (
+            queries.stale(F, "v1-1"),
+            {"bool": {"filter": [{"match_all": {}}], "must_not": [FINGERPRINTED]}},
+        ),
+        (queries.stale(F, "v1-1", SCOPE), {"bool": {"filter": [SCOPE], "must_not": [FINGERPRINTED]}}),
+        (
+            queries.ungrouped(F, "v1-1"),
+            {"bool": {"filter": [FINGERPRINTED], "must_not": [{"exists": {"field": "nd.similarity"}}]}},
+        ),
+        (queries.since("updated", "now-1d"), {"range": {"updated": {"gte": "now-1d"}}}),
+        (queries.grouped_members(F), {"bool": {"filter": [{"term": {"nd.principal": False}}]}}),
+        (
+            queries.grouped_members(F, "g"),
+            {"bool": {"filter": [{"term": {"nd.principal": False}}, {"term": {"nd.group": "g"}}]}},
+        ),
+        (
+            queries.groups_by_id(F, ("g", "h")),
+            {"bool": {"filter": [{"terms": {"nd.group": ["g", "h"]}}, {"term": {"nd.principal": True}}]}},
+        ),
+        (
+            queries.candidates(F, ("Akey", "Bkey"), size=20),
+            {
+                "size": 20,
+                "query": {
+                    "bool": {
+                        "should": [
+                            {"constant_score": {"filter": {"term": {"nd.bands": "Akey"}}}},
+                            {"constant_score": {"filter": {"term": {"nd.bands": "Bkey"}}}},
+                        ],
+                        "minimum_should_match": 1,
+                    }
+                },
+                "_source": ["nd.group", "nd.tokens"],
+                "track_total_hits": True,
+            },
+        ),
+        (
+            queries.sample({"term": {"a": 1}}, 20, 3),
+            {
+                "size": 20,
+                "query": {
+                    "function_score": {
+                        "query": {"term": {"a": 1}},
+                        "random_score": {"seed": 3, "field": "_seq_no"},
+                        "boost_mode": "replace",
+                    }
+                },
+            },
+        ),
+    ],
+)
+def test_bodies(made: dict[str, Any], body: dict[str, Any]) -> None:
+    assert made == body
+
+
+def test_candidates_within_a_scope() -> None:
+    """The scope filters and never scores, and what the user gave is not changed."""
+    scope = {"term": {"language": "en"}}
+    body = queries.candidates(F, ("Akey",), size=5, scope=scope)
+    assert body["query"] == {
+        "bool": {
+            "should": [{"constant_score": {"filter": {"term": {"nd.bands": "Akey"}}}}],
+            "minimum_should_match": 1,
+            "filter": [{"term": {"language": "en"}}],
+        }
+    }
+    assert scope == {"term": {"language": "en"}}
+
+
+def test_candidates_and_a_group() -> None:
+    """Members of the group need no key, however many others must share, and score 0."""
+    keys = [{"constant_score": {"filter": {"term": {"nd.bands": key}}}} for key in ("Akey", "Bkey")]
+    members = {"constant_score": {"filter": {"term": {"nd.group": "g"}}, "boost": 0}}
+    body = queries.candidates(F, ("Akey", "Bkey"), size=5, agree=2, group="g")
+    shared = {"bool": {"should": keys, "minimum_should_match": 2}}
+    assert body["query"] == {"bool": {"should": [shared, members], "minimum_should_match": 1}}
+
+
+def test_a_group_without_keys() -> None:
+    """A bool query without clauses would match everything."""
+    body = queries.candidates(F, (), size=5, group="g")
+    members = {"constant_score": {"filter": {"term": {"nd.group": "g"}}, "boost": 0}}
+    assert body["query"] == {"bool": {"should": [members], "minimum_should_match": 1}}
+
+
+def test_collapsed() -> None:
+    assert queries.collapsed(F, SCOPE, size=10, start=20, members=2, source=["title"], sort=["date"]) == {
+        "query": SCOPE,
+        "post_filter": {"exists": {"field": "nd.group"}},
+        "collapse": {
+            "field": "nd.group",
+            "inner_hits": {"name": "copies", "size": 3, "_source": ["title"], "sort": ["date"]},
+        },
+        "sort": ["date"],
+        "from": 20,
+        "size": 10,
+        "track_total_hits": True,
+        "_source": ["title"],
+        "aggs": {
+            "groups": {"cardinality": {"field": "nd.group"}},
+            "without_group": {"missing": {"field": "nd.group"}},
+            "waiting": {"filter": {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}},
+        },
+    }
+    plain = queries.collapsed(F, SCOPE, size=10)
+    assert plain["collapse"]["inner_hits"] == {"name": "copies", "size": 0, "_source": []}
+    assert "sort" not in plain
+    assert queries.without_group(F, SCOPE) == {
+        "bool": {"must": [SCOPE], "must_not": [{"exists": {"field": "nd.group"}}]}
+    }
+
+
+def test_documents_that_share_sampled_keys() -> None:
+    """Counted, found and scored in a scope without the probe itself; long lists of keys in several clauses."""
+    scope = queries.others({"term": {"language": "en"}}, ("i", "d1"))
+    itself = {"bool": {"filter": [{"term": {"_index": "i"}}, {"ids": {"values": ["d1"]}}]}}
+    assert scope == {"bool": {"filter": [{"term": {"language": "en"}}], "must_not": [itself]}}
+    assert queries.others(None, None) == {"match_all": {}}
+    some = {"bool": {"should": [{"terms": {"nd.samples": ["k1", "k2"]}}], "minimum_should_match": 1}}
+    assert queries.sampled(F, ["k1", "k2"]) == some
+    many = queries.sampled(F, [f"k{n}" for n in range(2 * queries.MOST_TERMS + 1)])["bool"]["should"]
+    assert [len(clause["terms"]["nd.samples"]) for clause in many] == [queries.MOST_TERMS, queries.MOST_TERMS, 1]
+    assert queries.sampled_frequencies(F, ["k1", "k2"], scope) == {
+        "size": 0,
+        "query": {"bool": {"filter": [some, scope]}},
+        "aggs": {
+            "keys": {"filters": {"filters": [{"term": {"nd.samples": "k1"}}, {"term": {"nd.samples": "k2"}}]}},
+        },
+    }
+    assert queries.sampled_matches(F, ["k1"], size=3, scope=scope) == {
+        "size": 3,
+        "query": {
+            "bool": {
+                "should": [{"constant_score": {"filter": {"term": {"nd.samples": "k1"}}}}],
+                "minimum_should_match": 1,
+                "filter": [scope],
+            }
+        },
+        "_source": ["nd.features"],
+        "track_total_hits": False,
+    }
+
+
+def test_states_are_told_apart() -> None:
+    """Each part leaves out what the ones before it take."""
+    body = queries.states(F, "v1-x")
+    parts = body["aggs"]["parts"]["filters"]["filters"]
+    states = ["signed", "short", "empty", "too_large", "failed"]
+    assert list(parts) == ["unprocessed", "other_schemes", *states]
+    own = [one["bool"]["filter"] for one in parts.values()]
+    assert own[:2] == [
+        [{"bool": {"must_not": [{"exists": {"field": "nd.scheme"}}]}}],
+        [{"bool": {"must_not": [{"term": {"nd.scheme": "v1-x"}}]}}],
+    ]
+    assert own[2:] == [[{"term": {"nd.state": state}}] for state in states]
+    assert [one["bool"]["must_not"] for one in parts.values()] == [
+        [query for (query,) in own[:place]] for place in range(len(own))
+    ]
+    assert body["aggs"]["parts"]["filters"]["other_bucket_key"] == "unknown"
+    assert (body["size"], body["track_total_hits"], body["query"]) == (0, True, {"match_all": {}})
+
+
+def test_every_query_is_tested() -> None:
+    tested = {
+        "all_of",
+        "candidates",
+        "collapsed",
+        "fingerprinted",
+        "grouped_members",
+        "groups_by_id",
+        "matching",
+        "processed",
+    }
+    tested |= {"of_relations", "without_relations"}
+    tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MOST_CLAUSES", "MOST_TERMS"}
+    assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON"} == set(queries.__all__)

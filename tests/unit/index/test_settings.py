@@ -1,0 +1,202 @@
+"""Settings: what is refused, and what survives the way through a mapping."""
+
+from __future__ import annotations
+
+import copy
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit_tools import JSON
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.index.settings import Settings
+from es_neardupe.keys.scheme import Scheme
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fields": ()}, "Name at least one text field"),
+        ({"fields": ("a", "")}, "Name at least one text field"),
+        ({"fields": ("a", "b", "a")}, "named twice: a, b, a"),
+        ({"fields": "body"}, "list of names"),
+        ({"threshold": 0}, r"above 0 and at most 1, not 0|\(0, 1\]"),
+        ({"threshold": -0.1}, "not -0.1"),
+        ({"threshold": 1.0001}, "not 1.0001"),
+        ({"threshold": NAN}, "not nan"),
+        ({"threshold": 0, "bands": 4, "rows": 4}, "not 0"),
+        ({"threshold": NAN, "bands": 4, "rows": 4}, "not nan"),
+        ({"detection": 0}, "not 0"),
+        ({"detection": 1}, "not 1"),
+        ({"detection": NAN}, "not nan"),
+        ({"detection": 7, "bands": 4, "rows": 4}, "not 7"),
+        ({"threshold": 0.01}, "128 permutations cannot find pairs at 0.01"),
+        ({"bands": 4}, "belong together"),
+        ({"rows": 4}, "belong together"),
+        ({"bands": 17, "rows": 8}, "136 is over the 128 slots"),
+        ({"bands": 0, "rows": 4}, "bands must be 1 to 128, not 0"),
+        ({"bands": 4, "rows": 0}, "rows must be at least 1, not 0"),
+        ({"shingle": 0}, "shingle must be 1 to 1000000, not 0"),
+        ({"permutations": 7, "bands": 1, "rows": 1}, "permutations must be 8 to 256, not 7"),
+        ({"permutations": 257}, "permutations must be 8 to 256, not 257"),
+        ({"prefix": ""}, "cannot be a field name"),
+        ({"prefix": "a.b"}, "cannot be a field name"),
+        ({"prefix": "_meta"}, "cannot be a field name"),
+        ({"prefix": "1st"}, "cannot be a field name"),
+        ({"prefix": "a\n"}, "cannot be a field name"),
+        ({"prefix": "a" * 65}, "cannot be a field name"),
+        ({"fields": ("neardupe",)}, "A field of ours"),
+        ({"fields": ("neardupe.text",)}, "A field of ours"),
+    ],
+)
+def test_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        Settings(**{"fields": ("text",)} | options)
+
+
+def test_defaults_and_derived_scheme() -> None:
+    settings = Settings(("title", "body"))
+    assert (settings.threshold, settings.detection, settings.prefix) == (0.8, 0.99, "neardupe")
+    assert settings.scheme == Scheme(shingle=5, permutations=128, bands=16, rows=6)
+    assert Settings(("neardupes", "near")).fields == ("neardupes", "near")  # only looks like one of ours
+
+
+def test_fields_may_be_any_sequence() -> None:
+    assert Settings(["title", "body"]) == Settings(("title", "body"))  # type: ignore[arg-type]
+
+
+VALID = st.builds(
+    Settings,
+    fields=st.lists(st.text("abc.é", min_size=1, max_size=5), min_size=1, max_size=4, unique=True).map(tuple),
+    threshold=st.floats(0.3, 1),
+    detection=st.floats(0.01, 0.99),
+    shingle=st.integers(1, 9),
+    permutations=st.sampled_from([64, 128, 200, 256]),
+    sample_mod=st.sampled_from([0, 1, 2, 7, 2**16]),
+    prefix=st.sampled_from(["neardupe", "nd", "a-1_B"]),
+)
+
+
+@given(VALID)
+def test_meta_round_trip(settings: Settings) -> None:
+    meta = json.loads(json.dumps(settings.to_meta()))
+    again = Settings.from_meta(meta, settings.prefix)
+    assert again.differences(settings) == [] == settings.differences(again)
+    assert again.scheme == settings.scheme
+    assert (again.fields, again.threshold, again.detection, again.prefix) == (
+        settings.fields,
+        settings.threshold,
+        settings.detection,
+        settings.prefix,
+    )
+    assert again.to_meta() == settings.to_meta()
+
+
+def test_meta_literal() -> None:
+    settings = Settings(("title", "body"), threshold=0.5)
+    assert settings.to_meta() == {
+        "id": settings.scheme.id,
+        "scheme": {"version": 1, "shingle": 5, "permutations": 128, "bands": 35, "rows": 3, "seed": 1},
+        "fields": ["title", "body"],
+        "threshold": 0.5,
+        "detection": 0.99,
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("id",), "v1-00000000"),
+        (("id",), None),
+        (("scheme",), None),
+        (("scheme",), [1, 2]),
+        (("scheme",), "v1"),
+        (("scheme", "bands"), 15),
+        (("scheme", "bands"), "16"),
+        (("scheme", "rows"), 600),
+        (("scheme", "seed"), 2),
+        (("scheme", "version"), 2),
+        (("scheme", "extra"), 1),
+        (("fields",), None),
+        (("fields",), []),
+        (("fields",), "body"),
+        (("fields",), ["a", "a"]),
+        (("fields",), ["a", 5]),
+        (("threshold",), 1.5),
+        (("threshold",), "much"),
+        (("threshold",), None),
+        (("detection",), None),
+        (("detection",), 5),
+    ],
+)
+def test_tampered_meta_is_refused(path: tuple[str, ...], value: Any) -> None:
+    meta = Settings(("text",)).to_meta()
+    level: Any = meta
+    for name in path[:-1]:
+        level = level[name]
+    level[path[-1]] = value
+    with pytest.raises(SettingsError):
+        Settings.from_meta(meta, "neardupe")
+
+
+@pytest.mark.parametrize("name", ["id", "scheme", "fields", "threshold", "detection"])
+def test_incomplete_meta_is_refused(name: str) -> None:
+    meta = Settings(("text",)).to_meta()
+    del meta[name]
+    with pytest.raises(SettingsError, match=r"_meta\.neardupe cannot be read"):
+        Settings.from_meta(meta, "neardupe")
+
+
+def test_scheme_of_another_seed_is_refused_even_with_its_id() -> None:
+    """The seed is no setting: a scheme that has another one cannot be rebuilt by this program."""
+    meta = Settings(("text",)).to_meta()
+    meta["scheme"]["seed"] = 2
+    meta["id"] = Scheme.from_dict(meta["scheme"]).id
+    with pytest.raises(SettingsError, match="another version"):
+        Settings.from_meta(meta, "neardupe")
+
+
+@given(JSON)
+def test_any_json_as_meta(meta: Any) -> None:
+    with pytest.raises(SettingsError):
+        Settings.from_meta(meta, "neardupe")
+
+
+@given(VALID, st.sampled_from(["id", "scheme", "fields", "threshold", "detection"]), JSON)
+def test_any_json_in_a_part_of_meta(settings: Settings, name: str, value: Any) -> None:
+    """It is refused, or read as what stands there: never anything else."""
+    meta = copy.deepcopy(settings.to_meta())
+    meta[name] = value
+    try:
+        read = Settings.from_meta(meta, settings.prefix)
+    except SettingsError:
+        return
+    assert read.to_meta() == meta
+
+
+def test_sampling_is_a_part_of_the_scheme() -> None:
+    settings = Settings(("text",), sample_mod=12)
+    assert settings.scheme.sample_mod == 12
+    assert Settings.from_meta(settings.to_meta(), "neardupe") == replace(settings, bands=16, rows=6)
+    assert settings.differences(Settings(("text",))) == ["sample_mod: 12, not 0"]
+    assert Settings(("text",)).differences(settings) == ["sample_mod: 0, not 12"]
+
+
+def test_differences() -> None:
+    one = Settings(("a", "b"), threshold=0.8)
+    assert one.differences(Settings(("a", "b"))) == []
+    assert one.differences(Settings(("b", "a"), threshold=0.5, shingle=3)) == [
+        "fields: a+b, not b+a",
+        "threshold: 0.8, not 0.5",
+        "shingle: 5, not 3",
+        "bands: 16, not 35",
+        "rows: 6, not 3",
+    ]
+    assert one.differences(Settings(("a", "b"), bands=16, rows=6)) == []
+    assert Settings(("a",), prefix="x").differences(Settings(("a",), prefix="y")) == []

@@ -1,0 +1,242 @@
+"""How requests are taken apart between our index and the user's; no server is needed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.errors import Forbidden, NotInitialised, SettingsError
+from es_neardupe.index import queries
+from es_neardupe.index.mapping import Fields
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.sidecar.entries import redirected
+from es_neardupe.index.sidecar.join_query import ids_clause, of_entries, renamed
+from es_neardupe.index.sidecar.names import sidecar_name
+from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.sidecar.split_query import (
+    Part,
+    asks_ours,
+    mentions,
+    part_of,
+    relaxed,
+    split_source,
+    with_clauses,
+    without_entry,
+)
+from es_neardupe.index.target import Target
+
+P = "neardupe"
+FIELDS = Fields(P)
+SCOPE = {"term": {"source": "a"}}
+OURS = {"term": {"neardupe.scheme": "v1"}}
+ALL = {"match_all": {}}
+
+Doc = dict[str, Any]
+Query = dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    ("query", "part"),
+    [
+        (ALL, Part.NEITHER),
+        ({"ids": {"values": ["1"]}}, Part.NEITHER),
+        ({"term": {"_index": "news"}}, Part.NEITHER),
+        (SCOPE, Part.THEIRS),
+        ({"term": {"tag": "neardupe"}}, Part.THEIRS),  # a value, not a field
+        ({"exists": {"field": "neardupe.group"}}, Part.OURS),
+        ({"query_string": {"query": "body:neardupe"}}, Part.THEIRS),
+        (queries.stale(FIELDS, "v1"), Part.OURS),
+        (queries.stale(FIELDS, "v1", SCOPE), Part.BOTH),
+        (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], Part.BOTH),
+        (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], Part.OURS),
+        (queries.others(None, ("news", "1")), Part.NEITHER),
+        (queries.others(SCOPE, ("news", "1")), Part.THEIRS),
+    ],
+)
+def test_whose_fields_a_query_is_about(query: Query, part: Part) -> None:
+    assert part_of(query, P) is part
+
+
+def test_what_cannot_be_taken_apart_is_refused() -> None:
+    with pytest.raises(SettingsError, match="dis_max"):
+        part_of({"dis_max": {"queries": [OURS, SCOPE]}}, P)
+    with pytest.raises(SettingsError, match="75%"):
+        without_entry({"bool": {"should": [OURS, SCOPE], "minimum_should_match": "75%"}}, P)
+
+
+@pytest.mark.parametrize(
+    ("source", "split"),
+    [
+        (None, ([P], True)),
+        (True, ([P], True)),
+        (False, (False, False)),
+        (["text"], (False, ["text"])),
+        (["text", "neardupe.group"], (["neardupe.group"], ["text"])),
+        (["neardupe"], (["neardupe"], False)),
+        (["neardupery"], (False, ["neardupery"])),
+    ],
+)
+def test_parts_of_documents(source: Any, split: Any) -> None:
+    assert split_source(source, P) == split
+
+
+def test_what_our_index_answers() -> None:
+    assert asks_ours({"query": ALL, "aggs": {"x": {"terms": {"field": "neardupe.scheme"}}}}, P)
+    assert not asks_ours({"query": SCOPE, "aggs": {"x": {"terms": {"field": "source"}}}}, P)
+
+
+def test_the_request_for_candidates_in_scope() -> None:
+    query = queries.candidates(FIELDS, ["key00001"], size=5, scope=SCOPE)["query"]
+    ids = ids_clause([("news", "1"), ("news", "2")], {"news": "news-neardupe-sidecar"})
+    made = with_clauses(query, P, lambda part, _: ids if part_of(part, P) is Part.THEIRS else dict(part))
+    assert made == {
+        "bool": {
+            "should": [{"constant_score": {"filter": {"term": {"neardupe.bands": "key00001"}}}}],
+            "minimum_should_match": 1,
+            "filter": [
+                {
+                    "bool": {
+                        "should": [
+                            {
+                                "bool": {
+                                    "filter": [
+                                        {"term": {"_index": "news-neardupe-sidecar"}},
+                                        {"ids": {"values": ["1", "2"]}},
+                                    ]
+                                }
+                            }
+                        ],
+                        "minimum_should_match": 1,
+                    }
+                }
+            ],
+        }
+    }
+    assert relaxed(query, P)["bool"]["filter"] == [ALL]
+    assert ids_clause([]) == {"match_none": {}}
+
+
+def test_documents_without_an_entry() -> None:
+    assert without_entry(queries.stale(FIELDS, "v1"), P) is True
+    assert without_entry(queries.stale(FIELDS, "v1", SCOPE), P) == {"bool": {"filter": [SCOPE], "must_not": []}}
+    assert without_entry(queries.fingerprinted(FIELDS, "v1"), P) is False
+    assert without_entry(queries.ungrouped(FIELDS, "v1"), P) is False
+
+
+def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
+    target = Target("news", ("news",), Settings(("text",)), 10_000, left_alone={"kind": ("answer",)})
+    scoped, bare = queries.stale(FIELDS, "v1", target.within(SCOPE)), queries.stale(FIELDS, "v1", target.within())
+    assert part_of(of_entries(bare, target), P) is Part.OURS
+    assert not mentions(of_entries(scoped, target), "kind")
+    assert mentions(of_entries(scoped, target), "source")
+
+
+class _NotOurs:
+    """A server where a user may read his index, but not what is, or would be, beside it."""
+
+    def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
+        if path == "/news/_mapping":
+            return {"news": {"mappings": {}}}
+        if path == "/news/_alias":
+            return {"news": {"aliases": {}}}
+        assert path == "/news-neardupe-sidecar/_mapping"
+        if params:  # what is unavailable is ignored, even if it is so by rights
+            return {}
+        raise Forbidden("no", status=403)
+
+
+def test_who_may_not_read_our_index_is_told_so() -> None:
+    client: Any = _NotOurs()
+    with pytest.raises(NotInitialised, match=r"first\. If keys are kept beside it: .* news-neardupe-sidecar"):
+        opened(client, "news")
+
+
+def test_names() -> None:
+    assert sidecar_name("news", "neardupe") == "news-neardupe-sidecar"
+    assert sidecar_name("news", "Old") == "news-old-sidecar"
+    hidden = sidecar_name(".ds-logs-000001", "neardupe")
+    assert hidden.startswith("neardupe-sidecar-ds-logs-000001-")
+    assert hidden != sidecar_name("ds-logs-000001", "neardupe") == "neardupe-sidecar-ds-logs-000001"
+    query = {"bool": {"filter": [{"term": {"_index": "a"}}], "must_not": [{"terms": {"_index": ["a", "x"]}}]}}
+    there = {"bool": {"filter": [{"term": {"_index": "b"}}], "must_not": [{"terms": {"_index": ["b", "x"]}}]}}
+    assert renamed(query, {"a": "b"}) == there
+
+
+def test_writes_go_to_our_index() -> None:
+    lines = [{"update": {"_index": "a", "_id": "\ud800"}}, {"doc": {P: {"group": "g"}}}]
+    lines += [{"delete": {"_index": "a", "_id": "2"}}, {"index": {"_index": "other", "_id": "3"}}, {"x": "\n"}]
+    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    made = [json.loads(line) for line in redirected(body, {"a": "ours"}, mark=True).splitlines()]
+    lines[0]["update"]["_index"] = lines[2]["delete"]["_index"] = "ours"
+    lines[1]["doc"]["@source"] = {"mirrored": False}
+    assert made == lines
+
+
+def _queries() -> st.SearchStrategy[Query]:
+    """Queries of one field of ours and one of theirs, nested in every way that we make them."""
+    leaves = st.sampled_from(
+        [
+            *({"term": {f"neardupe.{name}": 1}} for name in "ab"),
+            *({"term": {name: 1}} for name in "xy"),
+            ALL,
+            {"match_none": {}},
+        ]
+    )
+    return st.recursive(leaves, _compound, max_leaves=8)
+
+
+def _compound(inner: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
+    some = st.lists(inner, max_size=3)
+    bools = st.tuples(some, some, some, st.integers(1, 2)).map(
+        lambda parts: {
+            "bool": {
+                "filter": parts[0],
+                "must_not": parts[1],
+                **({"should": parts[2], "minimum_should_match": parts[3]} if parts[2] else {}),
+            }
+        }
+    )
+    return bools | inner.map(lambda one: {"constant_score": {"filter": one}})
+
+
+def _matches(query: Query, doc: Doc) -> bool:
+    """What a server says, by other code."""
+    ((kind, inner),) = query.items()
+    if kind == "term":
+        ((field, value),) = inner.items()
+        return bool(doc.get(field) == value)
+    if kind == "constant_score":
+        return _matches(inner["filter"], doc)
+    if kind == "bool":
+        should = sum(_matches(one, doc) for one in inner.get("should", []))
+        return (
+            all(_matches(one, doc) for one in inner.get("filter", []))
+            and not any(_matches(one, doc) for one in inner.get("must_not", []))
+            and should >= inner.get("minimum_should_match", 0)
+        )
+    return kind == "match_all"
+
+
+_FIELDS = ["neardupe.a", "neardupe.b", "x", "y"]
+_DOCS = [{field: 1 for bit, field in enumerate(_FIELDS) if number >> bit & 1} for number in range(16)]
+
+
+@given(_queries())
+def test_any_query_matches_the_same_when_taken_apart(query: Query) -> None:
+    def answered(part: Query, doc: Doc) -> Query:
+        """The user's index answers with ids: either this document is among them or not."""
+        if part_of(part, P) is not Part.THEIRS:
+            return part
+        return ALL if _matches(part, doc) else {"match_none": {}}
+
+    rest, bare = relaxed(query, P), without_entry(query, P)
+    for doc in _DOCS:
+        made = with_clauses(query, P, lambda part, _, doc=doc: answered(dict(part), doc))  # type: ignore[misc]
+        assert _matches(made, {k: v for k, v in doc.items() if k.startswith(P)}) == _matches(query, doc)
+        assert _matches(rest, doc) or not _matches(query, doc)
+        if not any(field.startswith(P) for field in doc):
+            assert (bare if isinstance(bare, bool) else _matches(bare, doc)) == _matches(query, doc)

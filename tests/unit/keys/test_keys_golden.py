@@ -1,0 +1,80 @@
+"""The frozen vectors of scheme v1. Changed keys mean dead indices: a failure here is never mended by new vectors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xxhash
+
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.text import tokenize
+
+pytestmark = pytest.mark.usefixtures("inner_loops")
+
+FOLDER = Path(__file__).parents[2] / "golden"
+GOLDEN = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
+SAMPLES = json.loads((FOLDER / "samples_v1.json").read_text("ascii"))
+
+
+def golden_text(case: dict[str, Any]) -> str:
+    """A text of its own, or the numbers 0, 1, 2, ... in words of base 26 until the size is reached."""
+    if "text" in case:
+        return str(case["text"])
+    words: list[str] = []
+    size = 0
+    while size < case["size"]:
+        number, word = len(words) * 7919 % 20_011, ""
+        while number or not word:
+            number, digit = divmod(number, 26)
+            word += chr(ord("a") + digit)
+        words.append(word)
+        size += len(word) + 1
+    return " ".join(words)[: case["size"]]
+
+
+@pytest.mark.parametrize("name", GOLDEN["schemes"])
+def test_scheme_ids(name: str) -> None:
+    expected = GOLDEN["schemes"][name]
+    assert Scheme.from_dict(expected["settings"]).id == expected["id"]
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
+def test_fingerprints(case: dict[str, Any]) -> None:
+    text = golden_text(case)
+    if "normalized" in case:
+        assert " ".join(tokenize(text)) == case["normalized"]
+    for name, expected in case["fingerprints"].items():
+        scheme = Scheme.from_dict(GOLDEN["schemes"][name]["settings"])
+        (made,) = fingerprints([text], scheme)
+        assert made.scheme == scheme.id
+        assert {
+            "state": made.state.value,
+            "content": made.content,
+            "tokens": made.tokens,
+            "features": made.features,
+            "bands": "".join(made.bands),
+            "signature": made.signature.hex(),
+        } == expected
+
+
+@pytest.mark.parametrize("name", SAMPLES["schemes"])
+def test_sampled_keys(name: str) -> None:
+    """Of the same texts, in schemes that sample; all else is as in the scheme that does not."""
+    expected = SAMPLES["schemes"][name]
+    scheme = Scheme.from_dict(expected["settings"])
+    plain = Scheme.from_dict({key: value for key, value in expected["settings"].items() if key != "sample_mod"})
+    assert scheme.id == expected["id"] != plain.id
+    texts = [golden_text(case) for case in GOLDEN["cases"]]
+    made = fingerprints(texts, scheme)
+    assert [replace(one, scheme=plain.id, samples=None) for one in made] == fingerprints(texts, plain)
+    for case, one in zip(GOLDEN["cases"], made, strict=True):
+        keys = one.samples or ()
+        digest = xxhash.xxh3_128_hexdigest("".join(keys).encode())
+        assert {"keys": len(keys), "first": list(keys[:4]), "xxh3_128": digest} == SAMPLES["samples"][case["name"]][
+            name
+        ]

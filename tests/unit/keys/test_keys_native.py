@@ -1,0 +1,86 @@
+"""The inner loops in C: the same bits as numpy's, whatever they are handed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.keys import hashing
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import features, token_hashes
+
+WORDS = st.text("ab é漢ก\N{COMBINING ACUTE ACCENT}\0\N{ROMAN NUMERAL ONE}ẞİ_-", max_size=30)
+TEXTS = st.lists(st.text() | WORDS | WORDS.map(lambda word: f"{word} " * 20), max_size=12)
+
+pytestmark = pytest.mark.usefixtures("built_kernel")
+
+
+@given(TEXTS, st.integers(1, 12), st.sampled_from([16, 127, 128]))
+def test_the_same_bits(texts: list[str], shingle: int, permutations: int) -> None:
+    scheme = Scheme(shingle=shingle, permutations=permutations, bands=4, rows=4)
+    native_ones = fingerprints(texts, scheme), features(texts, shingle), token_hashes(texts)
+    kernel, hashing.kernel = hashing.kernel, None
+    try:
+        of_numpy = fingerprints(texts, scheme), features(texts, shingle), token_hashes(texts)
+    finally:
+        hashing.kernel = kernel
+    assert native_ones[0] == of_numpy[0]
+    for found, expected in zip(native_ones[1] + native_ones[2], of_numpy[1] + of_numpy[2], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@given(st.binary(), st.lists(st.binary(), max_size=5))
+def test_any_bytes(folded: bytes, contents: list[bytes]) -> None:
+    """What callers never send: it reads no byte beyond its end, and ends."""
+    kernel = hashing.kernel
+    assert kernel is not None
+    assert len(kernel.contents(folded)) == folded.count(b"\xff")
+    hashes, bounds = kernel.token_runs(contents)
+    assert len(bounds) == 8 * (len(contents) + 1)
+    assert len(hashes) == 8 * int(np.frombuffer(bounds, np.int64)[-1])
+
+
+@pytest.mark.parametrize(
+    ("bounds", "half", "out"),
+    [
+        pytest.param([0, 5], 2, (4, 1), id="beyond the values"),
+        pytest.param([2, 1, 4], 2, (4, 2), id="backwards"),
+        pytest.param([-1, 4], 2, (4, 1), id="before the values"),
+        pytest.param([0, 4], 2, (3, 1), id="too small a result"),
+        pytest.param([], 2, (4, 0), id="no bounds"),
+    ],
+)
+def test_arrays_that_do_not_fit(bounds: list[int], half: int, out: tuple[int, int]) -> None:
+    assert hashing.kernel is not None
+    values, shifts = np.zeros(4, np.uint32), np.ones(8, np.uint32)
+    with pytest.raises(ValueError, match="do not fit"):
+        hashing.kernel.extremes(
+            values, np.array(bounds, np.int64), shifts, np.ones(half, np.uint32), np.zeros(out, np.uint32)
+        )
+
+
+@pytest.mark.parametrize(
+    ("bounds", "size"),
+    [
+        pytest.param([0, 5], 2, id="beyond the tokens"),
+        pytest.param([2, 1, 4], 2, id="backwards"),
+        pytest.param([-1, 4], 2, id="before the tokens"),
+        pytest.param([0, 4], 0, id="shingles of nothing"),
+        pytest.param([], 2, id="no bounds"),
+    ],
+)
+def test_shingles_that_cannot_be(bounds: list[int], size: int) -> None:
+    assert hashing.kernel is not None
+    with pytest.raises(ValueError, match="do not fit"):
+        hashing.kernel.shingle_runs(np.zeros(4, np.uint64), np.array(bounds, np.int64), size)
+
+
+def test_other_things_than_bytes() -> None:
+    assert hashing.kernel is not None
+    with pytest.raises(TypeError):
+        hashing.kernel.token_runs(["text"])
+    with pytest.raises(TypeError):
+        hashing.kernel.contents("text")

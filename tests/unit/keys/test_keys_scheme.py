@@ -1,0 +1,139 @@
+"""The scheme and the choice of bands."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.scheme import Scheme, choose_bands
+
+
+@pytest.mark.parametrize(
+    ("threshold", "detection", "permutations", "expected"),
+    [
+        (0.8, 0.99, 128, (16, 6)),
+        (0.5, 0.99, 128, (35, 3)),
+        (1.0, 0.99, 128, (1, 32)),
+        (1.0, 0.99, 8, (1, 8)),
+        (0.05, 0.99, 128, (90, 1)),
+    ],
+)
+def test_chosen_bands(threshold: float, detection: float, permutations: int, expected: tuple[int, int]) -> None:
+    assert choose_bands(threshold, detection, permutations) == expected
+
+
+@given(st.floats(0.05, 1), st.floats(0.01, 0.99), st.integers(8, 256))
+def test_chosen_bands_reach_the_detection_and_no_fewer_do(
+    threshold: float, detection: float, permutations: int
+) -> None:
+    assume(1 - (1 - threshold) ** min(128, permutations) >= detection)
+    bands, rows = choose_bands(threshold, detection, permutations)
+    scheme = Scheme(permutations=permutations, bands=bands, rows=rows)
+    assert scheme == Scheme.for_threshold(threshold, detection, permutations=permutations)
+    assert scheme.detection(threshold) >= detection
+    assert 1 - (1 - threshold**rows) ** (bands - 1) < detection
+    more = rows + 1
+    if more <= min(32, permutations):
+        assert 1 - (1 - threshold**more) ** min(128, permutations // more) < detection
+
+
+@pytest.mark.parametrize("threshold", [0, -1, 1.01, float("nan")])
+def test_threshold_out_of_range(threshold: float) -> None:
+    with pytest.raises(SettingsError, match="threshold"):
+        choose_bands(threshold, 0.99, 128)
+
+
+@pytest.mark.parametrize("detection", [0, 1, 2, float("nan")])
+def test_detection_out_of_range(detection: float) -> None:
+    with pytest.raises(SettingsError, match="detection"):
+        choose_bands(0.8, detection, 128)
+
+
+def test_unreachable_threshold_names_the_lowest() -> None:
+    with pytest.raises(SettingsError, match=r"lowest threshold they reach is 0\.0354$"):
+        choose_bands(0.01, 0.99, 128)
+    assert choose_bands(0.0354, 0.99, 128) == (128, 1)
+
+
+def test_detection_is_the_curve() -> None:
+    scheme = Scheme(bands=16, rows=6)
+    assert scheme.detection(0.8) == pytest.approx(1 - (1 - 0.8**6) ** 16)
+    assert (scheme.detection(0), scheme.detection(1)) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bands": 20, "rows": 8}, r"b\*r = 20 x 8 = 160 is over the 128 slots"),
+        ({"bands": 0}, "bands must be 1 to 128, not 0"),
+        ({"bands": 129, "rows": 1, "permutations": 256}, "bands must be 1 to 128"),
+        ({"rows": 0}, "rows must be at least 1"),
+        ({"shingle": 0}, "shingle must be 1 to 1000000"),
+        ({"permutations": 7}, "permutations must be 8 to 256"),
+        ({"permutations": 257}, "permutations must be 8 to 256"),
+        ({"version": 2}, "version must be 1"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**64}, "seed"),
+        ({"rows": 6.0}, "rows must be a whole number, not 6.0"),
+        ({"sample_mod": -1}, "sample_mod must be 0 to 65536"),
+        ({"sample_mod": 2**16 + 1}, "sample_mod must be 0 to 65536"),
+        ({"bands": True}, "bands must be a whole number, not True"),
+        ({"shingle": "5"}, "shingle must be a whole number, not '5'"),
+    ],
+)
+def test_refused_settings(changes: dict[str, Any], message: str) -> None:
+    settings = Scheme(bands=16, rows=6).to_dict() | changes
+    with pytest.raises(SettingsError, match=message):
+        Scheme.from_dict(settings)
+
+
+def test_dictionary_and_back() -> None:
+    scheme = Scheme(bands=35, rows=3, shingle=2, permutations=105, seed=9)
+    assert Scheme.from_dict(scheme.to_dict()) == scheme
+    assert scheme.to_dict() == {
+        "version": 1,
+        "shingle": 2,
+        "permutations": 105,
+        "bands": 35,
+        "rows": 3,
+        "seed": 9,
+    }
+
+
+def test_a_scheme_without_samples_is_what_it_was_before_there_were_any() -> None:
+    """The id is made of the settings by name, so one that says nothing must not be among them."""
+    plain = Scheme(bands=16, rows=6)
+    assert plain.id == Scheme(bands=16, rows=6, sample_mod=0).id == "v1-f812d244"
+    assert "sample_mod" not in plain.to_dict()
+    assert Scheme.from_dict(plain.to_dict() | {"sample_mod": 0}).id == plain.id
+    sampled = Scheme(bands=16, rows=6, sample_mod=8)
+    assert sampled.to_dict() == plain.to_dict() | {"sample_mod": 8}
+    assert Scheme.from_dict(sampled.to_dict()) == sampled
+    assert len({scheme.id for scheme in (plain, sampled, Scheme(bands=16, rows=6, sample_mod=9))}) == 3
+
+
+def test_missing_and_unknown_settings() -> None:
+    settings = Scheme(bands=16, rows=6).to_dict()
+    with pytest.raises(SettingsError, match="lacks rows, seed"):
+        Scheme.from_dict({key: value for key, value in settings.items() if key not in {"rows", "seed"}})
+    with pytest.raises(SettingsError, match="unknown settings: colour"):
+        Scheme.from_dict({**settings, "colour": 1})
+
+
+def test_ids_differ_and_schemes_are_frozen() -> None:
+    base = Scheme(bands=16, rows=6)
+    others = [
+        Scheme(bands=15, rows=6),
+        Scheme(bands=16, rows=5),
+        Scheme(bands=16, rows=6, shingle=4),
+        Scheme(bands=16, rows=6, seed=2),
+        Scheme(bands=16, rows=6, permutations=127),
+    ]
+    assert len({scheme.id for scheme in [base, *others]}) == 6
+    with pytest.raises(FrozenInstanceError):
+        base.bands = 3  # type: ignore[misc]

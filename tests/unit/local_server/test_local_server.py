@@ -1,0 +1,481 @@
+"""The local server, as far as it can be tried without one."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from es_neardupe import folders
+from es_neardupe.errors import NodeError
+from es_neardupe.local_server import control, download, elasticsearch, java, state, versions
+from es_neardupe.local_server.java import settings
+from es_neardupe.local_server.state import Launch, Node
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Nothing here touches the user's own servers or jars."""
+    monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "home"
+
+
+def launch_of(data: Path, port: int = 9299) -> Launch:
+    release = versions.pick()
+    return Launch(
+        server=release.server,
+        version=release.version,
+        port=port,
+        heap="512m",
+        data=data,
+        log=data / "opensearch.log",
+        jars=download.folder(release),
+        pid_file=state.pid_file(release.slug, data),
+    )
+
+
+_HOLDER = """
+import signal, sys
+from es_neardupe.local_server import state
+from es_neardupe.local_server.state import Launch
+if "stubborn" in sys.argv:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with state.claim(Launch.from_json(sys.argv[1])):
+    print("here", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A Python process that lives until the end of the block, unless somebody ends it."""
+    with subprocess.Popen(
+        [sys.executable, "-c", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline().strip() == "here"
+        yield started
+        started.kill()
+
+
+def stand_in(launch: Launch, *more: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    """A process that claims to be the server of a launch."""
+    return process(_HOLDER, launch.to_json(), *more)
+
+
+def fill_cache(content: bytes = b"x") -> Path:
+    """A cache with one jar, which holds no server."""
+    place = download.folder(versions.pick())
+    place.mkdir(parents=True)
+    with zipfile.ZipFile(place / "a.jar", "w") as archive:
+        archive.writestr("a.txt", content)
+    download.write_manifest(place)
+    return place
+
+
+class TestVersions:
+    @pytest.mark.parametrize("said", ["3", "3.8", "3.8.0", None])
+    def test_opensearch_3(self, said: str | None) -> None:
+        assert versions.pick("opensearch", said).version == "3.8.0"
+
+    @pytest.mark.parametrize(
+        ("server", "said", "meant"),
+        [
+            ("opensearch", "2.19", "2.19.1"),
+            ("elasticsearch", None, "9.5.3"),
+            ("elasticsearch", "8.19", "8.19.21"),
+            ("Elasticsearch", "9", "9.5.3"),
+        ],
+    )
+    def test_other_servers(self, server: str, said: str | None, meant: str) -> None:
+        assert versions.pick(server, said).version == meant
+
+    @pytest.mark.parametrize(
+        ("server", "said"),
+        [("opensearch", "3.80"), ("opensearch", "9.5"), ("opensearch", "2.1"), ("solr", "9")],
+    )
+    def test_others_are_refused_with_the_list(self, server: str, said: str) -> None:
+        with pytest.raises(NodeError, match=r"supported: opensearch 3\.8\.0, .*elasticsearch 8\.19\.21"):
+            versions.pick(server, said)
+
+
+class TestPorts:
+    def test_a_busy_port_that_was_asked_for_is_refused(self, busy_port: int) -> None:
+        with pytest.raises(NodeError, match=f"port {busy_port} is in use"):
+            control.choose(busy_port)
+
+    def test_the_next_free_port_is_taken(self, busy_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(control, "FIRST", busy_port)
+        monkeypatch.setattr(control, "LAST", busy_port + 50)
+        chosen = control.choose()
+        assert busy_port < chosen <= busy_port + 50
+        assert control.choose(taken=[chosen]) > chosen
+
+    def test_no_free_port_is_an_error(self, busy_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(control, "FIRST", busy_port)
+        monkeypatch.setattr(control, "LAST", busy_port)
+        with pytest.raises(NodeError, match="are in use"):
+            control.choose()
+
+    @pytest.mark.parametrize("port", [0, -1, 65536])
+    def test_no_port_at_all(self, port: int) -> None:
+        with pytest.raises(NodeError, match="not a port"):
+            control.choose(port)
+
+    @pytest.fixture
+    def busy_port(self) -> Iterator[int]:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            yield server.getsockname()[1]
+
+
+class TestSettings:
+    def test_the_node_is_alone_and_on_loopback(self, tmp_path: Path) -> None:
+        said = settings(launch_of(tmp_path, port=9234))
+        assert said["network.host"] == "127.0.0.1"
+        assert said["http.port"] == "9234"
+        assert said["discovery.type"] == "single-node"
+
+    def test_a_launch_survives_the_way_to_its_process(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path / "with blank and ü")
+        assert Launch.from_json(launch.to_json()) == launch
+
+    def test_elasticsearch_is_laid_out(self, tmp_path: Path) -> None:
+        given = [tmp_path / name for name in ("netty-common-4.jar", "lucene-core-10.jar")]
+        for jar in given:
+            jar.write_bytes(b"")
+        elasticsearch.lay_out(tmp_path / "es", "8.19.21", given)
+        elasticsearch.lay_out(tmp_path / "es", "9.5.3", given)
+        module = tmp_path / "es/modules/transport-netty4"
+        assert sorted(path.name for path in module.iterdir()) == [
+            "netty-common-4.jar",
+            "plugin-descriptor.properties",
+        ]
+        assert "elasticsearch.version=9.5.3\n" in (module / "plugin-descriptor.properties").read_text("utf-8")
+
+    @pytest.mark.parametrize(
+        ("platform", "name"),
+        [
+            ("linux", "lib/server/libjvm.so"),
+            ("darwin", "lib/server/libjvm.dylib"),
+            ("win32", "bin/server/jvm.dll"),
+        ],
+    )
+    def test_the_virtual_machine_has_another_name_on_each_system(self, platform: str, name: str) -> None:
+        assert java.library(Path("java"), platform) == Path("java") / name
+
+
+class TestJars:
+    def test_what_was_written_is_verified(self) -> None:
+        place = fill_cache()
+        assert download.problem(place) == ""
+        assert download.ensure(versions.pick(), offline=True) == (place / "a.jar",)
+
+    def test_a_flipped_byte_is_found(self) -> None:
+        jar = fill_cache() / "a.jar"
+        content = bytearray(jar.read_bytes())
+        content[-1] ^= 1
+        jar.write_bytes(content)
+        assert "a.jar is damaged" in download.problem(jar.parent)
+        with pytest.raises(NodeError, match=r"cannot be started offline: .*a\.jar is damaged"):
+            download.ensure(versions.pick(), offline=True)
+
+    @pytest.mark.parametrize("change", [lambda p: (p / "a.jar").unlink(), lambda p: (p / "b.jar").touch()])
+    def test_a_missing_or_foreign_jar_is_found(self, change: Callable[[Path], None]) -> None:
+        place = fill_cache()
+        change(place)
+        assert "not those of the manifest" in download.problem(place)
+
+    @pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"files": [1]}'])
+    def test_a_damaged_manifest_is_found(self, manifest: str) -> None:
+        place = fill_cache()
+        (place / download.MANIFEST).write_text(manifest, "utf-8")
+        assert "manifest" in download.problem(place)
+
+    def test_offline_without_a_cache(self) -> None:
+        with pytest.raises(NodeError, match="start it once without --offline"):
+            download.ensure(versions.pick(), offline=True)
+
+    def test_a_download_that_broke_off_does_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(_coordinates: str, repository: Path) -> list[Path]:
+            repository.mkdir(parents=True)
+            (repository / "a.jar").write_bytes(b"PK\3\4 half of it")
+            return [repository / "a.jar"]
+
+        monkeypatch.setattr(download, "download", broken)
+        with pytest.raises(NodeError, match=r"a\.jar was not downloaded whole"):
+            download.ensure(versions.pick())
+        assert download.problem(download.folder(versions.pick()))
+        monkeypatch.setattr(download, "download", fake_download)
+        assert [jar.name for jar in download.ensure(versions.pick())] == ["a.jar"]
+
+    def test_a_damaged_jar_is_fetched_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        jar = fill_cache() / "a.jar"
+        jar.write_bytes(b"")
+        monkeypatch.setattr(download, "download", fake_download)
+        told: list[str] = []
+        download.ensure(versions.pick(), say=told.append)
+        assert download.problem(jar.parent) == ""
+        assert "a.jar is damaged" in told[0]
+
+    def test_parallel_first_starts_fetch_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        calls: list[str] = []
+
+        def counted(coordinates: str, repository: Path) -> list[Path]:
+            calls.append(coordinates)
+            return fake_download(coordinates, repository)
+
+        monkeypatch.setattr(download, "download", counted)
+        with ThreadPoolExecutor(4) as pool:
+            found = set(pool.map(lambda _: download.ensure(versions.pick()), range(4)))
+        assert len(found) == 1
+        assert calls == [versions.pick().coordinates]
+
+    def test_a_repository_that_fails_is_told_in_one_line(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def unreachable(*_: object) -> list[object]:
+            raise ConnectionError("no route\nand more")
+
+        monkeypatch.setattr(download, "_resolve", unreachable)
+        with pytest.raises(NodeError, match=r"could not be fetched .*: ConnectionError: no route$"):
+            download.download("g:a:1", tmp_path)
+
+    def test_what_a_failed_fetch_left_behind_is_removed_before_the_next_try(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Artifact:
+            cached_path = tmp_path / "a.jar"
+            tries = 0
+
+            def resolve(self) -> Path:
+                Artifact.tries += 1
+                assert not self.cached_path.exists()
+                self.cached_path.write_bytes(b"half")
+                if Artifact.tries < 3:
+                    raise ConnectionError("reset")
+                return self.cached_path
+
+        monkeypatch.setattr(download, "_resolve", lambda *_: [Artifact()])
+        assert download.download("g:a:1", tmp_path) == [tmp_path / "a.jar"]
+        assert Artifact.tries == 3
+
+
+def fake_download(_coordinates: str, repository: Path) -> list[Path]:
+    repository.mkdir(parents=True)
+    with zipfile.ZipFile(repository / "a.jar", "w") as archive:
+        archive.writestr("a.txt", "x")
+    return [repository / "a.jar"]
+
+
+class TestPidFiles:
+    def test_a_process_that_holds_its_lock_is_ours(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path)
+        with stand_in(launch) as ours:
+            found = control.status().silent
+            assert [(each.pid, each.data, each.port) for each in found] == [(ours.pid, tmp_path, 9299)]
+            assert control.running() == ()  # nothing answers there
+
+    def test_a_foreign_process_is_never_stopped(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path)
+        with stand_in(launch):
+            text = launch.pid_file.read_text("utf-8")
+        with process("import sys; print('here', flush=True); sys.stdin.read()") as foreign:
+            launch.pid_file.write_text(json.dumps({**json.loads(text), "pid": foreign.pid}), "utf-8")
+            assert control.stop() == ()
+            assert foreign.poll() is None
+        assert not launch.pid_file.exists()
+
+    @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+    def test_a_held_lock_with_another_process_number_is_not_believed(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path)
+        with stand_in(launch) as ours:
+            said = json.loads(launch.pid_file.read_text("utf-8"))
+            launch.pid_file.write_text(json.dumps({**said, "pid": os.getpid()}), "utf-8")
+            assert control.stop() == ()
+            assert ours.poll() is None
+
+    def test_a_stale_file_is_cleaned_and_told(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path)
+        with stand_in(launch):
+            assert launch.pid_file.exists()
+        assert control.status().cleaned == (launch.pid_file,)
+        assert control.status() == state.Status((), (), ())
+
+    @pytest.mark.parametrize("content", ["", "{}", "[]", '{"born": ""}', '"x"'])
+    def test_a_damaged_file_is_cleaned(self, content: str) -> None:
+        folders.run().mkdir(parents=True)
+        file = folders.run() / "opensearch-3.8.0-00000000.json"
+        file.write_text(content, "utf-8")
+        assert control.status().cleaned == (file,)
+
+    def test_without_a_folder_nothing_runs_and_nothing_is_made(self, home: Path) -> None:
+        assert control.status() == state.Status((), (), ())
+        assert control.stop() == ()
+        assert not home.exists()
+
+
+class TestStop:
+    def test_it_asks_and_waits(self, tmp_path: Path) -> None:
+        with stand_in(launch_of(tmp_path)) as ours:
+            (stopped,) = control.stop(timeout=20)
+            assert (stopped.node.pid, stopped.killed) == (ours.pid, False)
+            assert ours.wait(20) != 0
+        assert control.stop() == ()
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+    def test_what_does_not_close_is_killed_and_told(self, tmp_path: Path) -> None:
+        with stand_in(launch_of(tmp_path), "stubborn") as ours:
+            (stopped,) = control.stop(timeout=0.1)
+            assert stopped.killed
+            assert ours.wait(20) != 0
+
+    @pytest.mark.parametrize(
+        ("asked", "stopped"),
+        [
+            ({"server": "elasticsearch"}, 0),
+            ({"version": "2.19"}, 0),
+            ({"port": 9298}, 0),
+            ({"data": "elsewhere"}, 0),
+            ({"server": "opensearch", "version": "3.8", "port": 9299}, 1),
+            ({"version": "3"}, 1),
+        ],
+    )
+    def test_only_what_fits(self, tmp_path: Path, asked: dict[str, object], stopped: int) -> None:
+        with stand_in(launch_of(tmp_path)):
+            assert len(control.stop(**asked)) == stopped  # type: ignore[arg-type]
+
+    def test_an_unknown_server_is_refused(self) -> None:
+        with pytest.raises(NodeError, match="supported"):
+            control.stop("solr")
+
+    def test_it_looks_again_before_it_sends_a_signal(self, tmp_path: Path) -> None:
+        with stand_in(launch_of(tmp_path)) as ours:
+            (mine,) = control.status().silent
+            control._ask(replace(mine, port=mine.port + 1))
+            assert ours.poll() is None
+
+
+class TestStart:
+    @pytest.mark.parametrize("heap", ["512", "0m", "lots", "-1g", "1 g", ""])
+    def test_a_heap_that_is_none(self, heap: str) -> None:
+        with pytest.raises(NodeError, match="not a heap size"):
+            control.start(heap=heap)
+
+    def test_a_missing_extra_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        there = importlib.util.find_spec
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name, *rest: None if name == "jpype" else there(name, *rest)
+        )
+        with pytest.raises(NodeError, match=r"needs jpype: pip install 'es-neardupe\[local\]'"):
+            control.start()
+
+    def test_a_virtual_machine_that_does_not_start_tells_why(self) -> None:
+        fill_cache()
+        with pytest.raises(NodeError, match=r"(?s)could not be started|ended while it started") as caught:
+            control.start(heap="1k", offline=True)
+        assert "Too small" in str(caught.value)
+        assert control.status() == state.Status((), (), ())
+
+    def test_a_crash_shows_the_end_of_the_log(self, tmp_path: Path) -> None:
+        fill_cache()
+        with pytest.raises(NodeError, match=r"the last lines of .*opensearch\.log:") as caught:
+            control.start(data=tmp_path / "data", offline=True)
+        assert "OpenSearchRunner is not found" in str(caught.value)
+        assert control.status() == state.Status((), (), ())
+
+    def test_a_data_folder_that_is_a_file(self, tmp_path: Path) -> None:
+        fill_cache()
+        (tmp_path / "file").write_bytes(b"")
+        with pytest.raises(NodeError, match=r"the folder .*file cannot be used"):
+            control.start(data=tmp_path / "file", offline=True)
+
+    def test_two_processes_look_at_a_folder_at_once(self, tmp_path: Path) -> None:
+        with ThreadPoolExecutor(8) as threads:
+            assert list(threads.map(state.require_folder, [tmp_path / "run"] * 2000)) == [None] * 2000
+        assert list((tmp_path / "run").iterdir()) == []
+
+    def test_a_home_that_cannot_be_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").write_bytes(b"")
+        monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path / "file"))
+        with pytest.raises(NodeError, match="cannot be used"):
+            control.start()
+
+    def test_it_gives_up_on_a_server_that_never_answers(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path, port=1)
+        with (
+            stand_in(launch),
+            pytest.raises(NodeError, match="did not answer within 0 s and still runs"),
+        ):
+            control.start(data=tmp_path, timeout=0)
+
+    def test_a_running_server_does_not_change_its_port(self, tmp_path: Path) -> None:
+        launch = launch_of(tmp_path)
+        with stand_in(launch), pytest.raises(NodeError, match=r"runs already at http://127\.0\.0\.1:9299"):
+            control.start(data=tmp_path, port=9298)
+
+
+class TestLogs:
+    def test_stack_frames_are_left_out(self, tmp_path: Path) -> None:
+        log = tmp_path / "x.log"
+        log.write_text("before\nCaused by: disk\n" + "\tat a.b.c\n" * 50 + "\t... 12 more\n", "utf-8")
+        assert control.ending(log) == f"the last lines of {log}:\n  before\n  Caused by: disk"
+
+    def test_no_log(self, tmp_path: Path) -> None:
+        assert "is empty" in control.ending(tmp_path / "x.log")
+
+    def test_a_taken_port(self, tmp_path: Path) -> None:
+        log = tmp_path / "x.log"
+        assert not control.tells_of_taken_port(log)
+        log.write_text("starting\nCaused by: disk\n", "utf-8")
+        assert not control.tells_of_taken_port(log)
+        log.write_text("Caused by: java.net.BindException: Address already in use\n\tat sun.nio\n", "utf-8")
+        assert control.tells_of_taken_port(log)
+
+    def test_the_last_run_is_kept(self, tmp_path: Path) -> None:
+        log = tmp_path / "x.log"
+        log.write_text("first", "utf-8")
+        control.rotate(log)
+        control.rotate(log)
+        assert (tmp_path / "x.log.old").read_text("utf-8") == "first"
+
+
+class TestLocks:
+    def test_waiting_ends(self, tmp_path: Path) -> None:
+        with (
+            state.hold(tmp_path / "lock", timeout=1, doing="testing"),
+            pytest.raises(NodeError, match="another process has been testing"),
+            state.hold(tmp_path / "lock", timeout=0, doing="testing"),
+        ):
+            pass
+
+    def test_it_is_free_after_the_block(self, tmp_path: Path) -> None:
+        with state.hold(tmp_path / "lock", timeout=1, doing="testing"):
+            assert state.is_locked(tmp_path / "lock")
+        assert not state.is_locked(tmp_path / "lock")
+
+
+def test_a_node_goes_into_json() -> None:
+    one = Node("opensearch", "3.8.0", "http://127.0.0.1:9200", 9200, 1, Path("data"), Path("log"))
+    assert json.loads(json.dumps(one.as_dict()))["data"] == "data"
+
+
+def test_a_mirror_is_named_in_the_configuration_of_jgo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jgo.conf").write_text("[repositories]\ncentral = https://mirror.example.org\n", "utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert download._remotes() == {"central": "https://mirror.example.org"}

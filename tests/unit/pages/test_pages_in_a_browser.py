@@ -1,0 +1,396 @@
+"""The pages of a comparison and of many pairs in a real Chromium: what is clicked and typed does what it should, and
+nothing else happens.
+
+Skipped where there is no Chromium with its driver; Debian's packages chromium and chromium-driver have both.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from unit_tools import pair_list, words
+
+from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult, SkippedGroup
+from es_neardupe.pages.duplicates_page import duplicates_page
+from es_neardupe.pages.page import page, write_page
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.comparison import compare_texts
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with chromedriver is installed")
+
+# Without its sandbox Chromium also runs as root, as in containers; the pages are ours.
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1400,1000")
+SCRIPT = "<script>document.title = 'run'; fetch('http://127.0.0.1:9/')</script><img src='http://127.0.0.1:9/x.png'>"
+
+A = f"{SCRIPT} {words(0, 300)} red {words(300, 200)} moved {words(900, 30)}"
+B = f"{words(900, 30)} {SCRIPT} {words(0, 300)} blue {words(300, 200)} end of it {words(0, 20)}"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for one in OPTIONS:
+        options.add_argument(one)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    try:
+        started = webdriver.Chrome(options=options, service=Service(str(DRIVER)))  # a path: nothing is downloaded
+    except WebDriverException as error:
+        pytest.skip(f"chromium does not start: {error.msg}")
+    yield started
+    started.quit()
+
+
+Open = Callable[[str], webdriver.Chrome]
+Show = Callable[..., webdriver.Chrome]
+
+
+@pytest.fixture
+def opened(browser: webdriver.Chrome, tmp_path: Path) -> Iterator[Open]:
+    """Open a page. Afterwards the console must be empty, and nothing but the file been asked for."""
+    file = tmp_path / "page.html"
+
+    def open(content: str) -> webdriver.Chrome:
+        write_page(file, content)
+        browser.get_log("browser")
+        browser.get_log("performance")
+        browser.get(file.as_uri())
+        return browser
+
+    yield open
+    assert browser.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = {one["params"]["request"]["url"] for one in events if one["method"] == "Network.requestWillBeSent"}
+    assert asked <= {file.as_uri()}
+    assert asked, "the log of requests works"
+
+
+@pytest.fixture
+def show(opened: Open) -> Show:
+    """Open the page of two texts."""
+
+    def shown(a: str, b: str, matching: Matching = Matching.LITERAL, **options: Any) -> webdriver.Chrome:
+        return opened(page(compare_texts(a, b, **options), matching))
+
+    return shown
+
+
+def by(browser: webdriver.Chrome, selector: str) -> list[WebElement]:
+    return browser.find_elements(By.CSS_SELECTOR, selector)
+
+
+def one(browser: webdriver.Chrome, selector: str) -> WebElement:
+    (found,) = by(browser, selector)
+    return found
+
+
+def press(browser: webdriver.Chrome, *keys: str) -> None:
+    ActionChains(browser).send_keys(*keys).perform()
+
+
+def in_sight(browser: webdriver.Chrome, selector: str) -> bool:
+    """Whether the beginning of an element is inside the pane that scrolls."""
+    return bool(
+        browser.execute_script(
+            "const one = document.querySelector(arguments[0]);"
+            "const [place, frame] = [one.getClientRects()[0], one.closest('.text').getBoundingClientRect()];"
+            "return place.top >= frame.top - 1 && place.top < frame.bottom;",
+            selector,
+        )
+    )
+
+
+def test_passages_are_highlighted_and_the_whole_text_is_there(show: Show) -> None:
+    browser = show(A, B)
+    for side, text in (("a", A), ("b", B)):
+        assert one(browser, f"#literal-{side}").get_property("textContent") == text
+        for number in (1, 2, 3):
+            passage = one(browser, f"#literal-{side}-p{number}")
+            assert passage.is_displayed()
+            assert passage.value_of_css_property("background-color") != "rgba(0, 0, 0, 0)"
+    colours = {one(browser, f"#literal-a-p{k}").value_of_css_property("background-color") for k in (1, 2, 3)}
+    assert len(colours) == 3
+    assert one(browser, "#literal-a-d1").text == "red"
+    assert one(browser, "#literal-b-d1").text == "blue"
+
+
+def test_scripts_of_documents_are_text(show: Show) -> None:
+    browser = show(A, B, names=(SCRIPT, "b"))
+    assert "run" not in browser.title.split()
+    assert SCRIPT in browser.title
+    assert len(by(browser, "script")) == 1
+    assert by(browser, "img") == []
+    assert SCRIPT in one(browser, "#literal-a").text
+
+
+def test_click_jumps_to_the_twin(show: Show) -> None:
+    browser = show(A, B)
+    assert not in_sight(browser, "#literal-a-p3")
+    one(browser, "#literal-b-p3").click()  # it begins b, and ends a
+    assert in_sight(browser, "#literal-a-p3")
+    twin = one(browser, "#literal-a-p3")
+    assert "twin" in twin.get_attribute("class").split()
+    assert browser.switch_to.active_element == twin
+    assert len(by(browser, ".twin")) == 1
+
+
+def test_hover_shows_the_twin(show: Show) -> None:
+    browser = show(A, B)
+    ActionChains(browser).move_to_element_with_offset(one(browser, "#literal-a"), 0, -300).perform()
+    ActionChains(browser).move_to_element(one(browser, "#literal-a-p1")).perform()
+    hot = {found.get_attribute("id") for found in by(browser, ".hot")}
+    assert hot == {"literal-a-p1", "literal-b-p1"}
+
+
+def test_keyboard(show: Show) -> None:
+    """Tab reaches passages, Enter and blank jump to the twin and back."""
+    browser = show(A, B)
+    one(browser, ".next").click()
+    browser.execute_script("document.getElementById('literal-a').focus()")
+    press(browser, Keys.TAB)
+    assert browser.switch_to.active_element == one(browser, "#literal-a-p1")
+    press(browser, Keys.ENTER)
+    assert browser.switch_to.active_element == one(browser, "#literal-b-p1")
+    press(browser, " ")
+    assert browser.switch_to.active_element == one(browser, "#literal-a-p1")
+
+
+def test_next_and_previous_difference(show: Show) -> None:
+    browser = show(A, B)
+    counter = one(browser, ".counter")
+    assert counter.text == "3 differences"
+    one(browser, ".next").click()
+    assert counter.text == "Difference 1 of 3"
+    assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
+    assert in_sight(browser, "#literal-a-d1")
+    assert in_sight(browser, "#literal-b-d1")
+    press(browser, "n")
+    assert counter.text == "Difference 2 of 3"
+    press(browser, "n", "n")
+    assert counter.text == "Difference 1 of 3"
+    press(browser, "p")
+    assert counter.text == "Difference 3 of 3"
+    one(browser, ".previous").click()
+    assert counter.text == "Difference 2 of 3"
+
+
+def test_switch_between_matchings(show: Show) -> None:
+    """The last passage of b is a repeat, which for information is no difference."""
+    browser = show(A, B)
+    assert one(browser, "#literal").is_displayed()
+    assert not one(browser, "#information").is_displayed()
+    one(browser, "input[value=information] + span").click()
+    assert not one(browser, "#literal").is_displayed()
+    assert one(browser, "#information").is_displayed()
+    repeat = words(0, 20)
+    marked = [found.get_property("textContent") for found in by(browser, "#literal-b .d")]
+    assert any(repeat in str(text) for text in marked)
+    assert all(repeat not in found.text for found in by(browser, "#information-b .d"))
+    one(browser, "#information-b-p1").click()
+    assert browser.switch_to.active_element == one(browser, "#information-a-p1")
+    press(browser, "n")
+    assert one(browser, ".counter").text == "Difference 1 of 3"
+    assert {found.text for found in by(browser, ".now")} == {"red", "blue"}
+
+
+def test_facts_lead_to_their_place(show: Show) -> None:
+    a, b = (f"{words(0, 400)} in the city of {town} {words(400, 200)}" for town in ("Newark", "Akron"))
+    browser = show(a, b, Matching.INFORMATION)
+    one(browser, ".show").click()
+    assert one(browser, "#literal").is_displayed()
+    assert [found.text for found in by(browser, ".now")] == ["Newark", "Akron"]
+    assert in_sight(browser, "#literal-b-d1")
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1400, True), (420, False)])
+def test_widths(show: Show, width: int, beside: bool) -> None:
+    browser = show(A, B)
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        left, right = (found.rect for found in by(browser, "#literal .side"))
+        assert (left["y"] == right["y"]) is beside
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def ink(browser: webdriver.Chrome, media: str, scheme: str, selector: str = "body") -> tuple[str, str]:
+    """The colours of an element on that medium: its text and its background."""
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    found = one(browser, selector)
+    return found.value_of_css_property("color"), found.value_of_css_property("background-color")
+
+
+def test_dark_and_print(show: Show) -> None:
+    browser = show(A, B)
+    try:
+        light, dark = ink(browser, "screen", "light"), ink(browser, "screen", "dark")
+        assert light != dark
+        assert ink(browser, "print", "dark") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
+        assert not one(browser, ".bar").is_displayed()
+        heights = browser.execute_script(
+            "const one = document.getElementById('literal-a'); return [one.clientHeight, one.scrollHeight]"
+        )
+        assert heights[0] == heights[1], "all of the text is printed"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+@pytest.mark.parametrize(("a", "b"), [("", ""), ("", "word"), ("one two", "one two"), ("x", "y")])
+def test_small_texts(show: Show, a: str, b: str) -> None:
+    browser = show(a, b)
+    press(browser, "n", "p")
+    one(browser, "input[value=information] + span").click()
+    press(browser, "n")
+    assert one(browser, "#information-a").get_property("textContent") == a
+
+
+def test_100000_words(show: Show) -> None:
+    base = [f"w{k * 7919 % 100_003}" for k in range(100_000)]
+    other = [f"new{k}" if k % 100 == 50 else word for k, word in enumerate(base)]
+    began = time.monotonic()
+    browser = show(" ".join(base), " ".join(other))
+    press(browser, "n", "n")
+    assert one(browser, ".counter").text == "Difference 2 of 1000"
+    browser.execute_script("document.getElementById('literal-a-p900').click()")
+    assert browser.switch_to.active_element == one(browser, "#literal-b-p900")
+    assert in_sight(browser, "#literal-b-p900")
+    assert browser.execute_script("return document.querySelectorAll('*').length") < 10_000
+    assert time.monotonic() - began < 60
+
+
+# Many pairs
+
+
+def many(pairs: int, texts: tuple[str, str], name: str) -> str:
+    """The page of so many pairs of the same two texts."""
+    names = [(("i", f"{name} a{k}"), ("i", f"{name} b{k}")) for k in range(pairs)]
+    found = pair_list([DocumentPair(a, b, 1 - k / 10_000, f"{name}.") for k, (a, b) in enumerate(names)])
+    result = PairsResult(found, {name: {"Pairs passing": pairs, name: name}}, (SkippedGroup(300, names[0], name),))
+    shown = {address: text for both in names[:200] for address, text in zip(both, texts, strict=True)}
+    report = DuplicatesReport("i", ("i",), {"pairs": result}, 0.0)
+    return duplicates_page(report, "pairs", shown, explained=[name], title=name)
+
+
+def test_pairs_open_and_their_passages_lead_to_the_twin_of_the_same_pair(opened: Open) -> None:
+    browser = opened(many(3, (A, B), "pairs"))
+    assert not one(browser, "#pair-2-texts").is_displayed()
+    one(browser, "#pair-2 > summary").click()
+    assert one(browser, "#pair-2-texts").is_displayed()
+    assert not one(browser, "#pair-1-texts").is_displayed()
+    for side, text in (("a", A), ("b", B)):
+        assert one(browser, f"#pair-2-texts-{side}").get_property("textContent") == text
+    assert not in_sight(browser, "#pair-2-texts-a-p3")
+    one(browser, "#pair-2-texts-b-p3").click()
+    assert in_sight(browser, "#pair-2-texts-a-p3")
+    assert browser.switch_to.active_element == one(browser, "#pair-2-texts-a-p3")
+    assert [found.get_attribute("id") for found in by(browser, ".twin")] == ["pair-2-texts-a-p3"]
+    press(browser, Keys.ENTER)
+    assert browser.switch_to.active_element == one(browser, "#pair-2-texts-b-p3")
+
+
+def test_differences_of_the_pair_that_was_opened(opened: Open) -> None:
+    browser = opened(many(3, (A, B), "pairs"))
+    press(browser, "n")
+    assert by(browser, ".now") == [], "no pair is open"
+    one(browser, "#pair-1 > summary").click()
+    one(browser, "#pair-3 > summary").click()
+    assert one(browser, "#pair-3 .counter").text == "3 differences"
+    press(browser, "n")
+    assert [found.text for found in by(browser, "#pair-3 .now")] == ["red", "blue"]
+    assert in_sight(browser, "#pair-3-texts-a-d1")
+    one(browser, "#pair-1 .next").click()
+    assert [found.text for found in by(browser, ".now")] == ["red", "blue"]
+    press(browser, "n")
+    assert one(browser, "#pair-1 .counter").text == "Difference 2 of 3"
+    assert one(browser, "#pair-3 .counter").text == "Difference 1 of 3"
+
+
+def test_facts_of_a_pair_lead_to_their_place(opened: Open) -> None:
+    a, b = (f"{words(0, 400)} in the city of {town} {words(400, 200)}" for town in ("Newark", "Akron"))
+    browser = opened(many(2, (a, b), "pairs"))
+    one(browser, "#pair-2 > summary").click()
+    one(browser, "#pair-2 .show").click()
+    assert [found.text for found in by(browser, "#pair-2 .now")] == ["Newark", "Akron"]
+    assert in_sight(browser, "#pair-2-texts-b-d1")
+
+
+def test_pairs_open_by_keyboard(opened: Open) -> None:
+    browser = opened(many(2, (A, B), "pairs"))
+    browser.execute_script("document.querySelector('#pair-1 > summary').focus()")
+    press(browser, Keys.ENTER)
+    assert one(browser, "#pair-1-texts").is_displayed()
+    press(browser, Keys.ENTER)
+    assert not one(browser, "#pair-1-texts").is_displayed()
+
+
+def test_scripts_of_pairs_are_text(opened: Open) -> None:
+    browser = opened(many(2, (A, B), SCRIPT))
+    one(browser, "#pair-1 > summary").click()
+    assert "run" not in browser.title.split()
+    assert len(by(browser, "script")) == 1
+    assert by(browser, "img") == []
+    assert SCRIPT in one(browser, "#pair-1-texts-a").text
+    for place in ("h1", "#pair-1 > summary", "#skipped", "#diagnostics", ".asked"):
+        assert SCRIPT in one(browser, place).text
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1400, True), (420, False)])
+def test_widths_of_pairs(opened: Open, width: int, beside: bool) -> None:
+    browser = opened(many(20, (A, B), f"long-{'name' * 40}"))
+    one(browser, "#pair-1 > summary").click()
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        left, right = (found.rect for found in by(browser, "#pair-1 .side"))
+        assert (left["y"] == right["y"]) is beside
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_pairs_dark_and_print(opened: Open) -> None:
+    browser = opened(many(2, (A, B), "pairs"))
+    one(browser, "#pair-1 > summary").click()
+    try:
+        light, dark = (ink(browser, "screen", scheme, "#pair-1") for scheme in ("light", "dark"))
+        assert len({*light, *dark}) == 4
+        assert ink(browser, "print", "dark", "#pair-1") == ("rgba(0, 0, 0, 1)", "rgba(255, 255, 255, 1)")
+        heights = browser.execute_script(
+            "const one = document.getElementById('pair-1-texts-a'); return [one.clientHeight, one.scrollHeight]"
+        )
+        assert heights[0] == heights[1], "all of the text of an open pair is printed"
+        assert not one(browser, "#pair-1 .steps").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+def test_5000_pairs_can_be_used(opened: Open) -> None:
+    """The last pair that has its texts is opened, and the last of all is reached."""
+    began = time.monotonic()
+    browser = opened(many(5_000, (A, B), "pairs"))
+    assert len(by(browser, "details.pair")) == 200
+    browser.execute_script("document.querySelector('#pair-200').scrollIntoView()")
+    one(browser, "#pair-200 > summary").click()
+    assert one(browser, "#pair-200-texts-b").get_property("textContent") == B
+    browser.execute_script("document.querySelector('#pair-5000').scrollIntoView()")
+    assert one(browser, "#pair-5000").is_displayed()
+    assert one(browser, "#closed").text == "4,800 pairs are listed without texts, to keep this page small."
+    assert time.monotonic() - began < 30

@@ -1,0 +1,593 @@
+"""The documentation says what the program does: commands, options, settings, shapes, links, examples. No server."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pipeline
+import pytest
+import typer
+
+import es_neardupe
+from es_neardupe import Scheme, Settings, features, fingerprints, tokenize
+from es_neardupe.api import NearDupe
+from es_neardupe.cli.app import app
+from es_neardupe.cli.commands.similar import similar_json
+from es_neardupe.commands.audit.report import AuditReport, Lost, Missed, Part, Recall
+from es_neardupe.commands.bands import BandsReport
+from es_neardupe.commands.clean import CleanReport
+from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Histogram, Level
+from es_neardupe.commands.doctor.doctor import Check
+from es_neardupe.commands.enrich.enrich import EnrichReport
+from es_neardupe.commands.group import GroupReport
+from es_neardupe.commands.init.init import InitReport
+from es_neardupe.commands.load.load import LoadReport
+from es_neardupe.commands.migrate.migrate import MigrateReport
+from es_neardupe.commands.moved.answer import Moved, Place
+from es_neardupe.commands.search.search import Copy, Found, SearchHit
+from es_neardupe.commands.similar import Detection, Similar, SimilarHit
+from es_neardupe.commands.stats import Stats
+from es_neardupe.commands.version import VersionReport
+from es_neardupe.commands.watch import Round
+from es_neardupe.commands.what_if import Threshold, WhatIf
+from es_neardupe.records import State
+from es_neardupe.server.login.sources import _PROFILE_TYPES, own_source, usual_sources
+from es_neardupe.similarity.comparison import Block, Comparison, Matched
+from es_neardupe.similarity.differing_facts import Fact
+from es_neardupe.similarity.explained_scores import Score
+from es_neardupe.similarity.pair_relation import Relation
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES]
+
+OPTION = re.compile(r"--[a-z][a-z-]*")
+VARIABLE = re.compile(r"\b(?:ES|ELASTIC|ELASTICSEARCH|OPENSEARCH)(?:_[A-Z]+)+\b")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+PROGRAM: Any = typer.main.get_command(app)
+
+every_text = pytest.mark.parametrize("file", TEXTS, ids=lambda file: file.name)
+
+
+# What the program has
+
+
+def commands(group: Any = None, name: str = "") -> Iterator[tuple[str, Any]]:
+    """(name, command) of the program, such as ``node start``; the program itself as ``""``."""
+    group = group or PROGRAM
+    if not name:
+        yield "", group
+    for word, command in group.commands.items():
+        full = f"{name} {word}".strip()
+        if hasattr(command, "commands"):
+            yield from commands(command, full)
+        else:
+            yield full, command
+
+
+def options(command: Any) -> set[str]:
+    """The long options of a command, without those that completion adds to each of them."""
+    return {name for one in command.params for name in one.opts if OPTION.fullmatch(name)} - {"--help"}
+
+
+COMMANDS = dict(commands())
+CONNECTION = options(COMMANDS["init"]) & options(COMMANDS["doctor"]) - {"--prefix", "--json"}
+
+
+# What the pages have
+
+
+def blocks(file: Path, *languages: str) -> list[str]:
+    """The fenced blocks of these languages."""
+    return [text for language, text in FENCE.findall(file.read_text("utf-8")) if language in languages]
+
+
+def sections(file: Path) -> Iterator[tuple[str, str]]:
+    """(heading, text up to the next heading) of a page; fenced blocks are no headings."""
+    bare = FENCE.sub(lambda block: re.sub(r"^#", " #", block.group(0), flags=re.MULTILINE), file.read_text("utf-8"))
+    parts = re.split(r"^#+ (.*)$", bare, flags=re.MULTILINE)
+    yield from zip(parts[1::2], parts[2::2], strict=True)
+
+
+def section(page: str, heading: str) -> str:
+    """The text below a heading, which must be there once."""
+    (found,) = (text for title, text in sections(DOCS / page) if title == heading)
+    return found
+
+
+def table(text: str) -> list[list[str]]:
+    """The cells of the rows of the tables in a text, without their heads."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", text, re.M)]
+    rules = {place for place, row in enumerate(rows) if set("".join(row)) <= set("-: ")}
+    return [row for place, row in enumerate(rows) if place not in rules and place + 1 not in rules]
+
+
+def option_tables() -> dict[str, list[str]]:
+    """Command -> the options in the tables below ``Options of `es-neardupe ...` ``."""
+    found: dict[str, list[str]] = {}
+    for page in PAGES:
+        for title, text in sections(page):
+            if named := re.fullmatch(r"Options of `es-neardupe ?([a-z -]*)`", title):
+                assert named[1] not in found, f"{page.name}: a second table for {named[1]!r}"
+                found[named[1]] = [name for row in table(text) for name in OPTION.findall(row[0])]
+    return found
+
+
+# Commands and options
+
+
+def test_each_command_has_its_table() -> None:
+    assert sorted(option_tables()) == sorted(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_option_tables_have_all_options_and_no_others(name: str) -> None:
+    expected = options(COMMANDS[name]) - CONNECTION
+    if name == "":
+        expected |= {"--help"}
+    if name == "demo":
+        expected |= {"--url"}
+    assert sorted(option_tables()[name]) == sorted(expected)
+
+
+def test_options_of_the_connection() -> None:
+    text = section("settings.md", "Options of the connection")
+    assert sorted(name for row in table(text) for name in OPTION.findall(row[0])) == sorted(CONNECTION)
+    connected = {name for name, command in COMMANDS.items() if options(command) >= CONNECTION}
+    assert {name for name in COMMANDS if f"`{name}`" in text} == connected
+
+
+def test_shared_options() -> None:
+    documented = [name for row in table(section("settings.md", "Options that several commands share")) for name in row]
+    known = set().union(*map(options, COMMANDS.values()))
+    assert {name for cell in documented for name in OPTION.findall(cell)} <= known
+
+
+@every_text
+def test_options_in_running_text_exist(file: Path) -> None:
+    others = {
+        "--servers",
+        "--docker",
+        "--matrix",
+        "--clients",
+        "--smoke",
+        "--spread",
+        "--env-file",
+    }  # of pytest and docker
+    known = set().union(*map(options, COMMANDS.values())) | others | {"--help"}
+    prose = FENCE.sub("", file.read_text("utf-8"))
+    assert set(re.findall(r"`(--[a-z][a-z-]*)", prose)) <= known
+
+
+def shown_commands(file: Path) -> Iterator[list[str]]:
+    """The words after ``es-neardupe`` of each command in the shell blocks of a page."""
+    for block in blocks(file, "sh", "console"):
+        for line in block.splitlines():
+            prompt = line.removeprefix("$ ")
+            if prompt.startswith(("scripts/", "es-neardupe", ".venv/")) and (block.count("$ ") == 0 or prompt != line):
+                for part in re.split(r"&&|;", prompt):
+                    words = shlex.split(part, comments=True)
+                    if words and words[0] in ("es-neardupe", "scripts/demo"):
+                        yield ["demo", *words[1:]] if words[0] == "scripts/demo" else words[1:]
+
+
+@every_text
+def test_commands_in_examples_can_be_parsed(file: Path) -> None:
+    """As click parses them: commands, options and values; nothing is run."""
+    for words in shown_commands(file):
+        command = PROGRAM
+        left = list(words)
+        while hasattr(command, "commands"):
+            assert left[0] in command.commands, f"{file.name}: no command {' '.join(words)}"
+            command = command.commands[left.pop(0)]
+        command.make_context("es-neardupe", left)
+
+
+def test_examples_are_many() -> None:
+    """The parser of examples finds them: every command is shown somewhere."""
+    shown = {" ".join(words[: 2 if words[0] == "node" else 1]) for file in TEXTS for words in shown_commands(file)}
+    assert shown >= set(COMMANDS) - {""}
+
+
+# Settings and variables
+
+
+class Recorder(dict[str, str]):
+    """An empty environment that notes what it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[str] = set()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return default
+
+
+@cache
+def variables_read() -> set[str]:
+    """The environment variables that clients and node read, from the sources and by trying them."""
+    asked = Recorder()
+    own_source(asked)
+    usual_sources(asked)
+    return asked.asked | {
+        node.value
+        for file in (ROOT / "es_neardupe").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and VARIABLE.fullmatch(node.value)
+    }
+
+
+def test_environment_variables() -> None:
+    documented = {name for row in table(section("settings.md", "Environment variables")) for name in row}
+    documented = {name for cell in documented for name in VARIABLE.findall(cell)}
+    assert len(documented) > 20
+    assert documented == variables_read()
+
+
+@every_text
+def test_variables_in_running_text_exist(file: Path) -> None:
+    sources = [*ROOT.glob("docker/*"), ROOT / "tests" / "conftest.py"]
+    known = variables_read() | {name for one in sources for name in VARIABLE.findall(one.read_text("utf-8"))}
+    assert set(VARIABLE.findall(file.read_text("utf-8"))) <= known
+
+
+def test_fields_of_settings() -> None:
+    documented = [row[0].strip("`") for row in table(section("settings.md", "Fields of `Settings`"))]
+    assert documented == [field.name for field in fields(Settings)]
+
+
+def test_profile_keys() -> None:
+    text = section("connecting.md", "Profiles")
+    (listed,) = re.findall(r"^Keys: (.*?)\. ", text, re.MULTILINE | re.DOTALL)
+    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(_PROFILE_TYPES)
+
+
+def test_choice_of_bands() -> None:
+    rows = table(section("init.md", "Choosing a threshold"))
+    assert len(rows) > 3
+    for threshold, product, size, found in rows:
+        report = pipeline.bands(float(threshold))
+        assert (product, size, found) == (
+            f"{report.bands} x {report.rows}",
+            str(report.key_bytes),
+            f"{report.detection:.4f}",
+        )
+
+
+# What is stored, and what is printed
+
+
+def test_mapping() -> None:
+    text = section("init.md", "The mapping")
+    stored = json.loads((ROOT / "mappings" / "fields.json").read_text("utf-8"))
+    mapping, document = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL))
+    assert mapping == stored
+    listed = {row[0].strip("`"): row[1] for row in table(text)}
+    assert listed == {name: field["type"] for name, field in stored["properties"].items()}
+    assert set(document) == set(stored["properties"]) - {"samples"}
+
+
+def test_stored_settings() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("init.md", "What is stored in `_meta`"), re.DOTALL)
+    assert json.loads(block) == {"neardupe": Settings(("body",)).to_meta()}
+
+
+def test_states() -> None:
+    assert [row[0].strip("`") for row in table(section("enrich.md", "States"))] == [state.value for state in State]
+
+
+SHAPES: dict[str, Any] = {
+    "init": InitReport,
+    "bands": BandsReport,
+    "load": LoadReport,
+    "enrich": EnrichReport,
+    "group": GroupReport,
+    "watch": Round,
+    "similar": Similar,
+    "search": Found,
+    "moved": Moved,
+    "contained": Contained,
+    "compare": Comparison,
+    "distribution": DistributionReport,
+    "audit": AuditReport,
+    "what-if": WhatIf,
+    "stats": Stats,
+    "migrate": MigrateReport,
+    "clean": CleanReport,
+    "version": VersionReport,
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_json_shapes(name: str) -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", f"`{name}`"), re.DOTALL)
+    assert list(json.loads(block)) == [field.name for field in fields(SHAPES[name]) if field.name[0] != "_"]
+
+
+def test_json_shapes_of_parts() -> None:
+    (hits,) = re.findall(r"```json\n(.*?)```", section("json.md", "`similar`"), re.DOTALL)
+    (checks,) = re.findall(r"```json\n(.*?)```", section("json.md", "`doctor`"), re.DOTALL)
+    for measure, shown in (
+        ("resemblance", json.loads(hits)["hits"][0]),
+        ("edit", {"index": "", "id": "", "measure": "", "similarity": 0, "shared_bands": 1, "group": ""}),
+    ):
+        hit = SimilarHit("news", "1", 0.9, 1, None, measure)
+        answer = Similar({}, (hit,), 1, 0, Detection(0.5, None), measure, 1.0, (), None)
+        assert list(similar_json(answer)["hits"][0]) == list(shown)
+    (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
+    for kind, part in (
+        (Score, json.loads(compared)["measures"][0]),
+        (Matched, json.loads(compared)["matchings"]["literal"]),
+        (Block, json.loads(compared)["matchings"]["literal"]["blocks"][0]),
+        (Fact, json.loads(compared)["facts"][0]),
+    ):
+        assert list(part) == [field.name for field in fields(kind) if field.name[0] != "_"]
+    assert list(json.loads(checks)["checks"][0]) == [field.name for field in fields(Check)]
+
+
+def test_json_shapes_of_hits_and_places() -> None:
+    (found,), (place, _) = (
+        json.loads(re.findall(r"```json\n(.*?)```", section("json.md", name), re.DOTALL)[0])[part]
+        for name, part in (("`search`", "hits"), ("`moved`", "places"))
+    )
+    for kind, shown in ((SearchHit, found), (Copy, found["members"][0]), (Place, place)):
+        assert list(shown) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_a_distribution() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)
+    (one,) = json.loads(block)["distributions"]
+    parts = ((Distribution, one), (Histogram, one["sample"]), (Level, one["levels"][0]), (Example, one["above"][0]))
+    for kind, shown in parts:
+        assert list(shown) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_what_is_contained() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`contained`"), re.DOTALL)
+    shown = json.loads(block)
+    parts = ((ContainedHit, shown["hits"][0]), (SampledDetection, shown["detection"]))
+    for kind, part in (*parts, (Block, shown["hits"][0]["passages"][0])):
+        assert list(part) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_a_threshold() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`what-if`"), re.DOTALL)
+    for shown in json.loads(block)["thresholds"]:
+        assert list(shown) == [field.name for field in fields(Threshold)]
+
+
+def test_what_evidence_holds() -> None:
+    properties = json.loads((ROOT / "mappings" / "pairs.json").read_text("utf-8"))["properties"]
+    stored = {name: one["type"] for name, one in properties.items() if "type" in one}
+    stored |= {f"{side}.{name}": one["type"] for side in "ab" for name, one in properties[side]["properties"].items()}
+    listed = {
+        name: row[1].strip("`")
+        for row in table(section("evidence.md", "What is kept"))
+        for name in re.findall(r"`([\w.]+)`", row[0])
+    }
+    assert listed == stored
+    rules = [row[0].strip("`") for row in table(section("evidence.md", "Relations"))][: len(Relation)]
+    assert rules == [one.value for one in Relation]
+
+
+def test_json_shape_of_an_audit() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`audit`"), re.DOTALL)
+    one = json.loads(block)
+    lost = one["lost"][-1]
+    parts = ((Recall, one["recall"]), (Part, one["lengths"][0]), (Lost, lost), (Missed, lost["examples"][0]))
+    for kind, shown in parts:
+        assert list(shown) == [field.name for field in fields(kind)]
+
+
+def test_every_command_has_its_json() -> None:
+    titles = " ".join(title for title, _ in sections(DOCS / "json.md"))
+    with_json = {name for name, command in COMMANDS.items() if "--json" in options(command)}
+    assert set(re.findall(r"`([a-z -]+)`", titles)) == with_json
+
+
+def test_worked_example() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("scheme.md", "A worked example"), re.DOTALL)
+    text = "The quick brown fox jumps over the lazy dog."
+    assert text in section("scheme.md", "A worked example")
+    scheme = Scheme.for_threshold(0.8)
+    (fingerprint,), (found,) = fingerprints([text], scheme), features([text], scheme.shingle)
+    assert json.loads(block) == {
+        "tokens": tokenize(text),
+        "content": fingerprint.content,
+        "features": [f"{one:016x}" for one in found.tolist()],
+        "first slots": list(fingerprint.signature[:12]),
+        "first bands": list(fingerprint.bands[:4]),
+    }
+
+
+# Python
+
+
+@every_text
+def test_python_blocks_compile(file: Path) -> None:
+    for block in blocks(file, "python"):
+        compile(block, file.name, "exec")
+
+
+def test_python_results_are_true() -> None:
+    """The block that needs no server is run; a comment that begins with a value says what the line gives."""
+    (block,) = re.findall(r"```python\n(.*?)```", section("python.md", "Without a server"), re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(compile(block, "python.md", "exec"), names)
+    compared = 0
+    for line in block.splitlines():
+        code, _, comment = line.partition("  # ")
+        if value := re.search(r"(?:^|: )(\[.*\]|'.*'|[\d.]+)$", comment):
+            assert eval(code, names) == ast.literal_eval(value[1]), line
+            compared += 1
+    assert compared == 4
+
+
+def test_methods() -> None:
+    documented = {
+        name: set(re.findall(r"`(\w+)`", row[1]))
+        for row in table(section("python.md", "Methods"))
+        for name in re.findall(r"^`(\w+)\(", row[0])
+    }
+    public = {name for name in vars(NearDupe) if not name.startswith("_")}
+    assert set(documented) == public
+    for name, listed in documented.items():
+        function = getattr(pipeline, name, None) or getattr(NearDupe, name)
+        given = {"client", "index", "prefix", "settings", "paths", "self", "actions", "return"}
+        assert listed == set(function.__annotations__) - given, name
+
+
+def test_names_that_are_imported_exist() -> None:
+    for file in TEXTS:
+        for block in blocks(file, "python"):
+            for line in ast.walk(ast.parse(block)):
+                if isinstance(line, ast.ImportFrom) and line.module == "es_neardupe":
+                    public = {*es_neardupe.__all__, "node", "pipeline"}
+                    assert {alias.name for alias in line.names} <= public, file.name
+
+
+# Pages, links, blocks, words
+
+
+def test_every_page_is_in_the_index() -> None:
+    linked = set(re.findall(r"\]\(([\w.-]+\.md)\)", (DOCS / "README.md").read_text("utf-8")))
+    assert linked == {page.name for page in PAGES} - {"README.md"}
+
+
+def anchors(file: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title, _ in sections(file)}
+
+
+@every_text
+def test_links_resolve(file: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", FENCE.sub("", file.read_text("utf-8"))):
+        if "://" in target:
+            continue
+        place, _, anchor = target.partition("#")
+        there = (file.parent / place).resolve() if place else file
+        assert there.exists(), f"{file.name}: {target}"
+        assert there.is_relative_to(ROOT.resolve()), f"{file.name}: {target}"
+        if anchor:
+            assert anchor in anchors(there), f"{file.name}: {target}"
+
+
+@every_text
+def test_named_scripts_can_be_run(file: Path) -> None:
+    for name in set(re.findall(r"\bscripts/[a-z_]+(?:\.py)?", file.read_text("utf-8"))):
+        assert (ROOT / name).is_file(), f"{file.name}: {name}"
+        assert name.endswith(".py") or os.access(ROOT / name, os.X_OK), f"{file.name}: {name}"
+
+
+@every_text
+def test_json_blocks_parse(file: Path) -> None:
+    for block in blocks(file, "json"):
+        json.loads(block)
+    for block in blocks(file, "jsonl"):
+        assert all(isinstance(json.loads(line), dict) for line in block.splitlines())
+    for block in blocks(file, "http"):
+        head, _, body = block.partition("\n")
+        assert re.fullmatch(r"(GET|POST|PUT) /\S+", head), head
+        assert isinstance(json.loads(body), dict)
+
+
+def names_of_ours(value: Any) -> Iterator[str]:
+    """Every string below ``value``, names and values alike, that names a field of ours."""
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        for one in value:
+            yield from names_of_ours(one)
+    elif isinstance(value, str) and value.startswith("neardupe."):
+        yield value.partition(".")[2]
+
+
+def test_requests_name_fields_that_exist() -> None:
+    properties = json.loads((ROOT / "mappings" / "fields.json").read_text("utf-8"))["properties"]
+    bodies = [json.loads(block.partition("\n")[2]) for file in TEXTS for block in blocks(file, "http")]
+    used = [name for body in bodies for name in names_of_ours(body)]
+    assert len(used) > 10
+    assert set(used) <= set(properties)
+
+
+def test_example_documents() -> None:
+    lines = (DOCS / "articles.jsonl").read_text("utf-8").splitlines()
+    assert [list(json.loads(line)) for line in lines] == [["id", "title", "body", "date"]] * 9
+
+
+@every_text
+def test_blocks_have_a_language(file: Path) -> None:
+    known = {"console", "http", "ini", "json", "jsonl", "python", "sh", "text", "toml"}
+    text = file.read_text("utf-8")
+    assert {language for language, _ in FENCE.findall(text)} <= known
+    assert len(re.findall(r"^```", text, re.MULTILINE)) == 2 * len(FENCE.findall(text))
+
+
+FORBIDDEN = re.compile(
+    r"/work\b|/root\b|/tmp/|shared/data|\bTODO\b|\bFIXME\b|\blorem\b|\bsimply\b|\bblazing\b|\bjust works\b",
+    re.IGNORECASE,
+)
+
+
+@every_text
+def test_no_forbidden_words(file: Path) -> None:
+    assert FORBIDDEN.findall(file.read_text("utf-8")) == []
+
+
+@every_text
+def test_duplicate_is_said_of_verified_pairs_only(file: Path) -> None:
+    """Near-duplicates, the names of a count and of a command, and the rule itself; anything else claims too much."""
+    prose = FENCE.sub("", file.read_text("utf-8"))
+    ways = r"`(?:es-neardupe |scripts/bench )?duplicates\b|`DuplicatesReport`"
+    command = rf"{ways}|^# duplicates$|\[duplicates\]|duplicates\.md|#duplicates"
+    allowed = re.compile(
+        rf'near-duplicates?|\+ duplicates|"Duplicate" is said|{command}|documentPairs:duplicates',
+        re.IGNORECASE | re.MULTILINE,
+    )
+    assert re.findall(r".*\bduplicat\w*.*", allowed.sub("", prose), re.IGNORECASE) == []
+
+
+# The changelog
+
+VERBS = {"Add", "Change", "Deprecate", "Fix", "Freeze", "Raise", "Refuse", "Remove", "Rename", "Support", "Warn"}
+INDEX = re.compile(r"Index: (first scheme|compatible|re-enrich needed)")
+
+
+def test_changelog() -> None:
+    releases = [(title, text) for title, text in sections(ROOT / "CHANGELOG.md") if title != "Changelog"]
+    assert releases
+    for title, text in releases:
+        assert re.fullmatch(r"\d+\.\d+\.\d+|Unreleased", title), title
+        lines = [line for line in text.splitlines() if line.strip()]
+        assert INDEX.match(lines[0]), f"{title} does not begin with its Index: line"
+        entries = [line for line in lines[1:] if not line.startswith("  ")]
+        assert entries
+        assert [entry for entry in entries if not re.match(rf"- ({'|'.join(VERBS)})\b", entry)] == []
+
+
+def test_contributors_find_every_room() -> None:
+    """The table of layers has each room of the package, and no others."""
+    folder = Path(es_neardupe.__file__).parent
+    there = {one.stem for one in folder.iterdir() if one.suffix == ".py" or (one / "__init__.py").exists()}
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    (layers,) = re.findall(r"^## Layers\n(.*?)^## ", text, re.M | re.S)
+    named = {name for row in table(layers) for name in re.findall(r"`(\w+)`", row[0])}
+    assert named == there - {"__init__", "__main__"}
+
+
+def test_changelog_has_the_version() -> None:
+    (version,) = re.findall(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.MULTILINE)
+    assert version in [title for title, _ in sections(ROOT / "CHANGELOG.md")]

@@ -1,0 +1,159 @@
+"""Hostile names, values, files and requests: refused in one clean line, or taken as what they are."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import unquote
+
+import pipeline
+import pytest
+from conftest import Cli
+from hostile import Page, check_json, check_shown
+from hypothesis import given
+from hypothesis import strategies as st
+from server_tools import family, one_line, ours, put
+
+from es_neardupe import Settings
+from es_neardupe.cli.output import as_json_text
+from es_neardupe.commands.load import files
+from es_neardupe.display_text import shown
+from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.target import Target, check_name
+from es_neardupe.pages.files import check_file
+from es_neardupe.server.client import Client, path
+
+NAMES = ["../_cluster/settings", "a/b", "a?x", "a#x", "_all", "a,_all", "-x", "<log-{now/d}>", "a,,b", "", "..", "a\n"]
+
+
+@pytest.mark.parametrize("name", [*NAMES, "a,..", "\x1b[31m", "+a", "a b"])
+def test_names_that_leave_the_path(name: str) -> None:
+    with pytest.raises(SettingsError):
+        check_name(name)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_a_path_keeps_its_parts(part: str) -> None:
+    """Whatever an id or a name holds, it is one step of the path, also for who decodes it once and walks it."""
+    made = path("index", "_doc", part)
+    assert made.isascii()
+    assert made.split("/")[1:3] == ["index", "_doc"]
+    assert made.count("/") == 3
+    assert not set("?#\\ \r\n") & set(made)
+    last = made.split("/")[3]
+    assert unquote(last) == part
+    assert last not in (".", "..")
+
+
+@pytest.mark.parametrize("length", [230, 255])
+def test_names_of_companions_fit(length: int) -> None:
+    names = set()
+    for end in "ab":
+        target = SimpleNamespace(indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)), family=None)
+        names |= {companion_name(cast("Target", target), kind) for kind in Companion}
+    assert len(names) == 4
+    assert all(len(name) <= 255 for name in names)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("\x1b]0;x\x07\u202e",),
+        ("stats", "a", "\x1b[2J"),
+        ("stats", "a", "--\x9b31m"),
+        ("bands", "--threshold", "\x1b[2J\u2066"),
+        ("watch", "a", "--every", "\x1b[2J"),
+        ("stats", "\x1b[2J\u202e[red]"),
+        ("enrich", "a", "--query", "@/\x1b[2J"),
+        ("enrich", "a", "--since", "\x1b[2J"),
+        ("compare", "\x1b[2J", "\u202e"),
+        ("duplicates", "a", "--request", "\x1b[2J"),
+        ("similar", "a", "--file", "\x1b[2J", "--url", "http://\x1b[2J:1"),
+    ],
+)
+def test_wrong_usage_is_repeated_without_harm(arguments: tuple[str, ...], cli: Cli, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ES_NEARDUPE_URL", "http://127.0.0.1:1")
+    done = cli(*arguments)
+    assert done.code in (1, 2)
+    assert "Traceback" not in done.err
+    check_shown(done.out + done.err)
+
+
+def test_json_has_no_control_and_no_number_that_is_none() -> None:
+    value = {"a\x7f\u202e": [float("inf"), float("nan"), 1e308, "\x7f\x9b\x1b"]}
+    (found,) = check_json(as_json_text(value))
+    assert found == {"a\x7f\u202e": [None, None, 1e308, "\x7f\x9b\x1b"]}
+
+
+def test_pages_show_what_steers_text() -> None:
+    assert shown("a\u202eb\u2066c\u200fd\x9be\x7f") == "a\ufffdb\ufffdc\ufffdd\ufffde\ufffd"
+    page = Page("<p onclick=x>a</p>")
+    with pytest.raises(AssertionError):
+        page.check()
+
+
+def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(f"one two three four five six {name}")
+    (tmp_path / "link").symlink_to(tmp_path / "b")
+    for target in ("a", "b", "link", "./../" + tmp_path.name + "/a"):
+        done = cli("compare", str(tmp_path / "a"), str(tmp_path / "b"), "--html", str(tmp_path / target))
+        assert "is what is to be read" in one_line(done.err)
+    with pytest.raises(InputError, match="is what is to be read"):
+        check_file(tmp_path / "a", [None, str(tmp_path / "a")])
+    assert (tmp_path / "a").read_text().endswith("six a")
+
+
+def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file that unpacks to a huge line is read in bounded memory: it is a problem, the next one is not."""
+    monkeypatch.setattr(files, "_LONGEST_LINE", 1000)
+    good = json.dumps({"id": "a", "text": "x"}).encode()
+    for name, packed in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)):
+        file = tmp_path / name
+        file.write_bytes(packed(b'{"t": "' + b"x" * 5_000_000 + b'"}\n' + good + b"\n" + b"y" * 2000))
+        bad, fine, last = files.read_records([str(file)], text_field="text")
+        assert isinstance(fine, files.Record)
+        assert [one.place.rpartition(":")[2] for one in (bad, fine, last)] == ["1", "2", "3"]
+        assert isinstance(bad, files.Problem)
+        assert "longer than" in bad.why
+        with pytest.raises(InputError, match="longer than"):
+            files.read_text_file(str(file))
+        with pytest.raises(InputError, match="longer than"):
+            list(files.read_lines(str(file)))
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"id,text\n" + b"x" * 3000 + b'\nb,"' + b"y\n" * 2000 + b'"\n')
+    found = list(files.read_records([str(file)], text_field="text"))
+    assert all(isinstance(one, files.Problem) for one in found[:1])
+
+
+def test_values_that_python_cannot_hold(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Numbers beyond floats, and arrays as deep as a server takes them: such documents are counted, the others done."""
+    settings = Settings(("text",), threshold=0.5)
+    pipeline.init(client, index_name, settings, create=True)
+    texts = family("odd values", 3)
+    put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(texts)})
+    for id, value in (("deep", "[" * 990 + '"a b c"' + "]" * 990), ("huge", "1e400"), ("long", "9" * 900)):
+        lines = json.dumps({"index": {"_index": index_name, "_id": id}}) + f'\n{{"text": {value}}}\n'
+        client.bulk(lines.encode(), params={"refresh": "true"})
+    report = pipeline.enrich(client, index_name)
+    assert report.states["signed"] == 3
+    assert pipeline.group(client, index_name).grouped == 3
+    for command in (["search", index_name, "*", "--json"], ["similar", index_name, "--id", "d0", "--json"]):
+        done = server_cli(*command)
+        assert done.code == 0
+        check_json(done.out)
+    done = server_cli("similar", index_name, "--id", "d0", "--query", '{"match": {"\\u202e\\u001b[31m": 1e400}}')
+    check_shown(one_line(done.err))
+    done = server_cli("similar", index_name, "--id", "d0", "--query", '{"\\u202e\\u001b[31m<b>[red]": {}}')
+    check_shown(one_line(done.err))
+    done = server_cli("clean", index_name, "--yes")
+    assert done.code in (0, 1)
+    left = {id for id, fields in ours(client, index_name).items() if fields}
+    assert left <= {"deep", "huge"}
+    for id in left:
+        client.request("DELETE", path(index_name, "_doc", id), params={"refresh": "true"})
+    assert server_cli("clean", index_name, "--yes").code == 0

@@ -1,0 +1,180 @@
+"""By what a server's certificate is trusted, what it is shown in return, and which login it receives; both drivers."""
+# ruff: noqa: F811 - the fixtures of another module
+
+from __future__ import annotations
+
+import logging
+import ssl
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_clients_faults import ELASTIC, OPENSEARCH_ROOT, Fake, error, opened, product, reply, start  # noqa: F401
+from tls_tools import Pem, Shown, authority, forged, issue, locked
+
+from es_neardupe.errors import CertificateRefused, LoginRefused, SettingsError, Unreachable
+from es_neardupe.records import Product
+from es_neardupe.server.client import Client
+from es_neardupe.server.login.settings import ConnectionSettings
+
+
+@pytest.fixture(scope="module")
+def shown() -> Shown:
+    return authority("127.0.0.1")
+
+
+@pytest.fixture
+def pem(shown: Shown, tmp_path: Path) -> Pem:
+    return issue(shown.ca, "anna", tmp_path)
+
+
+Serve = Callable[..., Fake]
+
+
+@pytest.fixture
+def serve(start: Callable[..., Fake], shown: Shown, product: Product, tmp_path: Path) -> Serve:
+    """Start a server with this certificate, which may demand one of its clients."""
+
+    def run(files: tuple[bytes, bytes] = shown.files, *, demand: bool = False) -> Fake:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        for name, content in zip(("cert", "key"), files, strict=True):
+            (tmp_path / name).write_bytes(content)
+        context.load_cert_chain(tmp_path / "cert", tmp_path / "key")
+        if demand:
+            context.verify_mode = ssl.CERT_REQUIRED
+            shown.ca.configure_trust(context)
+        fake = start(context)
+        root = reply({"version": {"number": "9.1.0"}}, headers=ELASTIC)
+        fake.on("GET /", reply(OPENSEARCH_ROOT) if product is Product.OPENSEARCH else root)
+        fake.on("GET /x", reply({"a": 1}))
+        return fake
+
+    return run
+
+
+def answers(client: Client, product: Product) -> bool:
+    assert client.server.product is product
+    try:
+        return bool(client.request("GET", "/x") == {"a": 1})
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize("whose", ["of_server", "of_authority"])
+@pytest.mark.parametrize("colons", [False, True])
+def test_fingerprints(serve: Serve, shown: Shown, product: Product, whose: str, colons: bool) -> None:
+    wanted: str = getattr(shown, whose)
+    if colons:
+        wanted = ":".join(wanted[k : k + 2] for k in range(0, 64, 2)).upper()
+    assert answers(opened(serve(), cert_fingerprint=wanted), product)
+
+
+def test_another_fingerprint(serve: Serve, shown: Shown) -> None:
+    fake = serve()
+    with pytest.raises(CertificateRefused, match=f"another fingerprint: {shown.of_server}"):
+        opened(fake, cert_fingerprint="ab" * 32, api_key="key")
+    assert fake.seen == []  # nothing was asked, so no login was sent
+
+
+def test_an_authority_vouches_for_names_too(serve: Serve, shown: Shown, product: Product) -> None:
+    """A server of the same authority is no other server; the server's own fingerprint is meant whatever its name."""
+    other = Shown(shown.ca, shown.ca.issue_cert("elsewhere.example"))
+    fake = serve(other.files)
+    with pytest.raises(CertificateRefused, match="mismatch"):
+        opened(fake, cert_fingerprint=shown.of_authority)
+    assert fake.seen == []
+    assert answers(opened(fake, cert_fingerprint=other.of_server), product)
+
+
+def test_who_shows_the_certificate_of_an_authority_is_not_it(serve: Serve, shown: Shown) -> None:
+    fake = serve(forged(shown, "127.0.0.1"))
+    with pytest.raises(CertificateRefused, match="signature"):
+        opened(fake, cert_fingerprint=shown.of_authority, api_key="key")
+    assert fake.seen == []
+
+
+@pytest.mark.parametrize("trust", ["file", "fingerprint", "none"])
+def test_a_client_certificate(
+    serve: Serve, shown: Shown, pem: Pem, product: Product, trust: str, tmp_path: Path
+) -> None:
+    """It is shown however the server is trusted; without it, the message says what is asked for."""
+    fake = serve(demand=True)
+    shown.ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    by = {"file": {"ca_certs": str(tmp_path / "ca.pem")}, "none": {"verify": False}}
+    settings: dict[str, Any] = by.get(trust, {"cert_fingerprint": shown.of_authority})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert answers(opened(fake, **settings, client_cert=str(pem.cert), client_key=str(pem.key)), product)
+        pem.cert.write_bytes(pem.cert.read_bytes() + pem.key.read_bytes())  # both in one file
+        assert answers(opened(fake, **settings, client_cert=str(pem.cert)), product)
+        seen = len(fake.seen)
+        with pytest.raises(
+            (CertificateRefused, Unreachable)
+        ):  # where the connection is closed before its reason is read
+            opened(fake, **settings)
+    assert len(fake.seen) == seen
+
+
+def test_files_that_cannot_be_used(serve: Serve, pem: Pem, shown: Shown, tmp_path: Path) -> None:
+    fake = serve()
+    other = issue(shown.ca, "berta", tmp_path)
+    for cert, key in ((pem.cert, other.key), (tmp_path / "none", pem.key), (pem.key, None), (pem.cert, None)):
+        with pytest.raises(SettingsError, match="cannot be used") as refused:
+            opened(fake, cert_fingerprint=shown.of_server, client_cert=str(cert), client_key=key and str(key))
+        assert "PRIVATE" not in str(refused.value)
+    locked(pem.key, b"password")
+    with pytest.raises(SettingsError, match="encrypted"):  # instead of a question at the terminal
+        opened(fake, client_cert=str(pem.cert), client_key=str(pem.key), cert_fingerprint=shown.of_server)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"cert_fingerprint": "ab"}, "64 hexadecimal"),
+        ({"cert_fingerprint": "xy" * 32}, "64 hexadecimal"),
+        ({"cert_fingerprint": "ab" * 32, "verify": False}, "keep one"),
+        ({"client_key": "x"}, "without the certificate"),
+        ({"url": "http://h", "client_cert": "x"}, "needs TLS"),
+        ({"url": "http://h", "cert_fingerprint": "ab" * 32}, "needs TLS"),
+        ({"bearer_token": "SECRET", "api_key": "SECRET"}, "An API key and a bearer token are given"),
+        ({"bearer_token": "SECRET", "username": "u", "password": "SECRET"}, "keep one"),
+        ({"bearer_token": "SECRET\n"}, "characters"),
+    ],
+)
+def test_contradictions(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(SettingsError, match=words) as refused:
+        ConnectionSettings(**{"url": "https://h", **wrong})
+    assert "SECRET" not in str(refused.value)
+
+
+LOGINS = [
+    ({"bearer_token": "s3cret.to-ken_"}, "Bearer s3cret.to-ken_"),
+    ({"api_key": "czNjcmV0OmtleQ=="}, "ApiKey czNjcmV0OmtleQ=="),
+    ({"api_key": "s3cret-id:s3cret-key"}, "ApiKey czNjcmV0LWlkOnMzY3JldC1rZXk="),
+    ({"username": "änna", "password": "s3cret pässword"}, "Basic w6RubmE6czNjcmV0IHDDpHNzd29yZA=="),
+]
+
+
+@pytest.mark.parametrize(("login", "header"), LOGINS)
+def test_what_the_server_receives(
+    start: Callable[..., Fake], product: Product, login: dict[str, str], header: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The login by its header, in each request, and in no log of a driver, at whatever level."""
+    caplog.set_level(logging.DEBUG)
+    fake = start()
+    root = reply({"version": {"number": "9.1.0"}}, headers=ELASTIC)
+    fake.on("GET /", reply(OPENSEARCH_ROOT) if product is Product.OPENSEARCH else root)
+    fake.on("GET /x", None, reply({"a": 1}), error(401, "security_exception"))
+    client = opened(fake, **login)
+    assert client.request("GET", "/x") == {"a": 1}
+    with pytest.raises(LoginRefused) as refused:
+        client.request("GET", "/x")
+    client.close()
+    assert {headers.get("authorization") for _, headers, _ in fake.seen} == {header}
+    shown = caplog.text + "".join(traceback.format_exception(refused.value)) + repr(client)
+    assert len(caplog.records) > 3
+    words = {word for value in (*login.values(), header.partition(" ")[2]) for word in value.split(":")} - {"änna"}
+    assert [word for word in words if word in shown] == []

@@ -1,0 +1,186 @@
+"""Same form, different facts: what counts as a fact, what does not, and real near-copies."""
+
+from __future__ import annotations
+
+import importlib.util
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from conftest import Cli, read_jsonl
+from hypothesis import given
+from hypothesis import strategies as st
+from unit_tools import words
+
+from es_neardupe.similarity.comparison import compare_texts
+from es_neardupe.similarity.differing_facts import Fact, Kind
+
+BEFORE = "This is to let the members of the board know that"
+AFTER = "and that nothing else of the agreement with them will be any other than it was in the years before."
+
+
+def told(a: str, b: str) -> list[tuple[set[str], str, str]]:
+    """Kinds and words of the facts in which two letters differ that are alike but for these words."""
+    found = compare_texts(f"{BEFORE} {a} {AFTER}", f"{BEFORE} {b} {AFTER}")
+    assert found.near_copies
+    check_places(found.facts, found.a.text, found.b.text)
+    return [({kind.value for kind in one.kinds}, one.words_a, one.words_b) for one in found.facts]
+
+
+def check_places(facts: tuple[Fact, ...], a: str, b: str) -> None:
+    for one in facts:
+        assert (a[slice(*one.a)], b[slice(*one.b)]) == (one.words_a, one.words_b)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kind", "words_a", "words_b"),
+    [
+        ("we pay $45,000 to them", "we pay $97,200 to them", "amount", "$45,000", "$97,200"),
+        ("we pay $45,000 to them", "we pay $45,500 to them", "amount", "$45,000", "$45,500"),
+        ("it costs € 3.50 a day", "it costs € 4.50 a day", "amount", "3.50", "4.50"),
+        ("we pay 5 million dollars now", "we pay 5 billion dollars now", "amount", "million", "billion"),
+        ("it grew by 12 % there", "it grew by 15 % there", "amount", "12 %", "15 %"),
+        ("it grew by 12 percent there", "it grew by 15 percent there", "amount", "12", "15"),
+        ("it is version 2.0 of it", "it is version 2.1 of it", "number", "2.0", "2.1"),
+        ("it is version 1.2.3 of it", "it is version 2.2.1 of it", "number", "1.2.3", "2.2.1"),
+        ("it is version 2 of it", "it is version 2.1 of it", "number", "2", "2.1"),
+        ("there were three of them", "there were four of them", "number", "three", "four"),
+        ("he met us on April 17, 2006 there", "he met us on April 18, 2006 there", "date", "17", "18"),
+        ("he met us on 17 April there", "he met us on 17 May there", "date", "April", "May"),
+        ("he met us on Monday there", "he met us on Friday there", "date", "Monday", "Friday"),
+        ("it ends on 2024-05-01 there", "it ends on 2025-05-01 there", "date", "2024-05-01", "2025-05-01"),
+        ("it is 3/4/2021 there", "it is 4/4/2021 there", "date", "3/4/2021", "4/4/2021"),
+        ("they do agree to it", "they don't agree to it", "negation", "do", "don't"),
+        ("they will agree to it", "they will not agree to it", "negation", "", "not"),
+        ("they come with a lawyer", "they come without a lawyer", "negation", "with", "without"),
+        ("they can’t agree to it", "they can agree to it", "negation", "can’t", "can"),
+        ("the mayor of Newark is here", "the mayor of Akron is here", "name", "Newark", "Akron"),
+        ("the mayor of Mount Gilead is here", "the mayor of Akron is here", "name", "Mount Gilead", "Akron"),
+        ("the mayor Müller is here", "the mayor Möller is here", "name", "Müller", "Möller"),
+    ],
+)  # fmt: skip
+def test_facts(a: str, b: str, kind: str, words_a: str, words_b: str) -> None:
+    assert told(a, b) == [({kind}, words_a, words_b)]
+    assert told(b, a) == [({kind}, words_b, words_a)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("the large house is here", "the small house is here"),
+        ("they begin today with it", "they start today with it"),
+        ("the mayor of Newark is here", "the mayor of NEWARK is here"),
+        ("it was so. However it is here", "it was so. Still it is here"),
+        ("it costs $45,000 now", "it costs $45,000, now"),
+        ("they may agree to it", "they might agree to it"),
+    ],
+)
+def test_other_words_are_no_facts(a: str, b: str) -> None:
+    assert told(a, b) == []
+
+
+def test_several_at_once() -> None:
+    a = "Newark, on May 3, 2006, got no grant of $500"
+    b = "Akron, on May 4, 2006, got a grant of $600"
+    assert told(f"the city of {a}", f"the city of {b}") == [
+        ({"name"}, "Newark", "Akron"),
+        ({"date"}, "3", "4"),
+        ({"negation"}, "no", "a"),
+        ({"amount"}, "$500", "$600"),
+    ]
+
+
+def test_only_near_copies_have_the_same_form() -> None:
+    common = words(0, 6)
+    found = compare_texts(f"{common} in Newark {words(0, 40, 'p')}", f"{common} in Akron {words(0, 40, 'q')}")
+    assert (found.near_copies, found.facts) == (False, ())
+
+
+def test_a_long_insertion_is_another_passage() -> None:
+    base = words(0, 100)
+    long = " ".join(f"{k} times Rome" for k in range(20))
+    assert compare_texts(base, base.replace("w50 ", f"w50 {long} ")).facts == ()
+    (fact,) = compare_texts(base, base.replace("w50 ", "w50 in Rome 7 ")).facts
+    assert fact.words_b == "in Rome 7"
+    assert fact.kinds == (Kind.NUMBER, Kind.NAME)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_places_are_right_in_any_text(a: str, b: str) -> None:
+    one, other = (f"{BEFORE} {text} {AFTER}" for text in (a, b))
+    found = compare_texts(one, other, shingle=2)
+    check_places(found.facts, one, other)
+    assert all(fact.kinds for fact in found.facts)
+    assert [fact.a for fact in found.facts] == sorted(fact.a for fact in found.facts)
+
+
+# Real near-copies
+
+
+def senate(*ids: str) -> list[str]:
+    texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")}
+    return [texts[id] for id in ids]
+
+
+def test_form_letters_of_a_senator() -> None:
+    """Grants for fire departments: town, department and amount differ, the rest is the same letter."""
+    letters = senate(
+        "Bingaman/14Feb2007Bingaman416.txt", "Bingaman/28Feb2007Bingaman406.txt", "Bingaman/30Jan2008Bingaman65.txt"
+    )
+    facts = {
+        ("$43,700", "Jemez Springs", "La Cueva"),
+        ("$129,200", "Las Vegas", "Gallinas"),
+        ("$46,360", "Sierra County", "Winston-Chloride"),
+    }
+    by_amount = {next(text for text in letters if one[0] in text): one for one in facts}
+    assert len(by_amount) == 3
+    for a, b in combinations(letters, 2):
+        found = compare_texts(a, b, shingle=4)
+        assert found.near_copies
+        check_places(found.facts, a, b)
+        for kind, one, other in zip((Kind.AMOUNT, Kind.NAME, Kind.NAME), by_amount[a], by_amount[b], strict=True):
+            assert any(kind in fact.kinds and one in fact.words_a and other in fact.words_b for fact in found.facts), (
+                one,
+                other,
+                found.facts,
+            )
+
+
+def licence(name: str) -> str:
+    place = importlib.util.find_spec("licensedcode")
+    if place is None or not place.submodule_search_locations:
+        pytest.skip("licensedcode-data is not installed")
+    file = Path(next(iter(place.submodule_search_locations))) / "data" / "licenses" / f"{name}.LICENSE"
+    return file.read_text("utf-8").split("---\n", 2)[2]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "versions"),
+    [("cc-by-3.0", "cc-by-4.0", None), ("osl-1.1", "osl-2.0", ("1.1", "2.0")), ("afl-2.0", "afl-2.1", ("2.0", "2.1"))],
+)
+def test_versions_of_licences(a: str, b: str, versions: tuple[str, str] | None) -> None:
+    found = compare_texts(licence(a), licence(b))
+    check_places(found.facts, found.a.text, found.b.text)
+    numbers = {(fact.words_a, fact.words_b) for fact in found.facts if Kind.NUMBER in fact.kinds}
+    assert found.near_copies is (versions is not None)
+    assert versions is None or any(v in one and w in other for one, other in numbers for v, w in [versions])
+
+
+def test_all_three_outputs_say_so(cli: Cli, tmp_path: Path) -> None:
+    for name, town in (("a", "Newark"), ("b", "Akron")):
+        (tmp_path / name).write_text(f"{BEFORE} the mayor of {town} is here {AFTER}", "utf-8")
+    files = [str(tmp_path / name) for name in "ab"]
+    shown = cli("compare", *files, "--html", str(tmp_path / "page.html"))
+    assert "Same form, different facts: 1 place" in shown.out
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Same form, different facts" in page
+    assert '<td>name</td><td class="words">Newark</td><td class="words">Akron</td>' in page
+    (fact,) = cli("compare", *files, "--json").json["facts"]
+    place = len(f"{BEFORE} the mayor of ")
+    assert fact == {
+        "kinds": ["name"],
+        "a": [place, place + 6],
+        "b": [place, place + 5],
+        "words_a": "Newark",
+        "words_b": "Akron",
+    }

@@ -1,0 +1,189 @@
+"""Features as a request composes them, against a plain program of their definition."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.shingles import features
+from es_neardupe.keys.text import tokenize
+from es_neardupe.similarity.features import (
+    Characters,
+    FeatureTree,
+    Flatten,
+    Ngrams,
+    Sentences,
+    Values,
+    Words,
+    describe,
+    example,
+    fields_of,
+    hashes,
+    sentences,
+)
+
+T = ("title",)
+GRAY, BLUE = {"title": ["Lucy had a gray cat."]}, {"title": ["Lucy had a blue cat."]}
+
+TEXTS = st.text(st.sampled_from("aAbcé中 .!\n"), max_size=24)
+DOCUMENTS = st.lists(
+    st.fixed_dictionaries({}, optional={"a": st.lists(TEXTS, max_size=3), "b": st.lists(TEXTS, max_size=2)})
+)
+FIELDS = st.sampled_from([("a",), ("b", "a")])
+LEAVES = st.one_of(*(st.builds(kind, FIELDS) for kind in (Values, Words, Characters, Sentences)))
+
+
+def _grown(inner: st.SearchStrategy[FeatureTree]) -> st.SearchStrategy[FeatureTree]:
+    holding = inner.filter(lambda tree: not isinstance(tree, Values))
+    return st.builds(Flatten, inner) | st.builds(Ngrams, st.integers(1, 6), holding)
+
+
+TREES: st.SearchStrategy[FeatureTree] = st.recursive(LEAVES, _grown, max_leaves=3)
+
+
+def made(tree: FeatureTree, document: Mapping[str, Sequence[str]]) -> list[Any]:
+    """The features of a document by definition: an atom is a string, a composite a tuple of atoms."""
+    if isinstance(tree, Flatten):
+        return [atom for one in made(tree.source, document) for atom in (one if isinstance(one, tuple) else (one,))]
+    if isinstance(tree, Ngrams):
+        found = made(tree.source, document)
+        sequences = [tuple(found)] if isinstance(tree.source, Flatten) else found
+        return [run for one in sequences for run in windows(one, tree.window)]
+    values = [value for field in tree.fields for value in document.get(field, [])]
+    return (
+        [one for one in values if one.strip()]
+        if isinstance(tree, Values)
+        else [one for one in map(parts(tree), values) if one]
+    )
+
+
+def parts(tree: FeatureTree) -> Any:
+    """From a value to the tuple of its elements."""
+    return {
+        Words: lambda value: tuple(tokenize(value)),
+        Characters: lambda value: tuple(" ".join(tokenize(value))),
+        Sentences: lambda value: tuple(" ".join(words) for one in sentences(value) if (words := tokenize(one))),
+    }[type(tree)]  # type: ignore[index]
+
+
+def windows(sequence: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
+    """Every run of that size; the whole of a shorter sequence, nothing of an empty one."""
+    if len(sequence) <= size:
+        return [sequence] if sequence else []
+    return [sequence[k : k + size] for k in range(len(sequence) - size + 1)]
+
+
+def of(tree: FeatureTree, *documents: Mapping[str, Sequence[str]]) -> list[list[int]]:
+    """The hashes of each document."""
+    found = hashes(tree, documents)
+    return [part.tolist() for part in np.split(found.values, found.bounds[1:-1])] if documents else []
+
+
+def shared(tree: FeatureTree) -> tuple[int, int]:
+    """The features that the two titles share, and all that they have."""
+    a, b = map(set, of(tree, GRAY, BLUE))
+    return len(a & b), len(a | b)
+
+
+@given(TREES, DOCUMENTS)
+def test_hashes_are_equal_where_features_are_equal(tree: FeatureTree, documents: list[Any]) -> None:
+    expected = [made(tree, document) for document in documents]
+    found = of(tree, *documents)
+    assert list(map(len, found)) == list(map(len, expected))
+    pairs = {
+        (hash, feature)
+        for row, texts in zip(found, expected, strict=True)
+        for hash, feature in zip(row, texts, strict=True)
+    }
+    assert len(pairs) == len({hash for hash, _ in pairs}) == len({feature for _, feature in pairs})
+
+
+@given(TREES, DOCUMENTS)
+def test_a_document_has_the_same_hashes_in_any_company(tree: FeatureTree, documents: list[Any]) -> None:
+    assert of(tree, *documents) == [row for document in documents for row in of(tree, document)]
+
+
+@given(TREES, DOCUMENTS.filter(bool))
+def test_the_text_of_a_feature_is_found_by_its_hash(tree: FeatureTree, documents: list[Any]) -> None:
+    for hash in of(tree, documents[0])[0]:
+        text = example(tree, documents[0], hash)
+        assert text is not None
+    assert example(tree, documents[0], 1) is None
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=4), st.integers(1, 7))
+def test_ngrams_of_flattened_words_are_the_features_of_the_scheme(values: list[str], size: int) -> None:
+    (found,) = of(Ngrams(size, Flatten(Words(("a",)))), {"a": values})
+    assert sorted(set(found)) == features(["\n".join(values)], size)[0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("tree", "expected"),
+    [
+        (Values(T), (0, 2)),
+        (Words(T), (0, 2)),  # not flattened: the whole sequence is one feature
+        (Flatten(Words(T)), (4, 6)),
+        (Ngrams(3, Words(T)), (1, 5)),  # "lucy had a"
+        (Ngrams(4, Words(T)), (0, 4)),
+        (Ngrams(9, Words(T)), (0, 2)),  # shorter than the window: one n-gram as a whole
+    ],
+)
+def test_lucy_and_her_cats(tree: FeatureTree, expected: tuple[int, int]) -> None:
+    assert shared(tree) == expected
+
+
+def test_the_texts_of_features() -> None:
+    def texts(tree: FeatureTree) -> list[str | None]:
+        return [example(tree, GRAY, hash) for hash in of(tree, GRAY)[0]]
+
+    assert texts(Ngrams(3, Words(T))) == ["lucy had a", "had a gray", "a gray cat"]
+    assert texts(Words(T)) == ["lucy had a gray cat"]
+    assert texts(Flatten(Words(T))) == ["lucy", "had", "a", "gray", "cat"]
+    assert texts(Values(T)) == ["Lucy had a gray cat."]
+    assert texts(Ngrams(17, Characters(T))) == ["lucy had a gray c", "ucy had a gray ca", "cy had a gray cat"]
+
+
+def test_runs_of_values_do_not_cross_unless_flattened() -> None:
+    document = {"title": ["one two", "three four"]}
+    apart, joined = Ngrams(3, Words(T)), Ngrams(3, Flatten(Words(T)))
+    assert [example(apart, document, hash) for hash in of(apart, document)[0]] == ["one two", "three four"]
+    assert [example(joined, document, hash) for hash in of(joined, document)[0]] == ["one two three", "two three four"]
+
+
+def test_a_hash_does_not_depend_on_the_field() -> None:
+    for kind in (Values, Words, Characters, Sentences):
+        assert of(kind(("a",)), {"a": ["One. Two."]}) == of(kind(("b",)), {"b": ["One. Two."]})
+
+
+@given(st.text(st.sampled_from("a .!?\u3002\uff1f\u2026\n\"')\t")))
+def test_sentences_end_where_their_definition_says(value: str) -> None:
+    between = r"(?<=[.!?\u2026])[\"'\u2019\u201d)\]]*\s+|(?<=[\u3002\uff01\uff1f])|\n\s*\n"
+    assert list(filter(None, sentences(value))) == list(filter(None, re.split(between, value)))
+
+
+def test_what_a_tree_is_in_words() -> None:
+    assert describe(Values(T)) == "entire values from field: title"
+    assert describe(Flatten(Words(T))) == "flattened composites of words from field: title"
+    tree = Ngrams(5, Words(("title", "abstract")))
+    assert describe(tree) == "5-grams of words from fields: title, abstract"
+    assert fields_of(tree) == ("title", "abstract")
+
+
+def test_what_has_no_ngrams_is_refused() -> None:
+    with pytest.raises(SettingsError, match="1 element or more"):
+        Ngrams(0, Words(T))
+    with pytest.raises(SettingsError, match="words, characters or sentences"):
+        Ngrams(2, Values(T))
+
+
+def test_a_million_features_of_one_document() -> None:
+    document = {"title": [" ".join(f"w{number}" for number in range(1_000_000))]}
+    (found,) = of(Ngrams(100_000, Words(T)), document)
+    assert len(set(found)) == len(found) == 900_001

@@ -1,0 +1,211 @@
+"""Feature sources against plain Python: the same features are equal in exactly the documents that share them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.shingles import features
+from es_neardupe.keys.text import tokenize
+from es_neardupe.similarity.features import FeatureSource, Kind, combined, parse, parse_all
+from es_neardupe.similarity.measure import Measure, MeasureName
+
+GRAY, BLUE = "Lucy had a gray cat.", "Lucy had a blue cat."
+
+VALUE = st.text(st.sampled_from("aB é中.!?\n -_"), max_size=14) | st.sampled_from(
+    [GRAY, BLUE, "a b", "A, b!", "", "\0"]
+)
+DOCUMENT = st.lists(VALUE, max_size=4)
+
+
+def plain(source: FeatureSource, values: list[str]) -> list[Any]:
+    """The features of a document, by other code."""
+    if source.flatten and values:
+        values = ["\n".join(values)]
+    return [feature for value in values for feature in plain_of_value(source, value)]
+
+
+def plain_of_value(source: FeatureSource, value: str) -> list[Any]:
+    tokens = tokenize(value)
+    if source.kind is Kind.VALUES:
+        return [value]
+    if source.kind is Kind.SENTENCES:
+        return [tuple(words) for part in plain_sentences(value) if (words := tokenize(part))]
+    if source.kind is Kind.WORDS:
+        return [(word,) for word in tokens] if source.flatten else [tuple(tokens)] if tokens else []
+    parts: Any = " ".join(tokens) if source.kind is Kind.CHARACTERS else tuple(tokens)
+    size = min(source.size, len(parts))
+    return [parts[k : k + size] for k in range(len(parts) - size + 1)] if parts else []
+
+
+def plain_sentences(text: str) -> list[str]:
+    """Cut behind a full stop and the like with a blank, and at empty lines."""
+    for line in re.findall(r"\n\s*\n", text):
+        text = text.replace(line, "\0\0")
+    found, start = [], 0
+    for at, char in enumerate(text):
+        if char in ".!?" and text[at + 1 : at + 2].isspace():
+            found.append(text[start : at + 1])
+            start = at + 1
+        elif text[at : at + 2] == "\0\0":
+            found.append(text[start:at])
+            start = at
+    return [*found, text[start:]]
+
+
+SOURCES = st.builds(
+    lambda kind, size, flatten: FeatureSource(kind, size if kind in (Kind.NGRAMS, Kind.CHARACTERS) else 1, flatten),
+    st.sampled_from(list(Kind)),
+    st.integers(1, 4),
+    st.booleans(),
+)
+
+
+@given(SOURCES, st.lists(DOCUMENT, max_size=6))
+def test_against_plain_python(source: FeatureSource, documents: list[list[str]]) -> None:
+    """Numbers stand for features one to one, in the same order."""
+    found = source.features([{None: values} for values in documents])
+    wanted = [plain(source, values) for values in documents]
+    assert [len(one) for one in found] == [len(one) for one in wanted]
+    pairs = {
+        pair for numbers, shown in zip(found, wanted, strict=True) for pair in zip(numbers.tolist(), shown, strict=True)
+    }
+    assert len(pairs) == len({number for number, _ in pairs}) == len({feature for _, feature in pairs})
+    assert all(one.dtype == np.uint64 for one in found)
+
+
+@given(st.lists(DOCUMENT, max_size=6), st.integers(1, 7))
+def test_flattened_ngrams_are_the_features_of_the_scheme(documents: list[list[str]], size: int) -> None:
+    found = FeatureSource(Kind.NGRAMS, size, flatten=True).features([{None: values} for values in documents])
+    wanted = features(["\n".join(values) for values in documents], size)
+    assert [np.unique(one).tolist() for one in found] == [one.tolist() for one in wanted]
+
+
+def shares(spec: str, a: list[str], b: list[str]) -> float:
+    measure = Measure(sources=(parse(spec),))
+    one, other = measure.prepare(["", ""], [{None: a}, {None: b}])
+    return measure.score(one, other)
+
+
+@pytest.mark.parametrize(
+    ("spec", "wanted"),
+    [
+        ("flatten(words)", 4 / 6),
+        ("words", 0),  # one composite feature each, and these differ
+        ("ngrams(3)", 1 / 5),  # lucy had a
+        ("flatten(ngrams(3))", 1 / 5),
+        ("ngrams(4)", 0),
+        ("values", 0),
+        ("sentences", 0),
+        ("ngrams(1)", 4 / 6),
+    ],
+)
+def test_lucy(spec: str, wanted: float) -> None:
+    """The toy example of Lingo4G's manual."""
+    assert shares(spec, [GRAY], [BLUE]) == wanted
+    assert shares(spec, [GRAY], [GRAY]) == 1
+
+
+def test_composite_and_flattened() -> None:
+    """Words of a value are one feature; n-grams end with their value unless it is flattened."""
+    assert shares("words", ["red", "green blue"], ["green, BLUE!", "red"]) == 1
+    assert shares("values", ["red", "green blue"], ["green, BLUE!", "red"]) == 1 / 3
+    assert shares("flatten(values)", ["red", "green"], ["green", "red"]) == 0
+    assert shares("ngrams(2)", ["a b", "c d"], ["a b c d"]) == 2 / 3
+    assert shares("flatten(ngrams(2))", ["a b", "c d"], ["a b c d"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("no punctuation at all in this text", 1),
+        ("One. Two! Three? Four", 4),
+        ('He said "no." She went.', 2),
+        ("Version 1.2 of e.g this", 1),
+        ("A heading\n\nand a line\nthat goes on.", 2),
+        ("\u4f60\u597d\u3002\u518d\u89c1\u3002", 2),
+        ("... !!! ???", 0),
+        ("", 0),
+    ],
+)
+def test_sentences(text: str, number: int) -> None:
+    (found,) = parse("sentences").features([{None: [text]}])
+    assert len(found) == number
+
+
+def test_long_texts_take_no_time() -> None:
+    text = "word " * 300_000
+    for spec in ("words", "flatten(words)", "ngrams(5)", "characters(5)", "sentences", "values"):
+        (found,) = parse(spec).features([{None: [text]}])
+        assert len(set(found.tolist())) <= 5
+
+
+def test_several_sources_are_kept_apart() -> None:
+    """The words of one field are none of another's, and each source has its share."""
+    title, body = parse_all(["title:flatten(words)", "body:flatten(words)"])
+    one, other = {"title": ["a b"], "body": ["c"]}, {"title": ["c"], "body": ["a b"]}
+    first, second = combined([title, body], [one, other])
+    assert not set(first.tolist()) & set(second.tolist())
+    assert combined([title], [one])[0].tolist() == title.features([one])[0].tolist()
+    assert len(first) == len(second) == 3
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        ("words", "words"),
+        (" title : flatten( ngrams( 3 ) ) ", "title:flatten(ngrams(3))"),
+        ("a:b:values", "a:b:values"),
+        ("characters(4)", "characters(4)"),
+        ("meta.tags:values", "meta.tags:values"),
+    ],
+)
+def test_parse(spec: str, shown: str) -> None:
+    assert str(parse(spec)) == shown
+    assert parse(shown) == parse(spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("wrods", "no feature source 'wrods'. Known: words, ngrams(w), characters(n), sentences, values"),
+        ("", "no feature source ''"),
+        ("flatten(flatten(words))", "no feature source"),
+        ("flatten()", "no feature source"),
+        ("ngrams(x)", "no feature source"),
+        ("title:", "no feature source ''"),
+        (":words", "names no field"),
+        ("ngrams", "write ngrams(5)"),
+        ("characters", "write characters(5)"),
+        ("words(3)", "write words"),
+        ("ngrams(0)", "ngrams(0): the number must be 1 or more"),
+        ("characters(-1)", "must be 1 or more"),
+    ],
+)
+def test_refused(spec: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=re.escape(words)):
+        parse(spec)
+
+
+def test_lists_of_sources() -> None:
+    with pytest.raises(SettingsError, match="named twice"):
+        parse_all(["words", " words"])
+    with pytest.raises(SettingsError, match="is a list"):
+        parse_all("words")
+    assert parse_all([]) == ()
+
+
+@given(DOCUMENT, DOCUMENT, SOURCES)
+def test_bags_of_features(a: list[str], b: list[str], source: FeatureSource) -> None:
+    measure = Measure(MeasureName.BAG, sources=(source,))
+    one, other = measure.prepare(["", ""], [{None: a}, {None: b}])
+    in_a, in_b = Counter(plain(source, a)), Counter(plain(source, b))
+    whole = (in_a | in_b).total() if in_a and in_b else 0
+    assert measure.score(one, other) == ((in_a & in_b).total() / whole if whole else 0)

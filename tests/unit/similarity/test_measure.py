@@ -1,0 +1,195 @@
+"""Measures by their names: what is prepared once per text gives what the measure gives for two texts."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit_tools import set_resemblance, shingle_set, words
+
+from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
+from es_neardupe.errors import SettingsError
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.similarity import formulas
+from es_neardupe.similarity.alignment import Matching, align
+from es_neardupe.similarity.features import parse, parse_all
+from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.measure import MEANINGS, Measure, MeasureName
+
+NONE = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
+SCHEME = Scheme.for_threshold(0.8)
+EVERY = [
+    Measure(name, matching, weights=NONE if name is MeasureName.WEIGHTED else None)
+    for name, matching in product(MeasureName, Matching)
+]
+TEXT = st.lists(st.sampled_from("abcd"), max_size=14).map(" ".join)
+
+
+@given(st.sampled_from(EVERY), st.lists(TEXT, max_size=5))
+def test_scores_of_many_pairs(measure: Measure, texts: list[str]) -> None:
+    prepared = measure.prepare(texts)
+    pairs = list(combinations(range(len(texts)), 2))
+    left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
+    found = measure.scores(prepared, left, right)
+    assert found.dtype == np.float64
+    assert found.tolist() == [measure.score(prepared[a], prepared[b]) for a, b in pairs]
+    assert found.tolist() == measure.scores(prepared, right, left).tolist()
+    assert all(0 <= one <= 1 for one in found)
+    assert all(measure.score(one, one) == 1 for one in prepared)
+
+
+@given(TEXT, TEXT, st.sampled_from(list(Matching)), st.integers(1, 6))
+def test_they_are_the_measures(a: str, b: str, matching: Matching, w: int) -> None:
+    def of(name: MeasureName, **more: Any) -> float:
+        measure = Measure(name, shingle=w, **more)
+        one, other = measure.prepare([a, b])
+        return measure.score(one, other)
+
+    tokens, sets = token_hashes([a, b]), features([a, b], w)
+    aligned = align(*tokens, matching, w)
+    assert of(MeasureName.RESEMBLANCE) == set_resemblance(shingle_set(a, w), shingle_set(b, w))
+    assert of(MeasureName.JACCARD, matching=matching) == formulas.jaccard(aligned)
+    assert of(MeasureName.CONTAINMENT, matching=matching) == formulas.containment(aligned)
+    assert of(MeasureName.CONTAINMENT_LONGER, matching=matching) == formulas.containment_longer(aligned)
+    assert of(MeasureName.EDIT) == formulas.edit(*tokens)
+    assert of(MeasureName.BAG) == formulas.bag(*tokens)
+    assert of(MeasureName.WEIGHTED, weights=NONE) == pytest.approx(formulas.resemblance(*sets))
+
+
+def test_weights_count() -> None:
+    """A pair that shares what all have is less alike than one that shares what none has."""
+    a, common, rare = words(0, 12), f"{words(0, 6)} {words(50, 6)}", f"{words(80, 6)} {words(6, 6)}"
+    (boilerplate,) = features([words(0, 6)], 5)
+    weights = Weights(100, boilerplate, np.full(len(boilerplate), 100))
+    measure = Measure(MeasureName.WEIGHTED, weights=weights)
+    one, with_common, with_rare = measure.prepare([a, common, rare])
+    plain = Measure()
+    sets = plain.prepare([a, common, rare])
+    assert plain.score(sets[0], sets[1]) == plain.score(sets[0], sets[2])
+    assert measure.score(one, with_common) < plain.score(sets[0], sets[1]) < measure.score(one, with_rare)
+
+
+def test_words_as_they_stand() -> None:
+    plain, standing = Measure(MeasureName.BAG), Measure(MeasureName.BAG, whitespace=True)
+    texts = ["The cat, the CAT", "the cat the cat"]
+    one, other = plain.prepare(texts)
+    assert plain.score(one, other) == 1
+    one, other = standing.prepare(texts)
+    assert standing.score(one, other) == 1 / 7
+    assert (plain.copies_are_equal, standing.copies_are_equal) == (True, False)
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_ngrams_of_a_bag(n: int) -> None:
+    measure = Measure(MeasureName.BAG, ngram=n)
+    one, other = measure.prepare(["a b c a b c x", "c a b c a b"])
+    in_a, in_b = (["".join(t[k : k + n]) for k in range(max(1, len(t) - n + 1))] for t in ("abcabcx", "cabcab"))
+    common = sum(min(in_a.count(gram), in_b.count(gram)) for gram in set(in_a))
+    assert measure.score(one, other) == common / (len(in_a) + len(in_b) - common)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words_"),
+    [
+        ({"shingle": 0}, "1 word or more"),
+        ({"name": MeasureName.BAG, "ngram": 0}, "1 to 7"),
+        ({"name": MeasureName.BAG, "ngram": 8}, "1 to 7"),
+        ({"ngram": 2}, "for the measure bag"),
+        ({"whitespace": True}, "for the measure bag"),
+        ({"name": MeasureName.WEIGHTED}, "frequencies"),
+        ({"name": MeasureName.EDIT, "sources": (parse("words"),)}, "edit compares words in order"),
+        ({"name": MeasureName.JACCARD, "sources": (parse("words"),)}, "jaccard compares words in order"),
+        ({"name": MeasureName.BAG, "ngram": 2, "sources": (parse("words"),)}, "not both"),
+    ],
+)
+def test_refused(settings: dict[str, Any], words_: str) -> None:
+    with pytest.raises(SettingsError, match=words_):
+        Measure(**settings)
+
+
+def test_without_any_of_the_features_a_document_is_like_no_other() -> None:
+    measure = Measure(sources=parse_all(["title:words"]))
+    one, none = measure.prepare(["", ""], [{"title": ["a b"]}, {"title": []}])
+    assert (measure.score(one, one), measure.score(one, none), measure.score(none, none)) == (1, 0, 0)
+    pairs = np.array([0, 1], np.intp), np.array([1, 1], np.intp)
+    assert measure.scores([one, none], *pairs).tolist() == [0, 0]
+
+
+def test_labels_and_meanings() -> None:
+    assert set(MEANINGS) == set(MeasureName)
+    assert Measure().label == "resemblance"
+    assert Measure(MeasureName.CONTAINMENT, Matching.INFORMATION).label == "containment (information)"
+    assert Measure(MeasureName.BAG, ngram=2).label == "bag (2-grams)"
+    assert Measure(MeasureName.BAG, whitespace=True).label == "bag (1-grams of words as they stand)"
+    assert Measure(sources=parse_all(["a:words", "values"])).label == "resemblance (a:words + values)"
+    assert Measure(MeasureName.EDIT).label == "edit"
+
+
+@pytest.mark.parametrize(
+    ("spec", "equal"),
+    [
+        ("flatten(words)", True),
+        ("flatten(ngrams(3))", True),
+        ("flatten(characters(3))", True),
+        ("words", False),  # the same tokens in other values
+        ("flatten(values)", False),  # case and punctuation
+        ("flatten(sentences)", False),  # punctuation
+        ("title:flatten(words)", False),
+    ],
+)
+def test_which_copies_need_no_comparing(spec: str, equal: bool) -> None:
+    assert Measure(sources=(parse(spec),)).copies_are_equal is equal
+
+
+def test_detection_of_the_resemblance() -> None:
+    assert detection_of(Measure(), 0.8, SCHEME) == SCHEME.detection(0.8)
+    assert detection_cases(Measure(), 0.8, SCHEME) == ()
+
+
+@pytest.mark.parametrize("measure", [one for one in EVERY if not one.by_keys], ids=lambda one: one.label)
+def test_never_the_detection_of_the_resemblance(measure: Measure) -> None:
+    assert detection_of(measure, 0.8, SCHEME) is None
+    cases = detection_cases(measure, 0.8, SCHEME)
+    assert cases
+    assert all(case.probability == SCHEME.detection(case.resemblance) for case in cases)
+
+
+ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.JACCARD, MeasureName.EDIT]
+
+
+@pytest.mark.parametrize("least", [0.6, 0.9])
+@pytest.mark.parametrize("name", ORDERED)
+def test_cases_come_true(name: MeasureName, least: float) -> None:
+    """Two long texts of each shape have the measure and the resemblance that are said."""
+    long = 3000
+    *passages, throughout = detection_cases(Measure(name), least, SCHEME)
+    assert len(passages) == (3 if name is MeasureName.CONTAINMENT else 1)  # others cannot be 0.6 at lengths 1:2
+    for case in passages:
+        short = long // int(case.shape.removeprefix("one passage, lengths 1:"))
+        common = round(case.resemblance * (long + short) / (1 + case.resemblance))
+        check_case(name, least, case, words(0, long), f"{words(0, common)} {words(0, short - common, 'x')}")
+    common = 2 * least / (1 + least) if name is MeasureName.JACCARD else least
+    kept = max(common / (1 - common), 0 if name is MeasureName.EDIT else 5)
+    changed = kept / common - kept
+    other: list[str] = []
+    for k in range(int(long // (kept + changed))):
+        runs = [round((k + 1) * size) - round(k * size) for size in (kept, changed)]
+        other += [f"{'wx'[place]}{len(other) + j}" for place in (0, 1) for j in range(runs[place])]
+    check_case(name, least, throughout, words(0, len(other)), " ".join(other))
+
+
+def check_case(name: MeasureName, least: float, case: DetectionCase, a: str, b: str) -> None:
+    measure = Measure(name)
+    assert measure.score(*measure.prepare([a, b])) == pytest.approx(least, abs=0.02), case
+    assert Measure().score(*Measure().prepare([a, b])) == pytest.approx(case.resemblance, abs=0.02), case
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_copies_are_always_found(name: MeasureName) -> None:
+    first, *_, last = detection_cases(Measure(name), 1.0, SCHEME)
+    assert (first.resemblance, first.probability, last.resemblance, last.probability) == (1, 1, 1, 1)

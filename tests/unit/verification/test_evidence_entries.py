@@ -1,0 +1,178 @@
+"""What of kept evidence holds, against plain dictionaries, and what is written of a pair. No server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit_tools import SETTINGS, hits, words
+
+from es_neardupe.candidates.fingerprints import read_corpus
+from es_neardupe.keys.text import contents
+from es_neardupe.records import Action, Corpus, Hit
+from es_neardupe.verification import evidence_entries
+from es_neardupe.verification.evidence_entries import Basis, Judged, decisions, entries, plan, read_kept, standing
+
+BASIS = Basis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
+TEXTS = {id: words(k, 20) for k, id in enumerate("abcdef")}
+OTHER = words(500, 20)
+PAIRS = list(combinations(range(len(TEXTS)), 2))
+
+
+def corpus_of(texts: dict[str, str]) -> Corpus:
+    return read_corpus([hits(texts)], "neardupe", SETTINGS.scheme.bands)
+
+
+def judged_of(pairs: list[tuple[int, int]]) -> Judged:
+    left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
+    value = np.array([(a + b) / 10 for a, b in pairs], np.float64)
+    return Judged(left, right, value, value >= BASIS.min)
+
+
+def written(corpus: Corpus, judged: Judged, basis: Basis, texts: dict[str, str] = TEXTS) -> list[Action]:
+    """The entries of all pairs; ``texts`` are the present ones by id."""
+
+    def read(rows: Any) -> Iterator[tuple[int, str]]:
+        for row in rows.tolist():
+            if corpus.references[row][1] in texts:
+                yield row, texts[corpus.references[row][1]]
+
+    return list(entries("kept", corpus, judged, basis, read=read, shingle=5, at="2024-05-01T00:00:00Z"))
+
+
+def stored(actions: list[Action]) -> list[Hit]:
+    """As the server gives them back."""
+    return [Hit("kept", one.id, None, 1, 1, one.body) for one in actions]
+
+
+def ids(actions: list[Action]) -> dict[frozenset[str], str]:
+    return {frozenset((one.body["a"]["id"], one.body["b"]["id"])): one.id for one in actions}
+
+
+before = st.sampled_from(["absent", "same", "other min", "other max", "other measure", "other scheme"])
+now = st.sampled_from(["same", "same", "same", "changed", "deleted", "away"])
+
+
+@given(
+    st.lists(before, min_size=len(PAIRS), max_size=len(PAIRS)),
+    st.lists(now, min_size=len(TEXTS), max_size=len(TEXTS)),
+    st.lists(st.booleans(), min_size=len(PAIRS), max_size=len(PAIRS)),
+    st.booleans(),
+)
+def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[bool], whole: bool) -> None:
+    """Whatever was kept, whatever became of the documents, whatever is asked for now: each pair has its place."""
+    others = {
+        "same": BASIS,
+        "other min": BASIS._replace(min=0.7),
+        "other max": BASIS._replace(max=0.9),
+        "other measure": BASIS._replace(measure="edit"),
+        "other scheme": BASIS._replace(scheme="v1-bbbbbbbb"),
+    }
+    first = corpus_of(TEXTS)
+    kept_actions = [
+        action
+        for pair, kind in zip(PAIRS, kinds, strict=True)
+        if kind != "absent"
+        for action in written(first, judged_of([pair]), others[kind])
+    ]
+    kept = read_kept([stored(kept_actions)], BASIS.scheme, BASIS.measure)
+    fate = dict(zip(TEXTS, fates, strict=True))
+    present = {id: OTHER if fate[id] == "changed" else text for id, text in TEXTS.items() if fate[id] != "deleted"}
+    corpus = corpus_of(present)
+    rows = {reference[1]: row for row, reference in enumerate(corpus.references)}
+    away = {rows[id] for id in present if fate[id] == "away"}
+    named = [tuple(list(TEXTS)[number] for number in pair) for pair in PAIRS]
+    wanted = [
+        (rows[a], rows[b])
+        for (a, b), ask in zip(named, asked, strict=True)
+        if ask and a in rows and b in rows and not away & {rows[a], rows[b]}
+    ]
+    found = plan(kept, judged_of(wanted), corpus, BASIS, away=away, whole=whole)
+
+    kind_of = {frozenset(pair): kind for pair, kind in zip(named, kinds, strict=True)}
+    fine = {"same"} if whole else {"same", "deleted"}
+    holds = {pair for pair, kind in kind_of.items() if all(fate[id] in fine for id in pair) and kind != "other scheme"}
+    of_wanted = [frozenset(corpus.references[row][1] for row in pair) for pair in wanted]
+    state = [kind_of[pair] if pair in holds else "absent" for pair in of_wanted]
+    fresh = [k for k, kind in enumerate(state) if kind in ("absent", "other measure")]
+    assert found.fresh.tolist() == fresh
+    assert found.judged_anew.tolist() == [k for k, kind in enumerate(state) if kind in ("other min", "other max")]
+    assert found.unchanged == state.count("same")
+    stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
+    names = ids(kept_actions)
+    assert sorted(found.stale) == sorted(names[pair] for pair in stale - {of_wanted[k] for k in fresh})
+    assert standing(kept, corpus, away=away, whole=whole).sum() == len(kept) - len(stale)
+
+
+def test_the_memory_has_values_of_the_basis_only() -> None:
+    corpus = corpus_of(TEXTS)
+    hashes = np.array([content.encode() for content in contents(list(TEXTS.values()))], "S32")
+    judged = judged_of([(0, 1)]), judged_of([(2, 3)]), judged_of([(4, 5)])
+    bases = BASIS._replace(min=0.1), BASIS._replace(measure="edit"), BASIS._replace(scheme="v1-bbbbbbbb")
+    found = [stored(written(corpus, *both)) for both in zip(judged, bases, strict=True)]
+    kept = read_kept(found, BASIS.scheme, BASIS.measure)
+    values = kept.memory.lookup(hashes[[1, 2, 4]], hashes[[0, 3, 5]])
+    assert values[0] == 0.1
+    assert np.isnan(values[1:]).all()
+    assert len(kept.memory) == 1
+    assert len(kept) == 3
+
+
+def test_an_id_is_of_the_pair() -> None:
+    """Either way round, and whichever other documents there are: a later run overwrites its own entry."""
+    corpus, fewer = corpus_of(TEXTS), corpus_of({id: TEXTS[id] for id in "cfa"})
+    (one,), (other,) = (written(corpus, judged_of([pair]), BASIS) for pair in [(0, 5), (5, 0)])
+    (again,) = written(fewer, judged_of([(1, 2)]), BASIS)
+    assert one.id == other.id == again.id
+    assert one.body == other.body
+    everything = written(corpus, judged_of(PAIRS), BASIS)
+    assert len({action.id for action in everything}) == len(PAIRS)
+    elsewhere = replace(corpus, references=[("other", *rest) for _, *rest in corpus.references])
+    assert not {action.id for action in written(elsewhere, judged_of(PAIRS), BASIS)} & {one.id for one in everything}
+
+
+def test_pairs_of_texts_that_are_away_are_left_out() -> None:
+    corpus = corpus_of(TEXTS)
+    left = {id: text for id, text in TEXTS.items() if id != "c"}
+    found = {
+        frozenset((one.body["a"]["id"], one.body["b"]["id"])) for one in written(corpus, judged_of(PAIRS), BASIS, left)
+    }
+    assert found == {frozenset(pair) for pair in combinations("abdef", 2)}
+
+
+def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus, judged = corpus_of(TEXTS), judged_of([(0, 1), (1, 2), (3, 4)])
+    whole = {one.id: one.body for one in written(corpus, judged, BASIS)}
+    monkeypatch.setattr(evidence_entries, "_BATCH_TOKENS", 1)
+    assert {one.id: one.body for one in written(corpus, judged, BASIS)} == whole
+
+
+def test_a_decision_renews_what_depends_on_it() -> None:
+    corpus, judged = corpus_of(TEXTS), judged_of([(4, 5), (0, 1)])
+    bodies = {one.id: one.body for one in written(corpus, judged, BASIS)}
+    anew = BASIS._replace(min=0.05, max=0.5)
+    updates = list(decisions("kept", corpus, judged._replace(accepted=~judged.accepted), anew, "2025-01-01T00:00:00Z"))
+    assert [one.op for one in updates] == ["update", "update"]
+    assert {one.id for one in updates} == set(bodies)
+    for one in updates:
+        changed = bodies[one.id] | one.body["doc"]
+        assert (changed["min"], changed["max"]) == (0.05, 0.5)
+        assert {changed["decision"], bodies[one.id]["decision"]} == {"accepted", "rejected"}
+        assert changed.keys() == bodies[one.id].keys()
+
+
+@pytest.mark.parametrize("broken", [{"content_a": None}, {"content_b": "short"}])
+def test_entries_that_cannot_be_read_are_taken_out(broken: dict[str, Any]) -> None:
+    corpus = corpus_of(TEXTS)
+    (action,) = written(corpus, judged_of([(0, 1)]), BASIS)
+    foreign = [Hit("kept", id, None, 1, 1, action.body) for id in ("by hand", "z" * 32)]
+    damaged = Hit("kept", action.id, None, 1, 1, {**action.body, **broken})
+    kept = read_kept([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
+    found = plan(kept, judged_of([]), corpus, BASIS, away=(), whole=True)
+    assert sorted(found.stale) == sorted(["by hand", "z" * 32, action.id])

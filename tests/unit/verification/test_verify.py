@@ -1,0 +1,190 @@
+"""Verification on present texts: each is read once, and what changed meanwhile is noticed."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from unit_tools import SETTINGS, FakeClient, hits, set_resemblance, shingle_set, words
+
+from es_neardupe.candidates.fingerprints import classes_of, read_corpus
+from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.features import parse_all
+from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.verification import verify
+from es_neardupe.verification.verify import Verifier
+
+Client = FakeClient
+
+
+def verifier_of(
+    texts: dict[str, str], present: dict[str, str | None] | None = None, measure: Measure | None = None
+) -> tuple[Verifier, FakeClient]:
+    """A verifier of an index with these texts, some of which were changed (or, with None, deleted) since."""
+    found = hits(texts)
+    sources = {hit.address: dict(hit.source) for hit in found}
+    for id, text in (present or {}).items():
+        if text is None:
+            del sources["i", id]
+        else:
+            sources["i", id]["text"] = text
+    client = FakeClient(sources)
+    corpus = read_corpus([found], "neardupe", SETTINGS.scheme.bands)
+    measure = measure or Measure()
+    return Verifier(client, SETTINGS, corpus, classes_of(corpus, measure.copies_are_equal), measure), client
+
+
+def all_pairs(size: int) -> tuple[Any, Any]:
+    pairs = list(combinations(range(size), 2))
+    return np.array([a for a, _ in pairs], np.intp), np.array([b for _, b in pairs], np.intp)
+
+
+def texts_of(dice: random.Random, size: int) -> dict[str, str]:
+    """Texts around a few common ones, with exact copies."""
+    cores = [words(100 * k, 30).split() for k in range(3)]
+    made = {}
+    for number in range(size):
+        own = list(dice.choice(cores))
+        for _ in range(dice.randint(0, 3)):
+            own[dice.randrange(len(own))] = f"x{dice.randint(0, 3)}"
+        made[f"d{number:02}"] = " ".join(own[: dice.choice([30, 30, 20])])
+    return made
+
+
+def texts_by_class(verifier: Verifier, texts: dict[str, str]) -> list[str]:
+    return [texts[verifier.corpus.references[int(rows[0])][1]] for rows in verifier.classes.members]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("limits", [(5_000_000, 1_000_000, 500), (60, 50, 3), (1, 1, 1)])
+def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same numbers whatever fits into memory or into a request; every text is read once."""
+    for name, value in zip(("_BATCH_TOKENS", "_FETCH_TOKENS", "_FETCH_DOCUMENTS"), limits, strict=True):
+        monkeypatch.setattr(verify, name, value)
+    dice = random.Random(seed)
+    texts = texts_of(dice, 12)
+    verifier, client = verifier_of(texts)
+    left, right = all_pairs(len(verifier.classes))
+    kept = np.array([dice.random() < 0.3 for _ in left], np.bool_)
+    left, right = left[kept], right[kept]
+    told: list[tuple[str, int, int | None]] = []
+    found = verifier.similarities(left, right, lambda *stage: told.append(stage))
+    shown = [shingle_set(text) for text in texts_by_class(verifier, texts)]
+    assert found.tolist() == [set_resemblance(shown[a], shown[b]) for a, b in zip(left, right, strict=True)]
+    in_pairs = set(left.tolist()) | set(right.tolist())
+    assert len(client.asked) == len(set(client.asked)) == len(verifier.seen) == len(in_pairs)
+    assert max(client.requests, default=0) <= limits[2]
+    assert (verifier.changed, verifier.gone) == (set(), set())
+    assert told[-1] == ("verifying pairs", len(left), len(left))
+
+
+MEASURES = [
+    Measure(MeasureName.CONTAINMENT, Matching.INFORMATION),
+    Measure(MeasureName.EDIT),
+    Measure(MeasureName.BAG, ngram=2),
+    Measure(MeasureName.BAG, whitespace=True),
+    Measure(sources=parse_all(["flatten(words)"])),
+    Measure(sources=parse_all(["text:sentences", "characters(3)"])),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda one: one.label)
+@pytest.mark.parametrize("limits", [(5_000_000, 1000), (60, 1)])
+def test_any_measure(measure: Measure, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the measure says of the two texts; copies that it tells apart are compared too."""
+    monkeypatch.setattr(verify, "_BATCH_TOKENS", limits[0])
+    monkeypatch.setattr(verify, "_STEP", limits[1])
+    texts = {**texts_of(random.Random(3), 9), "e1": "One two. Three four!", "e2": "one two three four"}
+    verifier, client = verifier_of(texts, {"d03": "something else"}, measure)
+    distinct = len(texts) if not measure.copies_are_equal else len({text.lower() for text in texts.values()}) - 1
+    assert len(verifier.classes) == distinct
+    left, right = all_pairs(distinct)
+    told: list[tuple[str, int, int | None]] = []
+    found = verifier.similarities(left, right, lambda *stage: told.append(stage))
+    shown = texts_by_class(verifier, texts)
+    prepared = measure.prepare(shown, [{None: [text], "text": [text]} for text in shown])
+    away = {k for k in range(distinct) if verifier.first_row(k) is None}
+    assert len(away) <= 1
+    for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
+        assert np.isnan(value) if {a, b} & away else value == measure.score(prepared[a], prepared[b])
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    assert told[-1][1:] == (len(left), len(left))
+    assert len(client.asked) == len(set(client.asked))
+
+
+def test_changed_and_deleted_copies_are_replaced() -> None:
+    base, other = words(0, 20), words(2, 20)
+    texts = {"a1": base, "a2": base, "a3": base, "a4": base, "b1": other}
+    verifier, client = verifier_of(texts, {"a1": "something else now", "a2": None})
+    found = verifier.similarities(*all_pairs(2))
+    assert found.tolist() == [set_resemblance(shingle_set(base), shingle_set(other))]
+    rows = {verifier.corpus.references[row][1]: row for row in range(5)}
+    assert (verifier.changed, verifier.gone) == ({rows["a1"]}, {rows["a2"]})
+    assert sorted(id for _, id in client.asked) == ["a1", "a2", "a3", "b1"]
+    number = next(k for k, members in enumerate(verifier.classes.members) if rows["a1"] in members)
+    assert verifier.first_row(number) == rows["a3"]
+    again = verifier.similarities(*all_pairs(2))  # what is known to be gone is not asked for again
+    assert again.tolist() == found.tolist()
+    assert sorted(id for _, id in client.asked[4:]) == ["a3", "b1"]
+
+
+def test_a_class_without_documents_takes_part_in_nothing() -> None:
+    texts = {"a1": words(0, 20), "a2": words(0, 20), "b1": words(1, 20), "c1": words(2, 20)}
+    verifier, _ = verifier_of(texts, {"a1": None, "a2": "else"})
+    first = texts_by_class(verifier, texts).index(texts["a1"])
+    left, right = all_pairs(3)
+    found = verifier.similarities(left, right)
+    for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
+        assert np.isnan(value) == (first in (a, b))
+    assert verifier.first_row(first) is None
+    assert (found >= 0.01).sum() == 1
+
+
+@pytest.mark.parametrize("now", [None, {"object": "now"}, "", ["a", {"b": 1}]])
+def test_texts_that_are_none_any_more(now: Any) -> None:
+    texts = {"a": words(0, 20), "b": words(1, 20)}
+    verifier, client = verifier_of(texts)
+    client.sources["i", "a"]["text"] = now
+    assert np.isnan(verifier.similarities(*all_pairs(2))).all()
+    assert {verifier.corpus.references[row][1] for row in verifier.changed} == {"a"}
+
+
+def test_another_way_to_write_the_same_tokens_is_no_change() -> None:
+    texts = {"a": words(0, 20), "b": words(1, 20)}
+    verifier, client = verifier_of(texts)
+    client.sources["i", "a"]["text"] = [word.upper() + "!" for word in texts["a"].split()]
+    assert verifier.similarities(*all_pairs(2)).tolist() == [
+        set_resemblance(shingle_set(texts["a"]), shingle_set(texts["b"]))
+    ]
+    assert verifier.changed == set()
+
+
+def test_no_pairs_ask_for_nothing() -> None:
+    verifier, client = verifier_of({"a": "one", "b": "two"})
+    none = np.zeros(0, np.intp)
+    assert verifier.similarities(none, none).tolist() == []
+    assert client.requests == []
+
+
+@given(st.integers(0, 10_000))
+def test_random_changes(seed: int) -> None:
+    """A pair has a number exactly if both texts are still borne by some document; it is that of these texts."""
+    dice = random.Random(seed)
+    texts = texts_of(dice, 8)
+    present = {id: dice.choice([None, "now something else", texts[id]]) for id in texts if dice.random() < 0.4}
+    verifier, client = verifier_of(texts, present)
+    left, right = all_pairs(len(verifier.classes))
+    found = verifier.similarities(left, right)
+    shown = texts_by_class(verifier, texts)
+    standing = {text for id, text in texts.items() if present.get(id, text) == text}
+    for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
+        if shown[a] in standing and shown[b] in standing:
+            assert value == set_resemblance(shingle_set(shown[a]), shingle_set(shown[b]))
+        else:
+            assert np.isnan(value)
+    assert len(client.asked) == len(set(client.asked))
