@@ -24,7 +24,7 @@ from typing import Any
 
 from bench_keys import make_texts, pin_to_one_core, read_texts
 
-from es_neardupe.commands.duplicates.duplicates import duplicates
+from es_neardupe import NearDupe
 from es_neardupe.commands.duplicates.hash_features import read_scope
 from es_neardupe.commands.duplicates.results import PairsResult
 from es_neardupe.errors import NotFound
@@ -163,7 +163,7 @@ def measured(url: str, asked: dict[str, Any]) -> dict[str, Any]:
     """The diagnostics of a run, its seconds, and by how much the memory of this process grew."""
     client = connect(ConnectionSettings(url=url))
     before = resident("VmRSS")
-    found = duplicates(client, INDEX, asked)
+    found = NearDupe(INDEX, client).duplicates(asked)
     result = found.stages["pairs"]
     assert isinstance(result, PairsResult)
     hashed, grouped, validated = result.diagnostics.values()

@@ -18,8 +18,7 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TypeVar
 
-from es_neardupe import Settings
-from es_neardupe.commands import enrich, group, init
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
 from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.target import open_target
@@ -82,11 +81,11 @@ def parse_arguments() -> argparse.Namespace:
 def measure(client: Client, name: str, texts: list[str], max_bucket: int) -> float:
     """Seconds of ``group``; its memory is traced in a run after it, which takes longer by that."""
     fill(client, texts)
-    enriched = timed(lambda: enrich(client, INDEX))[0]
+    enriched = timed(lambda: NearDupe(INDEX, client).enrich())[0]
     gc.collect()
-    seconds, report = timed(lambda: group(client, INDEX, max_bucket=max_bucket))
+    seconds, report = timed(lambda: NearDupe(INDEX, client).group(max_bucket=max_bucket))
     tracemalloc.start()
-    group(client, INDEX, max_bucket=max_bucket, rebuild=True, dry_run=True)
+    NearDupe(INDEX, client).group(max_bucket=max_bucket, rebuild=True, dry_run=True)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
     print(
@@ -110,7 +109,7 @@ def fill(client: Client, texts: list[str]) -> None:
     for outcome in write(client, (Action("index", INDEX, f"{row:06}", {"text": one}) for row, one in enumerate(texts))):
         assert outcome.done, outcome
     refresh(client, INDEX)
-    init(client, INDEX, SETTINGS)
+    NearDupe(INDEX, client).init(SETTINGS)
 
 
 def drop(client: Client) -> None:

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from es_neardupe import Settings
-from es_neardupe.commands import group, init
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.enrich.ingest import fingerprinted_actions
 from es_neardupe.errors import NeardupeError, NotFound
 from es_neardupe.index.hidden_indices import remove
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.target import open_target
 from es_neardupe.local_server import control
@@ -44,14 +44,14 @@ def main() -> None:
     print(f"{client.server}, {arguments.documents:,} documents of {WORDS} words, {arguments.new:,} new ones")
     drop(client)
     client.request("PUT", path(INDEX), body={"mappings": {"properties": {"text": {"type": "text"}}}})
-    init(client, INDEX, SETTINGS)
+    NearDupe(INDEX, client).init(SETTINGS)
     add(client, texts(arguments.documents, seed=1))
-    first, report = timed(lambda: group(client, INDEX))
+    first, report = timed(lambda: NearDupe(INDEX, client).group())
     print(f"first run, with write-back: {first:.1f} s, {report.groups:,} groups, {report.candidates:,} candidates")
     add(client, new_texts(arguments.documents, arguments.new))
-    whole, wanted = timed(lambda: group(client, INDEX, rebuild=True, dry_run=True))
-    part, done = timed(lambda: group(client, INDEX))
-    left = group(client, INDEX, rebuild=True, dry_run=True)
+    whole, wanted = timed(lambda: NearDupe(INDEX, client).group(rebuild=True, dry_run=True))
+    part, done = timed(lambda: NearDupe(INDEX, client).group())
+    left = NearDupe(INDEX, client).group(rebuild=True, dry_run=True)
     assert not done.whole
     assert (wanted.written, left.written) == (done.written, 0), (wanted.written, done.written, left.written)
     print(f"whole run: {whole:.2f} s (without write-back)")
@@ -120,7 +120,7 @@ def timed(work: Any) -> tuple[float, Any]:
 def drop(client: Client) -> None:
     """Remove what an earlier run left."""
     with suppress(NeardupeError):
-        remove(client, open_target(client, INDEX))
+        remove(opened(Index(INDEX, client)))
     with suppress(NotFound):
         client.request("DELETE", path(INDEX))
 

@@ -21,8 +21,7 @@ from typing import Any
 
 from bench_keys import make_texts, read_texts
 
-from es_neardupe import Settings
-from es_neardupe.commands import enrich, group, init
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
 from es_neardupe.local_server import control
 from es_neardupe.records import Action
@@ -72,13 +71,13 @@ def measure(client: Client, texts: list[str]) -> dict[str, float]:
     """Seconds of one round."""
     for index in ("bench-enrich", "bench-send"):
         make_index(client, index, texts)
-        init(client, index, SETTINGS)
+        NearDupe(index, client).init(SETTINGS)
         settle(client, index)
-    seconds = {"enrich": timed(lambda: enrich(client, "bench-enrich", workers=WORKERS, batch=BATCH))}
+    seconds = {"enrich": timed(lambda: NearDupe("bench-enrich", client).enrich(workers=WORKERS, batch=BATCH))}
     updates = prepared_updates(client)
     settle(client, "bench-enrich")
     seconds["send"] = timed(lambda: send(client, updates))
-    seconds["group"] = timed(lambda: group(client, "bench-enrich", workers=WORKERS, batch=BATCH))
+    seconds["group"] = timed(lambda: NearDupe("bench-enrich", client).group(workers=WORKERS, batch=BATCH))
     for index in ("bench-enrich", "bench-send"):
         client.request("DELETE", path(index))
     return seconds

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.keys.hashing import stream
 from es_neardupe.records import Classes, Corpus
-from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.common_passages import beginning, common_passage
 
@@ -80,18 +79,16 @@ _LOOKED_AT = 100_000
 """Characters of a text in which common passages are sought."""
 
 
-def read_signatures(
-    client: Client, target: Target, corpus: Corpus, classes: Classes, numbers: NDArray[np.intp]
-) -> NDArray[np.uint8]:
+def read_signatures(index: Index, corpus: Corpus, classes: Classes, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
     """The stored signatures of classes, uint8[classes, slots]: 128 bytes each, by default as many as their keys have.
 
     Where a signature cannot be read (any more), it is all zeros: such a text is compared with fewer or other ones.
     """
-    slots = target.settings.scheme.permutations
+    slots = index.settings.scheme.permutations
     found = np.zeros((len(numbers), slots), np.uint8)
     references = (corpus.references[classes.members[number][0]] for number in numbers.tolist())
-    for place, hit in enumerate(fetch(client, references, [target.fields.signature])):
-        signature = b"" if hit is None else _signature(stored_fields(hit.source, target.settings.prefix))
+    for place, hit in enumerate(fetch(index.client, references, [index.fields.signature])):
+        signature = b"" if hit is None else _signature(stored_fields(hit.source, index.settings.prefix))
         if len(signature) == slots:
             found[place] = np.frombuffer(signature, np.uint8)
     return found
@@ -104,9 +101,7 @@ def _signature(stored: Mapping[str, Any]) -> bytes:
         return b""
 
 
-def passages(
-    client: Client, target: Target, corpus: Corpus, classes: Classes, samples: Sequence[Sequence[int]]
-) -> list[str]:
+def passages(index: Index, corpus: Corpus, classes: Classes, samples: Sequence[Sequence[int]]) -> list[str]:
     """The beginning of the passage that the present texts of each sample of classes share; "" where there is none.
 
     Of a long text its first 100,000 characters are looked at.
@@ -114,7 +109,7 @@ def passages(
     found = []
     for sample in samples:
         references = [corpus.references[classes.members[number][0]] for number in sample]
-        sources = ({} if hit is None else hit.source for hit in fetch(client, references, target.settings.fields))
-        texts = [text_of(one, target.settings.fields)[:_LOOKED_AT] for one in sources]
+        sources = ({} if hit is None else hit.source for hit in fetch(index.client, references, index.settings.fields))
+        texts = [text_of(one, index.settings.fields)[:_LOOKED_AT] for one in sources]
         found.append(beginning(common_passage(texts)))
     return found

@@ -11,12 +11,11 @@ from typing import Any
 from es_neardupe.errors import BeingMigrated, InputError, NotFound
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates, check_writable
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.joined_client import View
-from es_neardupe.index.sidecar.open import opened, sidecars_of, telling_mappings
-from es_neardupe.index.target import Target, mappings_of, remove_settings, stored_settings
+from es_neardupe.index.sidecar.open import sidecars_of, telling_mappings
+from es_neardupe.index.target import mappings_of, remove_settings, stored_settings
 from es_neardupe.index.tuning import mend, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
@@ -54,10 +53,8 @@ class CleanReport:
 
 
 def clean(
-    client: Client,
-    index: str,
+    index: Index,
     *,
-    prefix: str = DEFAULT_PREFIX,
     workers: int = 2,
     batch: int = 500,
     dry_run: bool = False,
@@ -72,30 +69,30 @@ def clean(
     A dry run can ``show_requests``, the first so many.
     """
     started = time.monotonic()
-    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    if _is_clean(client, index, prefix):
-        return CleanReport(index, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
-    _check_migration(client, index, prefix)
-    client, target = opened(client, index, prefix, adopting=True)
-    plain = client.plain if isinstance(client, View) else client
-    check_sees_all(client, target, "cleaning")
-    beside = () if target.beside is None else target.beside.names
-    companions = [name for kind in Companion if exists(client, name := companion_name(target, kind))]
-    work = _Cleaning(plain, target, batch, workers, progress)
+    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    if _is_clean(index):
+        return CleanReport(index.name, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
+    _check_migration(index)
+    index = opened(index, adopting=True)
+    plain = index.plain
+    check_sees_all(index, "cleaning")
+    beside = () if index.target.sidecar is None else index.target.sidecar.names
+    companions = [name for kind in Companion if exists(index.client, name := companion_name(index.target, kind))]
+    work = _Cleaning(index, batch, workers, progress)
     if not dry_run:
         check_may_delete(plain, [*companions, *beside])
-        check_writable(client, index)
-        check_updates(plain, target, "cleaning", whole=work.whole)
-        mend(plain, tuned_mappings(plain, index, prefix))
+        check_writable(index.client, index.name)
+        check_updates(index, "cleaning", whole=work.whole)
+        mend(plain, tuned_mappings(plain, index.name, index.prefix))
     work.run(rehearsal if dry_run else None)
     if dry_run:
         _delete(rehearsal, *beside)
     elif not work.left:
         _delete(plain, *companions, *beside)
-        for name, mapping in mappings_of(client, index).items() if not beside else ():
-            remove_settings(client, name, mapping, prefix)
+        for name, mapping in mappings_of(index.client, index.name).items() if not beside else ():
+            remove_settings(index.client, name, mapping, index.prefix)
     return CleanReport(
-        index=index,
+        index=index.name,
         documents=work.total,
         cleaned=work.cleaned,
         deleted=work.deleted,
@@ -118,13 +115,13 @@ def _delete(client: Client, *names: str) -> None:
 class _Cleaning:
     """Takes our object field out of the documents that have it, and counts what became of each."""
 
-    def __init__(self, client: Client, target: Target, batch: int, workers: int, progress: Progress) -> None:
-        self._client, self._target = client, target
-        self._prefix = target.settings.prefix
+    def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
+        self._index = index
+        self._prefix = index.settings.prefix
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}
-        self._writes = target.beside is None or target.beside.write_group
-        self._actions = _by_script if _has_scripts(client) else _by_index
+        self._writes = index.target.sidecar is None or index.target.sidecar.write_group
+        self._actions = _by_script if _has_scripts(index.plain) else _by_index
         self._open = dict[Address, Reference]()
         """Documents that were read, of which nobody knows yet that they are without our fields."""
         self._tally = Tally()
@@ -160,8 +157,8 @@ class _Cleaning:
 
     def _count(self) -> int:
         """Documents with fields of ours now."""
-        refresh(self._client, self._target.path)
-        return count(self._client, self._target.path, self._query)
+        refresh(self._index.plain, self._index.target.path)
+        return count(self._index.plain, self._index.target.path, self._query)
 
     def _rehearse(self, rehearsal: Rehearsal) -> None:
         if rehearsal.full:
@@ -173,7 +170,7 @@ class _Cleaning:
     def _round(self, number: int) -> None:
         hits = tracked(self._hits(), self._progress, "cleaning", number)
         actions = self._actions(self._met(hits), self._prefix, self._tally)
-        for outcome in write(self._client, actions, batch=self._batch, workers=self._workers):
+        for outcome in write(self._index.plain, actions, batch=self._batch, workers=self._workers):
             if not outcome.conflict:
                 self._tally.add(outcome)
             if (outcome.done or outcome.gone) and self._open.pop(outcome.action.address, None) is not None:
@@ -189,14 +186,18 @@ class _Cleaning:
 
     def _hits(self) -> Iterator[Hit]:
         body = {"query": self._query, "_source": self._actions is _by_index}
-        return (hit for page in self._client.pages(self._target.path, body, page_size=self._batch) for hit in page)
+        return (
+            hit
+            for page in self._index.plain.pages(self._index.target.path, body, page_size=self._batch)
+            for hit in page
+        )
 
     def _settle(self) -> None:
         """Documents whose last write was refused or conflicted may be gone, or without our fields all the same: the
         answer to a write of ours was lost, or somebody indexed them anew. All others are left, and those that got
         fields of ours after the last round."""
         for chunk in chunked(self._open.values(), 100):
-            for hit in fetch(self._client, chunk, [self._prefix]):
+            for hit in fetch(self._index.plain, chunk, [self._prefix]):
                 self.deleted += hit is None
                 self.cleaned += hit is not None and self._prefix not in hit.source
         self.left = self.total - self.cleaned - self.deleted
@@ -205,24 +206,24 @@ class _Cleaning:
         self.left += unmet
 
 
-def _check_migration(client: Client, index: str, prefix: str) -> None:
+def _check_migration(index: Index) -> None:
     """Raises `BeingMigrated` for fields that a migration needs."""
-    mappings = telling_mappings(client, index, prefix).values()
-    if phase_of(mappings, prefix) is not None or is_switching(mappings, replaced_prefix(prefix)):
+    mappings = telling_mappings(index.client, index.name, index.prefix).values()
+    if phase_of(mappings, index.prefix) is not None or is_switching(mappings, replaced_prefix(index.prefix)):
         raise BeingMigrated(
-            f"Index {index} is on its way to other keys: run `es-neardupe migrate {index}` to its end first, or, "
-            f"before the switch, give up with `--abort`."
+            f"Index {index.name} is on its way to other keys: run `es-neardupe migrate {index.name}` to its end first, "
+            f"or, before the switch, give up with `--abort`."
         )
 
 
-def _is_clean(client: Client, index: str, prefix: str) -> bool:
+def _is_clean(index: Index) -> bool:
     """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and nothing
     is beside."""
-    mappings = mappings_of(client, index)
-    if any(stored_settings(one, prefix) is not None for one in mappings.values()):
+    mappings = mappings_of(index.client, index.name)
+    if any(stored_settings(one, index.prefix) is not None for one in mappings.values()):
         return False
-    ours = [not schema.missing(one.get("properties", {}), prefix) for one in mappings.values()]
-    return any(ours) and not sidecars_of(client, mappings, prefix)  # any: not in what a rollover made since
+    ours = [not schema.missing(one.get("properties", {}), index.prefix) for one in mappings.values()]
+    return any(ours) and not sidecars_of(index.client, mappings, index.prefix)  # any: not in what a rollover made since
 
 
 def _has_scripts(client: Client) -> bool:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.document_text import read_text
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
-from es_neardupe.index.target import Target
-from es_neardupe.server.client import Client
+from es_neardupe.index.index import Index, opened
 from es_neardupe.similarity.comparison import Comparison, compare_texts
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
@@ -18,8 +15,7 @@ __all__ = ["compare"]
 
 
 def compare(
-    client: Client,
-    index: str,
+    index: Index,
     a: str,
     b: str | None = None,
     *,
@@ -27,7 +23,6 @@ def compare(
     name: str = "text",
     shingle: int | None = None,
     weighted: bool = False,
-    prefix: str = DEFAULT_PREFIX,
 ) -> Comparison:
     """Compare the present texts of the documents ``a`` and ``b``, or of ``a`` and a ``text`` that is called ``name``.
 
@@ -37,32 +32,32 @@ def compare(
     """
     if (b is None) == (text is None):
         raise SettingsError("Give either the id of a second document or a text.")
-    client, target = opened(client, index, prefix, texts=True)
-    w = target.settings.shingle if shingle is None else shingle
-    if weighted and w != target.settings.shingle:
+    index = opened(index, texts=True)
+    w = index.settings.shingle if shingle is None else shingle
+    if weighted and w != index.settings.shingle:
         raise SettingsError(
-            f"The frequencies of {index} are those of shingles of {target.settings.shingle} words: "
+            f"The frequencies of {index.name} are those of shingles of {index.settings.shingle} words: "
             f"leave out either --shingle or --weighted."
         )
-    one = _text(client, target, a)
-    other = text if text is not None else _text(client, target, b or "")
+    one = _text(index, a)
+    other = text if text is not None else _text(index, b or "")
     return compare_texts(
         one,
         other,
         names=(a, name if b is None else b),
         shingle=w,
-        weights=_weights(client, target) if weighted else None,
-        scheme=target.settings.scheme if w == target.settings.shingle else None,
+        weights=_weights(index) if weighted else None,
+        scheme=index.settings.scheme if w == index.settings.shingle else None,
     )
 
 
-def _text(client: Client, target: Target, id: str) -> str:
-    index, source = present_source(client, target, id, target.settings.fields)
+def _text(index: Index, id: str) -> str:
+    concrete, source = present_source(index, id, index.settings.fields)
     try:
-        return read_text(source, target.settings.fields)
+        return read_text(source, index.settings.fields)
     except InputError as error:
-        raise InputError(f"Document {id!r} of index {index} cannot be compared: {error}") from error
+        raise InputError(f"Document {id!r} of index {concrete} cannot be compared: {error}") from error
 
 
-def _weights(client: Client, target: Target) -> Weights:
-    return frequencies(client, target, Measure(shingle=target.settings.shingle)).weights
+def _weights(index: Index) -> Weights:
+    return frequencies(index, Measure(shingle=index.settings.shingle)).weights

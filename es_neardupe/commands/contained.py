@@ -11,10 +11,10 @@ from typing import Any
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.minhash import Estimate, exact_share
 from es_neardupe.progress import Progress, silent, tracked
@@ -51,8 +51,7 @@ class Candidates:
 
 
 def sampled_candidates(
-    client: Client,
-    target: Target,
+    index: Index,
     keys: Sequence[str],
     *,
     scope: Mapping[str, Any],
@@ -61,20 +60,20 @@ def sampled_candidates(
 ) -> Candidates:
     """The ``most`` best of the documents of the scope that share any of the sampled keys (distinct ones)."""
     asked = tracked(keys, progress, "asking for keys", len(keys))
-    frequencies = _frequencies(client, target, asked, scope)
+    frequencies = _frequencies(index, asked, scope)
     used = _used(frequencies, _POSTINGS * max(most, _FEW))
     if not used:
         return Candidates([], 0, 0)
     shared: Counter[Reference] = Counter()
     sizes: dict[Reference, int] = {}
-    for batch in _batches(used, frequencies, target.max_result_window):
-        body = queries.sampled_matches(target.fields, batch, size=target.max_result_window, scope=scope)
-        for hit in search(client, target.path, body)["hits"]["hits"]:
+    for batch in _batches(used, frequencies, index.target.max_result_window):
+        body = queries.sampled_matches(index.fields, batch, size=index.target.max_result_window, scope=scope)
+        for hit in search(index.client, index.path, body)["hits"]["hits"]:
             reference = (hit["_index"], hit["_id"], hit.get("_routing"))
             shared[reference] += round(hit["_score"])
-            sizes[reference] = _features(hit, target)
-    total = count(client, target.path, queries.all_of(queries.sampled(target.fields, used), scope))
-    mod = target.settings.scheme.sample_mod
+            sizes[reference] = _features(hit, index.target)
+    total = count(index.client, index.path, queries.all_of(queries.sampled(index.fields, used), scope))
+    mod = index.settings.scheme.sample_mod
 
     def rank(reference: Reference) -> tuple[float, int, str, str]:
         expected = max(min(len(keys), sizes[reference] / mod), 1)  # keys of the smaller of both texts
@@ -83,12 +82,12 @@ def sampled_candidates(
     return Candidates(sorted(shared, key=rank)[:most], total, len(+frequencies) - len(used))
 
 
-def _frequencies(client: Client, target: Target, keys: Iterable[str], scope: Mapping[str, Any]) -> Counter[str]:
+def _frequencies(index: Index, keys: Iterable[str], scope: Mapping[str, Any]) -> Counter[str]:
     """The number of documents that have each key."""
     found: Counter[str] = Counter()
     for batch in chunked(keys, queries.MOST_CLAUSES):
-        body = queries.sampled_frequencies(target.fields, batch, scope)
-        buckets = search(client, target.path, body)["aggregations"]["keys"]["buckets"]
+        body = queries.sampled_frequencies(index.fields, batch, scope)
+        buckets = search(index.client, index.path, body)["aggregations"]["keys"]["buckets"]
         found.update({key: bucket["doc_count"] for key, bucket in zip(batch, buckets, strict=True)})
     return found
 
@@ -118,7 +117,7 @@ def _batches(keys: Sequence[str], frequencies: Counter[str], window: int) -> Ite
     yield batch
 
 
-def _features(hit: Mapping[str, Any], target: Target) -> int:
+def _features(hit: Mapping[str, Any], target: IndexTarget) -> int:
     """The stored number of features; whatever else stands there counts as none."""
     return count_of(stored_fields(hit["_source"], target.settings.prefix), "features")
 
@@ -201,8 +200,7 @@ class _Probe:
 
 
 def contained(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     id: str | None = None,
     text: str | None = None,
@@ -211,7 +209,6 @@ def contained(
     top: int = 10,
     query: Mapping[str, Any] | None = None,
     max_candidates: int = 1000,
-    prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> Contained:
     """Documents that have at least ``min`` of the words of a document, or of any text, in common passages with it, or
@@ -227,15 +224,15 @@ def contained(
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     check_min(min)
-    client, target = _open(client, index, prefix)
+    index = _opened(index)
     how = _matching(matching)
-    probe = _document(client, target, id) if id is not None else _text(text or "")
-    (fingerprint,) = fingerprints([probe.side.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    probe = _document(index, id) if id is not None else _text(text or "")
+    (fingerprint,) = fingerprints([probe.side.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     keys = list(dict.fromkeys(fingerprint.samples or ()))
     scope = queries.others(query, probe.address)
-    found = sampled_candidates(client, target, keys, scope=scope, most=max_candidates, progress=progress)
-    comparing = _Comparing(keys, target, Containments(probe.side, how, target.settings.shingle, min))
-    hits = sorted(comparing.hits(client, found, progress), key=_rank)
+    found = sampled_candidates(index, keys, scope=scope, most=max_candidates, progress=progress)
+    comparing = _Comparing(keys, index.target, Containments(probe.side, how, index.settings.shingle, min))
+    hits = sorted(comparing.hits(index.client, found, progress), key=_rank)
     return Contained(
         query=probe.name | _described(fingerprint),
         hits=tuple(hits[:top]),
@@ -243,25 +240,25 @@ def contained(
         candidates=found.total,
         not_compared=found.total - len(found.references),
         unreadable=comparing.unreadable,
-        unprocessed=count(client, target.path, target.stale(scope)),
+        unprocessed=count(index.client, index.path, index.target.stale(scope)),
         keys=len(keys),
         keys_left_out=found.left_out,
-        detection=_detection(min, len(keys) - found.left_out, target.settings.scheme.sample_mod),
-        sample_mod=target.settings.scheme.sample_mod,
-        shingle=target.settings.shingle,
+        detection=_detection(min, len(keys) - found.left_out, index.settings.scheme.sample_mod),
+        sample_mod=index.settings.scheme.sample_mod,
+        shingle=index.settings.shingle,
         matching=how,
     )
 
 
-def _open(client: Client, index: str, prefix: str) -> tuple[Client, Target]:
-    client, target = opened(client, index, prefix, texts=True)
-    if not target.settings.scheme.sample_mod:
+def _opened(index: Index) -> Index:
+    index = opened(index, texts=True)
+    if not index.settings.scheme.sample_mod:
         raise NotInitialised(
-            f"Index {index} has no sampled keys, which contained needs. They are a part of the scheme: run "
-            f"`es-neardupe migrate {index} --sample-mod 8` (or --sample-keys); or leave what is there and give `init` "
-            f"and `enrich` another --prefix."
+            f"Index {index.name} has no sampled keys, which contained needs. They are a part of the scheme: run "
+            f"`es-neardupe migrate {index.name} --sample-mod 8` (or --sample-keys); or leave what is there and give "
+            f"`init` and `enrich` another --prefix."
         )
-    return client, target
+    return index
 
 
 def _matching(name: Matching | str) -> Matching:
@@ -272,10 +269,10 @@ def _matching(name: Matching | str) -> Matching:
         raise SettingsError(f"There is no matching {str(name)!r}. Known: {known}.") from None
 
 
-def _document(client: Client, target: Target, id: str) -> _Probe:
-    fields = target.settings.fields
-    index, source = present_source(client, target, id, fields)
-    return _Probe(Side.of(id, read_text(source, fields)), {"index": index, "id": id}, (index, id))
+def _document(index: Index, id: str) -> _Probe:
+    fields = index.settings.fields
+    concrete, source = present_source(index, id, fields)
+    return _Probe(Side.of(id, read_text(source, fields)), {"index": concrete, "id": id}, (concrete, id))
 
 
 def _text(text: str) -> _Probe:
@@ -289,7 +286,7 @@ def _described(fingerprint: Fingerprint) -> dict[str, Any]:
 class _Comparing:
     """Compares candidates with the probe, and counts those that cannot be."""
 
-    def __init__(self, keys: Sequence[str], target: Target, containments: Containments) -> None:
+    def __init__(self, keys: Sequence[str], target: IndexTarget, containments: Containments) -> None:
         self.keys = frozenset(keys)
         self.target = target
         self.containments = containments

@@ -15,15 +15,13 @@ from es_neardupe.candidates.who_may_meet import Linkage
 from es_neardupe.groups.rule_options import check_linkage, rules_of
 from es_neardupe.groups.run import Found, Run
 from es_neardupe.groups.what_changed import Start, start_of
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
 from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import Tally
-from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count, refresh
 from es_neardupe.similarity.alignment import Matching
@@ -123,10 +121,8 @@ class GroupReport:
 
 @tunable
 def group(
-    client: Client,
-    index: str,
+    index: Index,
     *,
-    prefix: str = DEFAULT_PREFIX,
     measure: str = "resemblance",
     matching: Matching | str | None = None,
     min: float | None = None,
@@ -165,22 +161,21 @@ def group(
     nothing to the measure, and `LeaseHeld` while another run groups the same index.
     """
     started = time.monotonic()
-    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    client, target = opened(rehearsal if dry_run else client, index, prefix, writes=not dry_run)
+    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    index = opened(index.through(rehearsal) if dry_run else index, writes=not dry_run)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
-    wanted = criterion(client, target, choice)
-    rules = rules_of(client, target, linkage=linkage, principal=principal, within=within, window=window)
+    wanted = criterion(index, choice)
+    rules = rules_of(index, linkage=linkage, principal=principal, within=within, window=window)
     check_linkage(rules.linkage, wanted.measure.name)
-    check_sees_all(client, target, "grouping")
+    check_sees_all(index, "grouping")
     if not dry_run:
-        check_writable(client, index)
-        check_updates(client, target, "grouping")
-    run = Run(client, target, wanted, rules, max_bucket, evidence, progress)
-    with nullcontext() if dry_run else held(client, target) as lease:
-        refresh(client, target.path)
+        check_writable(index.client, index.name)
+        check_updates(index, "grouping")
+    run = Run(index, wanted, rules, max_bucket, evidence, progress)
+    with nullcontext() if dry_run else held(index) as lease:
+        refresh(index.client, index.path)
         start = start_of(
-            client,
-            target,
+            index,
             run.registry,
             run.settings,
             by_words=wanted.measure.copies_are_equal,
@@ -192,18 +187,18 @@ def group(
         if lease is None:
             tally.counts["written"] = len(found.writes)
             if show_requests:
-                run.write_groups(client, found, batch=batch, workers=1)
+                run.write_groups(index.client, found, batch=batch, workers=1)
         else:
             if wanted.common is not None:
-                keep(client, target, wanted.common)
+                keep(index, wanted.common)
             kept = run.keep(found, start, batch=batch, workers=workers)
         gaps = kept is not None and kept.refused > 0
         if lease is not None and (found.writes or found.told or gaps or not start.settled):
             tally = run.write(found, lease, gaps=gaps, batch=batch, workers=workers)
-        mirrored = mirror(client, target, batch=batch, workers=workers, dry_run=dry_run)
+        mirrored = mirror(index, batch=batch, workers=workers, dry_run=dry_run)
     return GroupReport(
-        index=index,
-        scheme=target.scheme_id,
+        index=index.name,
+        scheme=index.scheme_id,
         measure=wanted.measure.label,
         min=wanted.min,
         max=wanted.max,
@@ -217,7 +212,7 @@ def group(
         common=_common(run, found, dry_run),
         whole=start.whole,
         reason=start.reason,
-        unprocessed=count(client, target.path, target.stale()),
+        unprocessed=count(index.client, index.path, index.target.stale()),
         **_figures(run, start, found),
         written=tally.counts["written"],
         changed=tally.counts["changed"],
@@ -237,7 +232,7 @@ def _common(run: Run, found: Found, dry_run: bool) -> CommonUsed | None:
     if run.wanted.common is None:
         return None
     pairs, fits = found.linked.found, run.wanted.fits
-    changed = effect(run.client, run.target, pairs, fits, run.progress) if dry_run else None
+    changed = effect(run.index, pairs, fits, run.progress) if dry_run else None
     return used(run.wanted.common, pairs.verifier, changed)
 
 
@@ -259,7 +254,7 @@ def _figures(run: Run, start: Start, found: Found) -> dict[str, Any]:
         "compared": verifier.compared,
         "matches": int(found.linked.matches.sum()),
         "skipped": candidates.skipped,
-        "large_buckets": explained(run.client, run.target, found.linked.found),
+        "large_buckets": explained(run.index, found.linked.found),
         "groups": found.rest.groups + len(groups),
         "grouped": grouped,
         "alone": start.documents - grouped - stale - corrupt,

@@ -11,33 +11,28 @@ from es_neardupe.groups.read import Group, known_entries, read_groups
 from es_neardupe.groups.registry import Entry, Registry
 from es_neardupe.groups.rule_options import policy_of
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import refresh_if_allowed
 
 __all__ = ["Advice", "group_history", "groups", "suggest_keep"]
 
 
 def groups(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     min_size: int = 2,
     top: int | None = None,
     group: str | None = None,
-    prefix: str = DEFAULT_PREFIX,
 ) -> list[Group]:
     """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
-    client, target = opened(client, index, prefix)
-    refresh_if_allowed(client, target.path)
-    found = read_groups(client, target, min_size=min_size, top=top, group=group)
-    entries = known_entries(client, target, [one.group for one in found])
+    index = opened(index)
+    refresh_if_allowed(index.client, index.path)
+    found = read_groups(index, min_size=min_size, top=top, group=group)
+    entries = known_entries(index, [one.group for one in found])
     return [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
 
 
@@ -46,14 +41,15 @@ def _of_these(found: Group, entry: Entry | None) -> Entry | None:
     return entry if entry is not None and entry.size == found.size else None
 
 
-def group_history(client: Client, index: str, group: str, *, prefix: str = DEFAULT_PREFIX) -> Entry:
+def group_history(index: Index, group: str) -> Entry:
     """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
-    client, target = opened(client, index, prefix)
-    check_sees_all(client, target, "the history of groups")
-    found = Registry(client, target).entries({group}).get(group)
+    index = opened(index)
+    check_sees_all(index, "the history of groups")
+    found = Registry(index).entries({group}).get(group)
     if found is None:
         raise NotFound(
-            f"The registry of index {index} knows no group {group!r}: `es-neardupe groups {index}` lists its groups.",
+            f"The registry of index {index.name} knows no group {group!r}: `es-neardupe groups {index.name}` lists its "
+            f"groups.",
             status=404,
             type="group_not_found",
         )
@@ -78,45 +74,43 @@ class Advice:
 
 
 def suggest_keep(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     policy: str | None = None,
     min_size: int = 2,
     top: int | None = None,
     group: str | None = None,
-    prefix: str = DEFAULT_PREFIX,
 ) -> list[Advice]:
     """For each group, largest first, the document that ``policy`` keeps, and the others.
 
     Policies are those of ``group --principal``; by default the one that the index was grouped by. Raises
     `SettingsError` for one that cannot be read or a field that is not there.
     """
-    client, target = opened(client, index, prefix)
+    index = opened(index)
     if policy is None:
-        last = Registry(client, target).last_run()
+        last = Registry(index).last_run()
         policy = str(last.settings["principal"]) if last else "longest"
-    by = policy_of(client, target, policy)
-    refresh_if_allowed(client, target.path)
-    found = read_groups(client, target, min_size=min_size, top=top, group=group)
-    advice = (one for part in chunked(found, _TERMS) for one in _advice(client, target, by, part))
+    by = policy_of(index, policy)
+    refresh_if_allowed(index.client, index.path)
+    found = read_groups(index, min_size=min_size, top=top, group=group)
+    advice = (one for part in chunked(found, _TERMS) for one in _advice(index, by, part))
     return list(advice)
 
 
-def _advice(client: Client, target: Target, policy: Policy, found: list[Group]) -> Iterator[Advice]:
+def _advice(index: Index, policy: Policy, found: list[Group]) -> Iterator[Advice]:
     members: dict[str, list[Hit]] = {one.group: [] for one in found}
-    fields = target.fields
+    fields = index.fields
     body = {
         "query": queries.all_of({"terms": {fields.group: sorted(members)}}),
         "_source": [fields.group, fields.tokens],
         "docvalue_fields": [policy.column.request] if policy.column else [],
     }
-    for page in client.pages(target.path, body):
+    for page in index.client.pages(index.path, body):
         for hit in page:
-            stored = stored_fields(hit.source, target.settings.prefix)
+            stored = stored_fields(hit.source, index.settings.prefix)
             members.get(group_of(stored) or "", []).append(hit)
     for one in found:
-        ordered = _ordered(members[one.group], policy, target.settings.prefix)
+        ordered = _ordered(members[one.group], policy, index.settings.prefix)
         if len(ordered) > 1:  # not deleted meanwhile
             principal = one.members[0].address if one.principal is not None else None
             yield Advice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET, Bucket
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
-from es_neardupe.server.client import Client
 from es_neardupe.similarity.alignment import Matching
 from es_neardupe.verification.common_shingles import CommonUsed, used
 from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
@@ -104,8 +102,7 @@ class Pairs:
 
 
 def pairs(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     measure: str = "resemblance",
     matching: Matching | str | None = None,
@@ -117,18 +114,16 @@ def pairs(
     renew: bool = False,
     ignore_common: float | None = None,
     max_bucket: int = DEFAULT_MAX_BUCKET,
-    prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> Pairs:
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
     index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
     list of common shingles either. Raises `SettingsError` as `group` does."""
-    client, target = opened(client, index, prefix, texts=True)
+    index = opened(index, texts=True)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
-    wanted = criterion(client, target, choice)
+    wanted = criterion(index, choice)
     found = verified_pairs(
-        client,
-        target,
+        index,
         wanted.measure,
         copies=wanted.measure.copies_are_equal,
         max_bucket=max_bucket,
@@ -140,7 +135,7 @@ def pairs(
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
     away = verifier.away
     return Pairs(
-        indices=target.indices,
+        indices=index.target.indices,
         measure=wanted.measure.label,
         min=wanted.min,
         max=wanted.max,
@@ -150,7 +145,7 @@ def pairs(
         common=used(wanted.common, verifier) if wanted.common else None,
         candidates=len(candidates),
         skipped=candidates.skipped,
-        large_buckets=explained(client, target, found),
+        large_buckets=explained(index, found),
         stale=len(away),
         _classes=[[corpus.references[row][:2] for row in rows.tolist() if row not in away] for rows in classes.members],
         _left=candidates.left[order],

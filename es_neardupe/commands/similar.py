@@ -10,13 +10,12 @@ from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import group_of, stored_fields
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Fingerprint, Reference, State
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
 from es_neardupe.similarity.alignment import Matching
 from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
@@ -81,8 +80,7 @@ class _Probe:
 
 
 def similar(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     id: str | None = None,
     text: str | None = None,
@@ -97,7 +95,6 @@ def similar(
     top: int = 10,
     query: Mapping[str, Any] | None = None,
     max_candidates: int = 1000,
-    prefix: str = DEFAULT_PREFIX,
 ) -> Similar:
     """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` and ``max``.
 
@@ -109,17 +106,17 @@ def similar(
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
-    client, target = opened(client, index, prefix, texts=True)
-    wanted = criterion(client, target, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
-    probe = _document(client, target, id, wanted) if id is not None else _text(text or "", target, wanted)
-    (fingerprint,) = fingerprints([probe.text], target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+    index = opened(index, texts=True)
+    wanted = criterion(index, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
+    probe = _document(index, id, wanted) if id is not None else _text(text or "", index.target, wanted)
+    (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
     found: list[tuple[Reference, int]] = []
     hits: list[SimilarHit] = []
     total = 0
     if fingerprint.state in (State.SIGNED, State.SHORT):
-        found, total = _candidates(client, target, fingerprint, probe=probe, query=query, most=max_candidates)
-        hits = list(_verified(client, target, wanted, probe, found))
+        found, total = _candidates(index, fingerprint, probe=probe, query=query, most=max_candidates)
+        hits = list(_verified(index, wanted, probe, found))
         hits.sort(key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
     return Similar(
         query=named,
@@ -134,7 +131,7 @@ def similar(
     )
 
 
-def _text(text: str, target: Target, wanted: Criterion) -> _Probe:
+def _text(text: str, target: IndexTarget, wanted: Criterion) -> _Probe:
     """Any text, as a document that has it in the first field of the index."""
     named = [source.field for source in wanted.measure.sources if source.field is not None]
     if named:
@@ -142,16 +139,15 @@ def _text(text: str, target: Target, wanted: Criterion) -> _Probe:
     return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
 
 
-def _document(client: Client, target: Target, id: str, wanted: Criterion) -> _Probe:
+def _document(index: Index, id: str, wanted: Criterion) -> _Probe:
     """The present text of a document, and whatever else of it is compared."""
-    index, source = present_source(client, target, id, wanted.measure.fields(target.settings.fields))
-    text = read_text(source, target.settings.fields)
-    return _Probe(text, source, {"index": index, "id": id}, (index, id))
+    concrete, source = present_source(index, id, wanted.measure.fields(index.settings.fields))
+    text = read_text(source, index.settings.fields)
+    return _Probe(text, source, {"index": concrete, "id": id}, (concrete, id))
 
 
 def _candidates(
-    client: Client,
-    target: Target,
+    index: Index,
     fingerprint: Fingerprint,
     *,
     probe: _Probe,
@@ -159,11 +155,11 @@ def _candidates(
     most: int,
 ) -> tuple[list[tuple[Reference, int]], int]:
     """Documents that share keys with the probe, each with how many, and their total; the probe itself left out."""
-    size = min(most + 1, target.max_result_window)
+    size = min(most + 1, index.target.max_result_window)
     body = queries.candidates(
-        target.fields, fingerprint.bands, size=size, agree=target.settings.scheme.agree, scope=query
+        index.fields, fingerprint.bands, size=size, agree=index.settings.scheme.agree, scope=query
     )
-    answer = search(client, target.path, body)["hits"]
+    answer = search(index.client, index.path, body)["hits"]
     others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != probe.address]
     total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
     found = [((hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"])) for hit in others[:most]]
@@ -171,13 +167,13 @@ def _candidates(
 
 
 def _verified(
-    client: Client, target: Target, wanted: Criterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
+    index: Index, wanted: Criterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
 ) -> Iterator[SimilarHit]:
     """Compare the probe with the present text of each candidate; one deleted meanwhile is no hit."""
     shared = {reference[:2]: bands for reference, bands in found}
     references = [reference for reference, _ in found]
-    group = target.fields.group
-    for hit, similarity in compared_with(client, target, wanted.measure, probe.source, references, more=[group]):
+    group = index.fields.group
+    for hit, similarity in compared_with(index, wanted.measure, probe.source, references, more=[group]):
         if wanted.min <= similarity <= wanted.max:
-            own = group_of(stored_fields(hit.source, target.settings.prefix))
+            own = group_of(stored_fields(hit.source, index.settings.prefix))
             yield SimilarHit(hit.index, hit.id, similarity, shared[hit.address], own, wanted.measure.label)

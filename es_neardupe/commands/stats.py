@@ -11,13 +11,11 @@ from es_neardupe.candidates.join import bucket_sizes
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.read import read_groups
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import fields_mapping
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
-from es_neardupe.index.target import Target
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Product, State
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import path
 from es_neardupe.server.search import count, refresh_if_allowed, search
 from es_neardupe.verification.verified_pairs import read_fingerprints
 
@@ -81,32 +79,30 @@ class Stats:
 
 
 def stats(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     quick: bool = False,
-    prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> Stats:
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
-    client, target = opened(client, index, prefix)
-    refresh_if_allowed(client, target.path)
-    answer = search(client, target.path, queries.states(target.fields, target.scheme_id, target.within()))
+    index = opened(index)
+    refresh_if_allowed(index.client, index.path)
+    answer = search(index.client, index.path, queries.states(index.fields, index.scheme_id, index.target.within()))
     documents = int(answer["hits"]["total"]["value"])
     found = answer["aggregations"]
     parts = {name: int(bucket["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
     numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
-    sizes = Counter(one.size for one in read_groups(client, target))
+    sizes = Counter(one.size for one in read_groups(index))
     return Stats(
-        index=index,
-        indices=target.indices,
-        sidecars=() if target.beside is None else target.beside.names,
-        scheme=target.scheme_id,
-        agree=target.settings.scheme.agree,
-        fields=target.settings.fields,
-        threshold=target.settings.threshold,
+        index=index.name,
+        indices=index.target.indices,
+        sidecars=() if index.target.sidecar is None else index.target.sidecar.names,
+        scheme=index.scheme_id,
+        agree=index.settings.scheme.agree,
+        fields=index.settings.fields,
+        threshold=index.settings.threshold,
         documents=documents,
-        left_alone=count(client, target.path) - documents if target.left_alone else 0,
+        left_alone=count(index.client, index.path) - documents if index.target.left_alone else 0,
         states={state.value: parts[state.value] for state in State},
         numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
         unknown=parts["unknown"],
@@ -118,30 +114,30 @@ def stats(
         grouped=sum(size * number for size, number in sizes.items()),
         largest=max(sizes, default=0),
         sizes=dict(sorted(sizes.items(), reverse=True)),
-        buckets=None if quick else _buckets(client, target, progress),
-        bytes_per_document=None if quick else _bytes(client, target, documents),
+        buckets=None if quick else _buckets(index, progress),
+        bytes_per_document=None if quick else _bytes(index, documents),
     )
 
 
-def _buckets(client: Client, target: Target, progress: Progress) -> tuple[BucketSize, ...]:
-    corpus, agree = read_fingerprints(client, target, progress), target.settings.scheme.agree
+def _buckets(index: Index, progress: Progress) -> tuple[BucketSize, ...]:
+    corpus, agree = read_fingerprints(index, progress), index.settings.scheme.agree
     return tuple(BucketSize(key, size) for key, size in bucket_sizes(corpus.keys, agree=agree))
 
 
-def _bytes(client: Client, target: Target, documents: int) -> dict[str, float] | None:
+def _bytes(index: Index, documents: int) -> dict[str, float] | None:
     """Elasticsearch measures the fields of an index on request; OpenSearch has no such request."""
-    if client.server.product is not Product.ELASTICSEARCH or not documents:
+    if index.client.server.product is not Product.ELASTICSEARCH or not documents:
         return None
     try:
-        answer: dict[str, Any] = client.request(
-            "POST", path(target.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
+        answer: dict[str, Any] = index.client.request(
+            "POST", path(index.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
         )
     except RequestError:  # not permitted, or not there
         return None
-    names = [f"{target.settings.prefix}.{name}" for name in fields_mapping()["properties"]]
+    names = [f"{index.settings.prefix}.{name}" for name in fields_mapping()["properties"]]
     totals: Counter[str] = Counter()
-    for index in target.indices:
-        for name, usage in answer.get(index, {}).get("fields", {}).items():
+    for concrete in index.target.indices:
+        for name, usage in answer.get(concrete, {}).get("fields", {}).items():
             if name in names:
                 totals[name] += usage["total_in_bytes"]
     return {name: totals[name] / documents for name in names}

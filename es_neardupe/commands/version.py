@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys import hashing
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.server.client import Client
 
 __all__ = ["VersionReport", "version"]
 
@@ -44,8 +44,8 @@ class VersionReport:
     """Why no server told its version, where one was to be asked."""
 
 
-def version(client: Client | None = None) -> VersionReport:
-    """The versions in use; with a client also its server's."""
+def version(index: Index | None = None) -> VersionReport:
+    """The versions in use; with an index also its server's."""
     scheme: Scheme = Settings(("text",)).scheme
     return VersionReport(
         version=version_of("es-neardupe"),
@@ -55,7 +55,7 @@ def version(client: Client | None = None) -> VersionReport:
         python=f"{platform.python_implementation()} {sys.version.split()[0]}",
         system=f"{platform.system()} {platform.release()} {platform.machine()}",
         packages={name: _installed(name) for name in _PACKAGES},
-        server=None if client is None else str(client.server),
+        server=None if index is None else str(index.client.server),
     )
 
 

@@ -25,11 +25,10 @@ from es_neardupe.errors import (
     Unreachable,
 )
 from es_neardupe.index import queries
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress, silent
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh
 
 __all__ = ["Lag", "Round", "WatchReport", "Work", "may_pass", "one_round", "watch"]
@@ -104,8 +103,7 @@ class Round:
 class Work:
     """What a round has to do, and what it has got so far."""
 
-    client: Client
-    index: str
+    index: Index
     lag: Lag
     enriching: Mapping[str, Any]
     """Options of `enrich`."""
@@ -117,10 +115,10 @@ class Work:
     def do(self) -> None:
         """Enrich and group. Raises what they raise."""
         started = time.monotonic()
-        if _waiting(self.client, self.index, self.enriching["prefix"]):
+        if _waiting(self.index):
             self.lag.noticed(started)
-        self.enriched = enrich(self.client, self.index, **self.enriching)
-        self.grouped = group(self.client, self.index, **self.grouping)
+        self.enriched = enrich(self.index, **self.enriching)
+        self.grouped = group(self.index, **self.grouping)
         if not self.left:
             self.lag.settled()
 
@@ -145,7 +143,7 @@ def one_round(work: Work, number: int, *, strict: bool) -> Round:
     return Round(
         round=number,
         at=at,
-        index=work.index,
+        index=work.index.name,
         documents=enriched.documents if enriched else None,
         new=enriched.documents - enriched.current if enriched else 0,
         enriched=enriched.written if enriched else 0,
@@ -173,12 +171,12 @@ def may_pass(error: NeardupeError) -> bool:
     return isinstance(error, passing)
 
 
-def _waiting(client: Client, index: str, prefix: str) -> int:
+def _waiting(index: Index) -> int:
     """Documents without keys of the index's scheme, or with keys and waiting for ``group``."""
-    client, target = opened(client, index, prefix, adopting=True)
-    refresh(client, target.path)
-    asked = [target.stale(), queries.ungrouped(target.fields, target.scheme_id)]
-    return count(client, target.path, {"bool": {"should": asked, "minimum_should_match": 1}})
+    index = opened(index, adopting=True)
+    refresh(index.client, index.path)
+    asked = [index.target.stale(), queries.ungrouped(index.fields, index.scheme_id)]
+    return count(index.client, index.path, {"bool": {"should": asked, "minimum_should_match": 1}})
 
 
 _LONGEST_EVERY = 86_400.0
@@ -203,10 +201,8 @@ class _Stopped(Exception):
 
 
 def watch(
-    client: Client,
-    index: str,
+    index: Index,
     *,
-    prefix: str = DEFAULT_PREFIX,
     every: float = 30.0,
     once: bool = False,
     since: tuple[str, str] | None = None,
@@ -234,7 +230,7 @@ def watch(
         raise SettingsError("The time between rounds must be more than 0 and at most a day, --check-every 0 or more.")
     started = time.monotonic()
     stop, lag = stop or Event(), lag or Lag()
-    shared: dict[str, Any] = {"prefix": prefix, "workers": workers, "batch": batch}
+    shared: dict[str, Any] = {"workers": workers, "batch": batch}
     shared["progress"] = partial(_told_unless_stopped, stop, progress)
     number = failures = failed = 0
     while not stop.is_set():
@@ -242,7 +238,7 @@ def watch(
         renewing = {"check": check, "since": None if check else since, "max_chars": max_chars}
         try:
             done = one_round(
-                Work(client, index, lag, shared | renewing, shared | {"check": check} | grouping),
+                Work(index, lag, shared | renewing, shared | {"check": check} | grouping),
                 number + 1,
                 strict=once,
             )
@@ -255,7 +251,7 @@ def watch(
         if once:
             break
         stop.wait(_pause(every, failures))
-    return WatchReport(index, number, failed, time.monotonic() - started)
+    return WatchReport(index.name, number, failed, time.monotonic() - started)
 
 
 def _pause(every: float, failures: int) -> float:

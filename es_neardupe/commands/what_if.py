@@ -19,13 +19,11 @@ from es_neardupe.groups.build import LINK, Linked, groupings
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rule_options import check_linkage, rules_of
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh_if_allowed, search
 from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.measure import ALIGNED, Measure, MeasureName
@@ -91,12 +89,10 @@ class WhatIf:
 
 
 def what_if(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     min: Sequence[float],
     linkage: Linkage | str | None = None,
-    prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> WhatIf:
     """Form the groups anew for each ``min``, in memory. ``linkage`` is that of the last run by default.
@@ -106,16 +102,16 @@ def what_if(
     started = time.monotonic()
     if not min:
         raise SettingsError("Name one threshold or more to try, as --min 0.7,0.8,0.9.")
-    client, target = opened(client, index, prefix)
-    check_sees_all(client, target, "the evidence")
-    past = _past(client, target, linkage)
-    kept = read_evidence(client, target, _measure_kept(client, target, past.settings["measure"]), progress=progress)
-    corpus = read_fingerprints(client, target, progress, past.rules)
+    index = opened(index)
+    check_sees_all(index, "the evidence")
+    past = _past(index, linkage)
+    kept = read_evidence(index, _measure_kept(index, past.settings["measure"]), progress=progress)
+    corpus = read_fingerprints(index, progress, past.rules)
     found = past.known_pairs(corpus, kept)
     unknown = np.isnan(found.similarity)
     return WhatIf(
-        index=index,
-        scheme=target.scheme_id,
+        index=index.name,
+        scheme=index.scheme_id,
         measure=past.settings["measure"],
         min=past.settings["min"],
         max=past.settings["max"],
@@ -126,7 +122,7 @@ def what_if(
         unknown=int(unknown.sum()),
         unknown_documents=_documents(found, unknown),
         stale=int((~standing(kept, corpus)).sum()) + len(kept.broken),
-        unprocessed=count(client, target.path, target.stale()),
+        unprocessed=count(index.client, index.path, index.target.stale()),
         thresholds=tuple(past.tried(found, least) for least in map(check_min, min)),
         seconds=time.monotonic() - started,
     )
@@ -136,8 +132,7 @@ def what_if(
 class _Past:
     """The last run of `group`, of which one thing or two are to be otherwise."""
 
-    client: Client
-    target: Target
+    index: Index
     settings: Mapping[str, Any]
     rules: Rules
     created: Mapping[str, str]
@@ -147,10 +142,10 @@ class _Past:
         """The candidates that `group` would verify, with what is known of them; NaN for the others."""
         classes = classes_of(corpus, copies=self.settings["max"] >= 1)
         most = self.settings["max_bucket"]
-        candidates = candidate_pairs(self.client, self.target, corpus, classes, max_bucket=most, rules=self.rules)
+        candidates = candidate_pairs(self.index, corpus, classes, max_bucket=most, rules=self.rules)
         content = corpus.content[classes.first]
         similarity = kept.memory.lookup(content[candidates.left], content[candidates.right])
-        nobody = Verifier(self.client, self.target.settings, corpus, classes, Measure())  # is asked for no pair
+        nobody = Verifier(self.index.client, self.index.settings, corpus, classes, Measure())  # is asked for no pair
         return Verified(corpus, classes, candidates, nobody, similarity)
 
     def tried(self, found: Verified, least: float) -> Threshold:
@@ -161,7 +156,7 @@ class _Past:
         linked = Linked(found, np.ones(len(corpus), np.bool_), matches, principal, np.ones(len(classes)))
         wanted = groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [wanted[row].group for row in range(len(corpus))]
-        measure, scheme = _shape(self.settings["measure"], self.target), self.target.settings.scheme
+        measure, scheme = _shape(self.settings["measure"], self.index.target), self.index.settings.scheme
         return Threshold(
             min=least,
             **_figures(_sizes(ids)),
@@ -171,18 +166,18 @@ class _Past:
         )
 
 
-def _past(client: Client, target: Target, linkage: Linkage | str | None) -> _Past:
-    registry = Registry(client, target)
+def _past(index: Index, linkage: Linkage | str | None) -> _Past:
+    registry = Registry(index)
     last = registry.last_run()
     if last is None:
         raise IndexUnusable(
-            f"{target.name} was not grouped yet: there is nothing to compare with. Run `es-neardupe group "
-            f"{target.name} --evidence` first."
+            f"{index.name} was not grouped yet: there is nothing to compare with. Run `es-neardupe group "
+            f"{index.name} --evidence` first."
         )
     given = {name: last.settings[name] for name in ("principal", "within", "window")}
-    rules = rules_of(client, target, linkage=last.settings["linkage"] if linkage is None else linkage, **given)
+    rules = rules_of(index, linkage=last.settings["linkage"] if linkage is None else linkage, **given)
     check_linkage(rules.linkage, _name_of(last.settings["measure"]))
-    return _Past(client, target, last.settings, rules, {one.group: one.created for one in registry.living()})
+    return _Past(index, last.settings, rules, {one.group: one.created for one in registry.living()})
 
 
 def _name_of(label: str) -> MeasureName:
@@ -194,20 +189,20 @@ def _name_of(label: str) -> MeasureName:
         ) from None
 
 
-def _measure_kept(client: Client, target: Target, label: str) -> str:
+def _measure_kept(index: Index, label: str) -> str:
     """The measure of the last run, as evidence has it: of several samples of weights, the one used last."""
-    name = companion_name(target, Companion.PAIRS)
+    name = companion_name(index.target, Companion.PAIRS)
     hits = []
-    if exists(client, name):
-        refresh_if_allowed(client, name)
+    if exists(index.client, name):
+        refresh_if_allowed(index.client, name)
         same = [{"term": {"measure": label}}, {"prefix": {"measure": f"{label}, weights of "}}]
-        wanted = {"bool": {"filter": [{"term": {"scheme": target.scheme_id}}, {"bool": {"should": same}}]}}
+        wanted = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"bool": {"should": same}}]}}
         body = {"size": 1, "query": wanted, "sort": [{"at": "desc"}], "_source": ["measure"]}
-        hits = search(client, name, body)["hits"]["hits"]
+        hits = search(index.client, name, body)["hits"]["hits"]
     if not hits:
         raise IndexUnusable(
-            f"There is no evidence of pairs of {target.name} by {label}, the measure of its last grouping. Run "
-            f"`es-neardupe group {target.name} --evidence` with the options of that run."
+            f"There is no evidence of pairs of {index.name} by {label}, the measure of its last grouping. Run "
+            f"`es-neardupe group {index.name} --evidence` with the options of that run."
         )
     measure: str = hits[0]["_source"]["measure"]
     return measure
@@ -240,7 +235,7 @@ def _documents(found: Verified, pairs: NDArray[np.bool_]) -> int:
     return sum(len(found.classes.members[number]) for number in numbers.tolist())
 
 
-def _shape(label: str, target: Target) -> Measure:
+def _shape(label: str, target: IndexTarget) -> Measure:
     """A measure that the keys find as surely as the one that was named: only what shapes pairs counts."""
     name, _, chosen = label.partition(" (")
     kind = MeasureName(name)

@@ -21,12 +21,11 @@ from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.candidates.who_may_meet import Linkage, Rules
 from es_neardupe.groups.linkage import star
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.progress import Progress
 from es_neardupe.records import Address, Corpus, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.verification.criterion import Criterion
 from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.verified_pairs import Verified, compared, parts
@@ -38,8 +37,7 @@ _PAGE = 10_000
 
 
 def affected(
-    client: Client,
-    target: Target,
+    index: Index,
     wanted: Criterion,
     rules: Rules,
     seeds: Iterable[dict[str, Any]],
@@ -54,14 +52,14 @@ def affected(
     The other rows only share a key with an affected one: no pair between two of them counts. ``learn`` is told the
     affected rows before their pairs are compared, so that it can add to the memory.
     """
-    area = _Area(client, target, rules)
+    area = _Area(index, rules)
     for query in seeds:
         area.inside.update(hit.address for hit in area.read(query))
     area.moving |= area.inside
     earlier = None
     while True:
         area.widen(progress)
-        corpus = read_corpus([list(area.hits.values())], target.settings.prefix, target.settings.scheme.bands, rules)
+        corpus = read_corpus([list(area.hits.values())], index.settings.prefix, index.settings.scheme.bands, rules)
         inside, moving = (
             np.array([reference[:2] in some for reference in corpus.references], np.bool_)
             for some in (area.inside, area.moving)
@@ -69,8 +67,7 @@ def affected(
         if learn is not None:
             learn(corpus, inside)
         found = compared(
-            client,
-            target,
+            index,
             wanted.measure,
             corpus,
             copies=wanted.copies_fit,
@@ -134,10 +131,9 @@ def _reached(
 class _Area:
     """What was read so far, and which of it is affected."""
 
-    def __init__(self, client: Client, target: Target, rules: Rules) -> None:
-        self._client = client
-        self._target = target
-        self._body = parts(target, rules)
+    def __init__(self, index: Index, rules: Rules) -> None:
+        self._index = index
+        self._body = parts(index.target, rules)
         self._stays = rules.linkage is Linkage.STAR
         self._asked: dict[str, set[str]] = {"bands": set(), "group": set()}
         self._gathered: set[Address] = set()
@@ -149,9 +145,9 @@ class _Area:
 
     def read(self, query: dict[str, Any]) -> Iterator[Hit]:
         """The documents with a fingerprint of the scheme that a query matches; noted as they come."""
-        fields = self._target.fields
-        whole = queries.all_of(queries.fingerprinted(fields, self._target.scheme_id), query)
-        for page in self._client.pages(self._target.path, {"query": whole, **self._body}, page_size=_PAGE):
+        fields = self._index.target.fields
+        whole = queries.all_of(queries.fingerprinted(fields, self._index.target.scheme_id), query)
+        for page in self._index.client.pages(self._index.target.path, {"query": whole, **self._body}, page_size=_PAGE):
             for hit in page:
                 self.hits[hit.address] = hit
                 yield hit
@@ -177,12 +173,12 @@ class _Area:
         corrupt = [address for address in corpus.corrupt if address in self.inside]
         states = dict.fromkeys(corpus.states, 0)
         for address in self.inside.difference(corrupt):
-            states[stored_fields(self.hits[address].source, self._target.settings.prefix)["state"]] += 1
+            states[stored_fields(self.hits[address].source, self._index.target.settings.prefix)["state"]] += 1
         return replace(corpus, states=states, corrupt=corrupt)
 
     def _asking(self, name: str, new: set[Address], values: Callable[[dict[str, Any]], list[str]]) -> Iterator[Hit]:
         """Documents with any value that the new ones have in a field of ours, each value asked for once."""
-        prefix = self._target.settings.prefix
+        prefix = self._index.target.settings.prefix
         stored = (dict(stored_fields(self.hits[address].source, prefix)) for address in new)
         terms = {value for one in stored for value in values(one)} - self._asked[name]
         self._asked[name] |= terms

@@ -9,11 +9,10 @@ from typing import Any
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.registry import Entry, Registry
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 
 __all__ = ["Group", "Member", "known_entries", "read_groups"]
 
@@ -51,32 +50,30 @@ class Group:
     be read by this user."""
 
 
-def read_groups(
-    client: Client, target: Target, *, min_size: int = 2, top: int | None = None, group: str | None = None
-) -> list[Group]:
+def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:
     """As `groups`, by the documents that searches see and nothing else: ``known`` is left None."""
     if min_size < 2 or (top is not None and top < 1):
         raise SettingsError("--min-size must be 2 or more, --top 1 or more.")
-    prefix = target.settings.prefix
+    prefix = index.settings.prefix
     found: dict[str, list[Member]] = {}
-    for hit in _read(client, target, queries.grouped_members(target.fields, group)):
+    for hit in _read(index, queries.grouped_members(index.fields, group)):
         _add(found, hit, prefix)
     principals: dict[str, list[Member]] = {}
     for ids in chunked(sorted(found), _TERMS):
-        for hit in _read(client, target, queries.groups_by_id(target.fields, ids)):
+        for hit in _read(index, queries.groups_by_id(index.fields, ids)):
             id = stored_fields(hit.source, prefix).get("group", "")
             principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
-    told = known_entries(client, target, [id for id, several in principals.items() if len(several) > 1])
+    told = known_entries(index, [id for id, several in principals.items() if len(several) > 1])
     every = [_group(id, _the_one(principals.get(id, []), told.get(id)), members) for id, members in found.items()]
     large = [one for one in every if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
     return large[:top]
 
 
-def known_entries(client: Client, target: Target, ids: Collection[str]) -> dict[str, Entry]:
+def known_entries(index: Index, ids: Collection[str]) -> dict[str, Entry]:
     """What the registry says of groups: nothing to a user who may not read it."""
     try:
-        return Registry(client, target).entries(ids)
+        return Registry(index).entries(ids)
     except Forbidden:
         return {}
 
@@ -88,10 +85,10 @@ def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
     return min(known or principals, key=lambda one: one.address, default=None)
 
 
-def _read(client: Client, target: Target, query: dict[str, Any]) -> Iterator[Hit]:
-    fields = target.fields
+def _read(index: Index, query: dict[str, Any]) -> Iterator[Hit]:
+    fields = index.fields
     body = {"query": query, "_source": [fields.group, fields.principal, fields.similarity]}
-    for page in client.pages(target.path, body, page_size=2000):
+    for page in index.client.pages(index.path, body, page_size=2000):
         yield from page
 
 

@@ -13,11 +13,10 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from es_neardupe.errors import RequestError
 from es_neardupe.index.hidden_indices import Companion, Stored, companion_name, ensure, exists, read, store
+from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MOST_TERMS
-from es_neardupe.index.target import Target
 from es_neardupe.records import Action, Address
 from es_neardupe.server.bulk import chunked, write
-from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh, refresh_if_allowed, search
 
@@ -92,14 +91,13 @@ class Totals:
 class Registry:
     """The registry of one target. Reading from one that does not exist yet finds nothing."""
 
-    def __init__(self, client: Client, target: Target) -> None:
-        self._client = client
-        self._target = target
-        self.name = companion_name(target, Companion.GROUPS)
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.name = companion_name(index.target, Companion.GROUPS)
 
     def last_run(self) -> LastRun | None:
         """How the index was grouped last; None if it never was."""
-        stored = read(self._client, self.name, _RUN)
+        stored = read(self._index.client, self.name, _RUN)
         if stored is None:
             return None
         settings, value = stored.source.get("settings"), stored.source.get("value")
@@ -112,39 +110,39 @@ class Registry:
 
     def note_run(self, settings: Mapping[str, Any], at: str, *, finished: bool) -> None:
         """Say that a run has begun or ended. Raises `Conflict` if another one said so meanwhile."""
-        ensure(self._client, self._target, Companion.GROUPS)
-        before = read(self._client, self.name, _RUN)
+        ensure(self._index, Companion.GROUPS)
+        before = read(self._index.client, self.name, _RUN)
         value = {"finished": finished, "at": at}
-        store(self._client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
+        store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
     def entries(self, ids: Collection[str]) -> dict[str, Entry]:
         """The groups of these ids that are known, ended ones too."""
-        if not ids or not exists(self._client, self.name):
+        if not ids or not exists(self._index.client, self.name):
             return {}
         references = ((self.name, id, None) for id in sorted(ids))
-        hits = (hit for hit in fetch(self._client, references, ["*"]) if hit is not None)
+        hits = (hit for hit in fetch(self._index.client, references, ["*"]) if hit is not None)
         return {entry.group: entry for hit in hits if (entry := _entry(hit.id, hit.source)) is not None}
 
     def living(self) -> Iterator[Entry]:
         """All groups that have not ended; those too that a run wrote just before it was killed."""
-        if exists(self._client, self.name):
-            refresh_if_allowed(self._client, self.name)
-            for page in self._client.pages(self.name, {"query": _living(())}, page_size=2000):
+        if exists(self._index.client, self.name):
+            refresh_if_allowed(self._index.client, self.name)
+            for page in self._index.client.pages(self.name, {"query": _living(())}, page_size=2000):
                 found = (_entry(hit.id, hit.source) for hit in page)
                 yield from (entry for entry in found if entry is not None)
 
     def led_by(self, id: str) -> Entry | None:
         """Of the groups whose principal has this id, in whichever index, the one that was touched last."""
-        if not exists(self._client, self.name):
+        if not exists(self._index.client, self.name):
             return None
         wanted = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
         body = {"size": 1, "query": wanted, "sort": [{"updated": "desc"}]}
-        hits = search(self._client, self.name, body)["hits"]["hits"]
+        hits = search(self._index.client, self.name, body)["hits"]["hits"]
         return _entry(hits[0]["_id"], hits[0]["_source"]) if hits else None
 
     def totals(self, without: Iterable[str] = ()) -> Totals:
         """Sums over the groups that have not ended, leaving some out."""
-        if not exists(self._client, self.name):
+        if not exists(self._index.client, self.name):
             return Totals()
         sums = {
             "documents": {"sum": {"field": "size"}},
@@ -152,7 +150,7 @@ class Registry:
             "least": {"min": {"field": "min_similarity"}},
         }
         body = {"size": 0, "track_total_hits": True, "query": _living(sorted(without)), "aggs": sums}
-        answer = search(self._client, self.name, body)
+        answer = search(self._index.client, self.name, body)
         values = {name: answer["aggregations"][name]["value"] for name in sums}
         return Totals(
             groups=int(answer["hits"]["total"]["value"]),
@@ -163,9 +161,9 @@ class Registry:
 
     def write(self, entries: Iterable[Entry]) -> None:
         """Store entries in the place of what is there, in the given order. Raises `RequestError` if one is refused."""
-        name = ensure(self._client, self._target, Companion.GROUPS)
+        name = ensure(self._index, Companion.GROUPS)
         actions = (Action("index", name, one.group, _source(one)) for one in entries)
-        for outcome in write(self._client, actions, workers=1):
+        for outcome in write(self._index.client, actions, workers=1):
             if not outcome.done:
                 raise RequestError(
                     f"The registry {name} refused an entry: {outcome.reason}",
@@ -173,7 +171,7 @@ class Registry:
                     type=outcome.type,
                     reason=outcome.reason,
                 )
-        refresh(self._client, name)
+        refresh(self._index.client, name)
 
 
 def _living(without: Iterable[str]) -> dict[str, Any]:

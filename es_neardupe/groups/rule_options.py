@@ -14,8 +14,9 @@ from es_neardupe.candidates.who_may_meet import (
 )
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
-from es_neardupe.index.target import Target
-from es_neardupe.server.client import Client, path
+from es_neardupe.index.index import Index
+from es_neardupe.index.target import IndexTarget
+from es_neardupe.server.client import path
 from es_neardupe.similarity.measure import MeasureName
 
 __all__ = ["DATES", "check_linkage", "column_of", "field_types", "policy_of", "rules_of"]
@@ -26,8 +27,7 @@ _SORTED |= {"unsigned_long", "half_float", "float", "double", "scaled_float"}
 
 
 def rules_of(
-    client: Client,
-    target: Target,
+    index: Index,
     *,
     linkage: Linkage | str = Linkage.STAR,
     principal: str = "longest",
@@ -40,15 +40,15 @@ def rules_of(
     except ValueError:
         known = ", ".join(one.value for one in Linkage)
         raise SettingsError(f"There is no linkage {str(linkage)!r}. Known: {known}.") from None
-    kinds = field_types(client, target) if within or window or principal != "longest" else {}
+    kinds = field_types(index) if within or window or principal != "longest" else {}
     limit = None
     if window is not None:
         field, days = parse_window(window)
-        limit = Window(column_of(field, kinds, target, only=DATES), days)
+        limit = Window(column_of(field, kinds, index.target, only=DATES), days)
     return Rules(
         linkage=linked,
-        policy=_policy(principal, kinds, target, limit),
-        within=None if within is None else column_of(within, kinds, target),
+        policy=_policy(principal, kinds, index.target, limit),
+        within=None if within is None else column_of(within, kinds, index.target),
         window=limit,
     )
 
@@ -63,12 +63,12 @@ def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
         )
 
 
-def policy_of(client: Client, target: Target, principal: str) -> Policy:
+def policy_of(index: Index, principal: str) -> Policy:
     """The policy alone. Raises `SettingsError`."""
-    return rules_of(client, target, principal=principal).policy
+    return rules_of(index, principal=principal).policy
 
 
-def _policy(text: str, kinds: dict[str, str], target: Target, window: Window | None) -> Policy:
+def _policy(text: str, kinds: dict[str, str], target: IndexTarget, window: Window | None) -> Policy:
     field, descending = parse_policy(text)
     if field is None:
         return LONGEST
@@ -85,7 +85,7 @@ def _policy(text: str, kinds: dict[str, str], target: Target, window: Window | N
     return Policy(text, Column(dates[0], date=True), descending)
 
 
-def column_of(field: str, kinds: dict[str, str], target: Target, only: set[str] | None = None) -> Column:
+def column_of(field: str, kinds: dict[str, str], target: IndexTarget, only: set[str] | None = None) -> Column:
     """The field, if all indices can sort by it."""
     allowed = only or DATES | _SORTED
     if kinds.get(field) not in allowed:
@@ -95,11 +95,11 @@ def column_of(field: str, kinds: dict[str, str], target: Target, only: set[str] 
     return Column(field, date=kinds[field] in DATES)
 
 
-def field_types(client: Client, target: Target) -> dict[str, str]:
+def field_types(index: Index) -> dict[str, str]:
     """The type of each of the user's fields that documents can be sorted by; fields of several types are left out,
     and those in nested objects, which documents cannot be sorted by as they stand."""
-    answer = client.request("GET", path(target.path, "_field_caps"), params={"fields": "*"})["fields"]
-    own = f"{target.settings.prefix}."
+    answer = index.client.request("GET", path(index.path, "_field_caps"), params={"fields": "*"})["fields"]
+    own = f"{index.settings.prefix}."
     nested = [name for name, types in answer.items() if "nested" in types]
     return {
         name: kind

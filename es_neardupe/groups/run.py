@@ -19,9 +19,9 @@ from es_neardupe.groups.registry import Entry, Registry, Totals
 from es_neardupe.groups.what_changed import Start
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index
 from es_neardupe.index.lease import Lease
 from es_neardupe.index.stored_fields import group_of, stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.progress import Progress
 from es_neardupe.records import Grouping
 from es_neardupe.server.bulk import Tally, chunked
@@ -57,8 +57,7 @@ class Found:
 class Run:
     """The steps of a run, with what all of them need."""
 
-    client: Client
-    target: Target
+    index: Index
     wanted: Criterion
     rules: Rules
     max_bucket: int
@@ -68,12 +67,12 @@ class Run:
     @cached_property
     def registry(self) -> Registry:
         """The registry of the target."""
-        return Registry(self.client, self.target)
+        return Registry(self.index)
 
     @cached_property
     def evidence(self) -> Evidence | None:
         """What earlier runs have verified, where it is kept."""
-        return evidence_of(self.client, self.target, self.wanted) if self.keep_evidence else None
+        return evidence_of(self.index, self.wanted) if self.keep_evidence else None
 
     @property
     def memory(self) -> PairMemory:
@@ -84,7 +83,7 @@ class Run:
     def settings(self) -> dict[str, Any]:
         """Everything that decides the groups: a run with other settings has to look at all documents."""
         return {
-            "scheme": self.target.scheme_id,
+            "scheme": self.index.target.scheme_id,
             "measure": self.wanted.measure.label,
             "weights": self.wanted.weights.at if self.wanted.weights else None,
             "min": self.wanted.min,
@@ -128,8 +127,7 @@ class Run:
         """The verified pairs of the whole index or of the affected part, and which rows get a grouping."""
         if not start.whole:
             return affected(
-                self.client,
-                self.target,
+                self.index,
                 self.wanted,
                 self.rules,
                 start.seeds,
@@ -141,8 +139,7 @@ class Run:
         if self.evidence:
             self.evidence.read_all(self.progress)
         found = verified_pairs(
-            self.client,
-            self.target,
+            self.index,
             self.wanted.measure,
             copies=self.wanted.copies_fit,
             max_bucket=self.max_bucket,
@@ -163,12 +160,12 @@ class Run:
         """Those of new ids that a document outside of the run bears."""
         references = linked.found.corpus.references
         inside = {references[row][:2] for row in np.flatnonzero(linked.inside).tolist()}
-        name = self.target.fields.group
+        name = self.index.fields.group
         for chunk in chunked(ids, 1000):
             body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
-            for page in self.client.pages(self.target.path, body):
+            for page in self.index.client.pages(self.index.path, body):
                 for hit in page:
-                    group = group_of(stored_fields(hit.source, self.target.settings.prefix))
+                    group = group_of(stored_fields(hit.source, self.index.settings.prefix))
                     if group is not None and hit.address not in inside:
                         yield group
 
@@ -177,8 +174,7 @@ class Run:
         if self.evidence is None:
             return None
         return write_evidence(
-            self.client,
-            self.target,
+            self.index,
             self.wanted,
             self.evidence,
             found.linked.found,
@@ -198,13 +194,13 @@ class Run:
         self.registry.note_run(self.settings, found.at, finished=False)
         self.registry.write(found.told)
         lease.check()
-        tally = self.write_groups(self.client, found, batch=batch, workers=workers)
-        refresh(self.client, self.target.path)
+        tally = self.write_groups(self.index.client, found, batch=batch, workers=workers)
+        refresh(self.index.client, self.index.path)
         if not (gaps or tally.counts["refused"] or tally.counts["unsettled"]):
             self.registry.note_run(self.settings, found.at, finished=True)
         return tally
 
     def write_groups(self, client: Client, found: Found, *, batch: int, workers: int) -> Tally:
         """The groupings of the documents, which a dry run gives to a client that sends nothing."""
-        corpus, prefix = found.linked.found.corpus, self.target.settings.prefix
+        corpus, prefix = found.linked.found.corpus, self.index.settings.prefix
         return write_groups(client, corpus, found.writes, prefix, batch=batch, workers=workers)

@@ -9,9 +9,8 @@ from typing import Any
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import LastRun, Registry
 from es_neardupe.index import queries
-from es_neardupe.index.target import Target
+from es_neardupe.index.index import Index
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import counts
 
 __all__ = ["Start", "start_of"]
@@ -37,8 +36,7 @@ class Start:
 
 
 def start_of(
-    client: Client,
-    target: Target,
+    index: Index,
     registry: Registry,
     settings: Mapping[str, Any],
     *,
@@ -51,9 +49,9 @@ def start_of(
     ``by_words``: whether the measure looks at nothing but the words that a fingerprint is made from. Where it looks
     at other fields too, nobody notices when these change, and each run is a whole one.
     """
-    fields, scheme = target.fields, target.scheme_id
+    fields, scheme = index.fields, index.scheme_id
     fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)
-    found = counts(client, target.path, documents=fingerprinted, waiting=ungrouped)
+    found = counts(index.client, index.path, documents=fingerprinted, waiting=ungrouped)
     documents, waiting = found["documents"], found["waiting"]
     last = registry.last_run()
     settled = last is not None and last.finished and not _differences(last, settings)
@@ -62,7 +60,7 @@ def start_of(
         reason = "the measure looks at more than the words that keys are made from"
     if reason is not None:
         return Start(True, reason, documents, settled)
-    broken = _broken(client, target, registry) if check else frozenset()
+    broken = _broken(index, registry) if check else frozenset()
     chunks = chunked(sorted(broken), queries.MOST_TERMS)
     seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
     reason = f"{waiting:,} new or changed documents"
@@ -99,11 +97,11 @@ def _differences(last: LastRun, settings: Mapping[str, Any]) -> list[str]:
     )
 
 
-def _broken(client: Client, target: Target, registry: Registry) -> frozenset[str]:
+def _broken(index: Index, registry: Registry) -> frozenset[str]:
     """The groups whose size or principal is another than the registry says, or that only one of the two knows."""
     there = {
         one.group: (one.size, one.members[0].address if one.principal is not None else None)
-        for one in read_groups(client, target)
+        for one in read_groups(index)
     }
     told = {entry.group: (entry.size, entry.principal) for entry in registry.living()}
     return frozenset(id for id in there.keys() | told.keys() if there.get(id) != told.get(id))

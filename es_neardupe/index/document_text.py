@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.target import Target
 from es_neardupe.keys.fingerprint import stream_fingerprints, without_keys
 from es_neardupe.records import Fingerprint, Hit, State
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = [
     "field_pages",
@@ -144,14 +146,14 @@ _MOST = 0.6
 """Share of a document from which on it is read whole."""
 
 
-def text_pages(client: Client, target: Target, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
+def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
     """The matching documents of an initialised index with the named parts, see `field_pages`.
 
     Those of an index that came behind the name since the target was opened are left for the next run: our mapping has
     to be there first. (Only where the indices are too many to be named in a request can there be any.)
     """
-    known = frozenset(target.indices)
-    for page in field_pages(client, target.path, target.settings.fields, query, source):
+    known = frozenset(index.target.indices)
+    for page in field_pages(index.client, index.path, index.settings.fields, query, source):
         if found := [hit for hit in page if hit.index in known]:
             yield found
 

@@ -12,12 +12,15 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import Conflict, Forbidden, NotFound, RequestError
 from es_neardupe.index.mapping import companion_mapping
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path, to_json
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = ["Companion", "Stored", "companion_name", "companions_of_all", "ensure", "exists", "read", "remove", "store"]
 
@@ -44,7 +47,7 @@ class Stored:
     primary_term: int
 
 
-def companion_name(target: Target, kind: Companion) -> str:
+def companion_name(target: IndexTarget, kind: Companion) -> str:
     """``<index>-<prefix>-groups`` beside one concrete index; else ``<prefix>-groups-<name>``, after what was named.
 
     The second is for an alias or a pattern of several, and for a data stream or an alias with a write index, even if
@@ -80,13 +83,15 @@ def companions_of_all(client: Client, prefix: str, kind: Companion) -> list[str]
     return sorted(found or ())
 
 
-def ensure(client: Client, target: Target, kind: Companion) -> str:
+def ensure(index: Index, kind: Companion) -> str:
     """The name of the index, made if it is missing. Raises `RequestError` where the user may not make it."""
-    name = companion_name(target, kind)
+    name = companion_name(index.target, kind)
     settings = {"index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1"}}
     try:
-        if not exists(client, name):
-            client.request("PUT", path(name), body={"settings": settings, "mappings": companion_mapping(kind.value)})
+        if not exists(index.client, name):
+            index.client.request(
+                "PUT", path(name), body={"settings": settings, "mappings": companion_mapping(kind.value)}
+            )
     except RequestError as error:
         if error.type != "resource_already_exists_exception":  # another run was faster
             raise
@@ -128,12 +133,12 @@ def store(client: Client, name: str, id: str, source: Mapping[str, Any], before:
             raise
 
 
-def remove(client: Client, target: Target) -> list[str]:
+def remove(index: Index) -> list[str]:
     """Delete the companions of an index; returns the names of those that were there."""
     removed = []
     for kind in Companion:
-        name = companion_name(target, kind)
+        name = companion_name(index.target, kind)
         with suppress(NotFound):
-            client.request("DELETE", path(name))
+            index.client.request("DELETE", path(name))
             removed.append(name)
     return removed

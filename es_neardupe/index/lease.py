@@ -21,12 +21,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
 from es_neardupe.index.hidden_indices import Companion, Stored, companions_of_all, ensure, read, store
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = ["LEASE_ID", "Lease", "held", "is_held", "written_now"]
 
@@ -41,15 +44,13 @@ _GOODBYE = 5
 
 
 @contextmanager
-def held(
-    client: Client, target: Target, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID
-) -> Iterator[Lease]:
+def held(index: Index, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID) -> Iterator[Lease]:
     """Hold the lease of an index for as long as the block runs; it is given back at the end, also after an error.
 
     Leases of another ``id`` are for other things than writing groups. Call `Lease.check` before each step that writes.
     Raises `LeaseHeld` if another run has it, and what `companions.ensure` raises where the registry cannot be made.
     """
-    lease = Lease(client, ensure(client, target, Companion.GROUPS), target, command, seconds, id)
+    lease = Lease(index.client, ensure(index, Companion.GROUPS), index.target, command, seconds, id)
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     try:
@@ -72,7 +73,7 @@ class Lease:
     client: Client
     registry: str
     """The index that holds the document."""
-    target: Target
+    target: IndexTarget
     """What the run works on."""
     command: str
     seconds: float

@@ -13,13 +13,15 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import Blocked, Forbidden, NotFound, RequestError
-from es_neardupe.index.target import Target
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import knows
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = [
     "ASKED",
@@ -41,19 +43,22 @@ _HIDDEN = re.compile(r"\b(DLS|FLS)\b|field or document level security")
 """In the words in which OpenSearch, and Elasticsearch, refuse an update of what a user sees a part of."""
 
 
-def check_sees_all(client: Client, target: Target, what: str) -> None:
+def check_sees_all(index: Index, what: str) -> None:
     """Raises `Forbidden` if this user sees only a part of the documents or fields; ``what`` needs all of them."""
-    _refuse(seen_in_part(client, target), what)
+    _refuse(seen_in_part(index), what)
 
 
-def check_updates(client: Client, target: Target, what: str, *, whole: bool = False) -> None:
+def check_updates(index: Index, what: str, *, whole: bool = False) -> None:
     """Raises `Forbidden` if this user's updates are refused since he sees only a part of the documents or fields.
 
     An update of a document that is not there is asked for. Elasticsearch, which `check_sees_all` has asked, only if
     ``whole`` documents will be written: then whoever may not update is refused too, as nobody knows what he sees.
     """
-    if whole or _has_security_plugin(client):
-        _refuse([index for index in target.indices if not _may_update(client, index, surely=whole)], what)
+    if whole or _has_security_plugin(index.client):
+        _refuse(
+            [concrete for concrete in index.target.indices if not _may_update(index.client, concrete, surely=whole)],
+            what,
+        )
 
 
 def _refuse(partly: Sequence[str], what: str) -> None:
@@ -104,17 +109,17 @@ def check_may_delete(client: Client, names: Sequence[str]) -> None:
         )
 
 
-def seen_in_part(client: Client, target: Target) -> list[str]:
+def seen_in_part(index: Index) -> list[str]:
     """The indices of which roles hide documents or fields from this user. None of them where nobody tells:
     OpenSearch has no such request, and Elasticsearch may not answer it for an API key."""
-    if client.server.product is not Product.ELASTICSEARCH:
+    if index.client.server.product is not Product.ELASTICSEARCH:
         return []
     try:
-        answer = client.request("GET", path("_security", "user", "_privileges"))
+        answer = index.client.request("GET", path("_security", "user", "_privileges"))
     except RequestError:  # no security here, or no answer for this kind of login
         return []
     grants = [one for one in answer["indices"] if _READING & set(one["privileges"])]
-    return [index for index in target.indices if _in_part(grants, {index, target.name})]
+    return [concrete for concrete in index.target.indices if _in_part(grants, {concrete, index.name})]
 
 
 def _in_part(grants: list[Mapping[str, Any]], names: set[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import BeingMigrated, NotFound, NotInitialised, RolledOver, SchemeMismatch, SettingsError
 from es_neardupe.index import mapping as schema
@@ -23,9 +23,15 @@ from es_neardupe.index.rollover import Family, families_of, family_named
 from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
 from es_neardupe.server.client import Client, path
 
+if TYPE_CHECKING:
+    pass
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
 __all__ = [
-    "Beside",
-    "Target",
+    "IndexTarget",
+    "SidecarLayout",
     "check_name",
     "check_new",
     "mappings_of",
@@ -48,7 +54,7 @@ _LONGEST_PATH = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SidecarLayout:
     """Indices of ours that hold all that is ours, so that the user's are not written."""
 
     names: tuple[str, ...]
@@ -60,7 +66,7 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class IndexTarget:
     """An index, alias or pattern that was initialised: what every command works on."""
 
     name: str
@@ -75,7 +81,7 @@ class Target:
     """Of the indices, those that a rollover made and nobody has prepared yet."""
     inherits: str | None = None
     """The prefix whose group ids documents take over with their first keys: where a migration is being prepared."""
-    beside: Beside | None = None
+    sidecar: SidecarLayout | None = None
     """None: our fields are in the user's documents."""
 
     @property
@@ -111,7 +117,7 @@ def open_target(
     texts: bool = False,
     adopting: bool = False,
     writes: bool = False,
-) -> Target:
+) -> IndexTarget:
     """Find the concrete indices behind a name and check that all of them were initialised alike.
 
     ``texts``: the caller compares texts, so this user must see the fields that they are in. ``adopting``: the caller
@@ -132,7 +138,7 @@ def open_target(
         check_source(index, mapping, settings)
         if texts:
             check_seen(index, mapping, settings)
-    return Target(
+    return IndexTarget(
         name,
         tuple(sorted(mappings)),
         settings,
@@ -225,13 +231,13 @@ def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
     return None if meta is None else Settings.from_meta(meta, prefix)
 
 
-def prepare_new(client: Client, target: Target) -> None:
+def prepare_new(index: Index) -> None:
     """Put our fields and the settings into the indices that a rollover made. Raises `IndexUnusable` where their text
     fields are others, `Forbidden` without the right to change a mapping."""
-    for index in target.new:
-        mapping = mappings_of(client, index)[index]
-        check_text_fields(index, mapping, target.settings)
-        put_settings(client, index, mapping, target.settings)
+    for name in index.target.new:
+        mapping = mappings_of(index.client, name)[name]
+        check_text_fields(name, mapping, index.settings)
+        put_settings(index.client, name, mapping, index.settings)
 
 
 def the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:

@@ -13,16 +13,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
 from es_neardupe.index.hidden_indices import read
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held, is_held, written_now
-from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.index.sidecar.names import sidecar_name
-from es_neardupe.index.sidecar.open import kept_beside, opened
-from es_neardupe.index.target import Target, mappings_of
+from es_neardupe.index.sidecar.open import kept_beside
+from es_neardupe.index.target import mappings_of
 from es_neardupe.server.client import Client, path
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = ["LOWERED", "Record", "TuningWarning", "mend", "records", "tunable", "tuned", "tuned_mappings"]
 
@@ -58,31 +61,31 @@ class Record:
 
 
 @contextmanager
-def tuned(client: Client, target: Target, command: str) -> Iterator[dict[str, Values]]:
+def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
     """Lower the settings of each index for as long as the block runs; gives index -> values before.
 
     Where keys are beside an index, it is the one beside that is written, and that this is about.
     An index that another run has lowered is left to that. Raises `Forbidden` for a user who may not change settings,
     and `LeaseHeld` while another run does the same, before anything is changed.
     """
-    written = target.indices if target.beside is None else target.beside.names
-    present = {index: _settings(client, index) for index in written}
-    for index, settings in present.items():
-        _check_right(client, index, settings)
-    with held(client, target, f"{command} --tune", id=_LEASE) as lease:
+    written = index.target.indices if index.target.sidecar is None else index.target.sidecar.names
+    present = {name: _settings(index.client, name) for name in written}
+    for name, settings in present.items():
+        _check_right(index.client, name, settings)
+    with held(index, f"{command} --tune", id=_LEASE) as lease:
         lowered: dict[str, Values] = {}
         try:
-            for index in written:
-                if _KEY in _meta(client, index):
+            for name in written:
+                if _KEY in _meta(index.client, name):
                     continue
-                to_lower = _to_lower(present[index])
-                lowered[index] = {name: present[index].get(name) for name in to_lower}
-                record = Record(lease.token, lease.registry, command, written_now(), lowered[index], to_lower)
-                _put_record(client, index, record)
-                _put(client, index, to_lower)
+                to_lower = _to_lower(present[name])
+                lowered[name] = {setting: present[name].get(setting) for setting in to_lower}
+                record = Record(lease.token, lease.registry, command, written_now(), lowered[name], to_lower)
+                _put_record(index.client, name, record)
+                _put(index.client, name, to_lower)
             yield lowered
         finally:
-            _give_back_all(client, written, lease.token)
+            _give_back_all(index.client, written, lease.token)
 
 
 def _give_back_all(client: Client, indices: Iterable[str], token: str) -> None:
@@ -215,8 +218,8 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
     """Give a command's ``tune`` its meaning: the settings of its indices are lowered while it runs, and the field
     ``tuned`` of its report says what they were. With or without it, what an earlier run left lowered is given back.
 
-    The command takes a client and a name of indices, and by keyword ``prefix``, ``tune`` and ``dry_run``; a dry run
-    changes no settings. Raises what `tuned` raises.
+    The command takes an index, and by keyword ``tune`` and ``dry_run``; a dry run changes no settings. Raises what
+    `tuned` raises.
     """
 
     parameters = signature(command)
@@ -224,15 +227,14 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
     @wraps(command)
     def run(*given: P.args, **options: P.kwargs) -> R:
         arguments = parameters.bind(*given, **options).arguments
-        client, name = arguments["client"], arguments["index"]
+        index: Index = arguments["index"]
         if arguments.get("dry_run"):
             return command(*given, **options)
-        prefix = arguments.get("prefix", DEFAULT_PREFIX)
-        mend(client, tuned_mappings(client, name, prefix))
+        mend(index.plain, tuned_mappings(index.plain, index.name, index.prefix))
         if not arguments.get("tune"):
             return command(*given, **options)
-        _, target = opened(client, name, prefix, adopting=True, writes=command.__name__ != "migrate")
-        with tuned(client, target, command.__name__) as lowered:
+        found = opened(index, adopting=True, writes=command.__name__ != "migrate")
+        with tuned(found, command.__name__) as lowered:
             report: Any = command(*given, **options)
         return cast("R", replace(report, tuned=lowered))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
 from es_neardupe.errors import InputError
@@ -14,6 +14,7 @@ from es_neardupe.server.pacing import Pace
 __all__ = ["Client", "ClientOver", "path", "to_json"]
 
 
+@runtime_checkable
 class Client(Protocol):
     """A connection to one server. Safe to share between threads.
 

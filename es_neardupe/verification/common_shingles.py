@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import Companion, companion_name, ensure, read, store
-from es_neardupe.index.target import Target
+from es_neardupe.index.index import Index
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress
-from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.common_passages import beginning, covered_passages
 from es_neardupe.similarity.measure import Ignored, Measure
@@ -76,7 +76,7 @@ class CommonUsed:
     """In a dry run."""
 
 
-def common_shingles(client: Client, target: Target, share: float, *, renew: bool) -> Common:
+def common_shingles(index: Index, share: float, *, renew: bool) -> Common:
     """The shingles that more than ``share`` of the documents have: the list of the registry, or one from a new sample.
 
     Raises `SettingsError` for a share out of range or another one than that of the list, and `IndexUnusable` for an
@@ -84,27 +84,27 @@ def common_shingles(client: Client, target: Target, share: float, *, renew: bool
     """
     if not 0 < share < 1:
         raise SettingsError(f"--ignore-common must lie between 0 and 1, not {share}.")
-    known = None if renew else read(client, companion_name(target, Companion.GROUPS), _id(target))
+    known = None if renew else read(index.client, companion_name(index.target, Companion.GROUPS), _id(index.target))
     if known is None:
-        return _sampled(client, target, share, renew)
+        return _sampled(index, share, renew)
     found = _decoded(known.source.get("value"))
     if found.share != share:
         raise SettingsError(
-            f"The list of common shingles of {target.name} is for --ignore-common {found.share:g}. Use that, or add "
+            f"The list of common shingles of {index.name} is for --ignore-common {found.share:g}. Use that, or add "
             f"--renew to make one for {share:g}."
         )
     return found
 
 
-def _id(target: Target) -> str:
+def _id(target: IndexTarget) -> str:
     return f"common-{target.scheme_id}"
 
 
-def _sampled(client: Client, target: Target, share: float, renew: bool) -> Common:
-    measure = Measure(shingle=target.settings.shingle)
-    found = frequencies(client, target, measure, renew=renew)
+def _sampled(index: Index, share: float, renew: bool) -> Common:
+    measure = Measure(shingle=index.settings.shingle)
+    found = frequencies(index, measure, renew=renew)
     if found.weights.documents < _LEAST:  # there may be more by now
-        found = frequencies(client, target, measure, renew=True)
+        found = frequencies(index, measure, renew=True)
     weights = found.weights
     if weights.documents < _LEAST:
         raise IndexUnusable(
@@ -134,11 +134,11 @@ def _decoded(value: Any) -> Common:
     return found
 
 
-def keep(client: Client, target: Target, common: Common) -> None:
+def keep(index: Index, common: Common) -> None:
     """Store a new list in the registry, so that later runs use the same one."""
     if common.stored:
         return
-    name = ensure(client, target, Companion.GROUPS)
+    name = ensure(index, Companion.GROUPS)
     value = {
         "version": common.ignored.version,
         "share": common.share,
@@ -146,7 +146,13 @@ def keep(client: Client, target: Target, common: Common) -> None:
         "at": common.at,
         "hashes": [f"{one:016x}" for one in common.ignored.features.tolist()],
     }
-    store(client, name, _id(target), {"kind": "common", "value": value}, read(client, name, _id(target)))
+    store(
+        index.client,
+        name,
+        _id(index.target),
+        {"kind": "common", "value": value},
+        read(index.client, name, _id(index.target)),
+    )
 
 
 def used(common: Common, verifier: Verifier, effect: Effect | None = None) -> CommonUsed:
@@ -163,8 +169,7 @@ def used(common: Common, verifier: Verifier, effect: Effect | None = None) -> Co
 
 
 def effect(
-    client: Client,
-    target: Target,
+    index: Index,
     found: Verified,
     fits: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
     progress: Progress,
@@ -172,21 +177,21 @@ def effect(
     """Compare all candidates once more, with nothing ignored."""
     measure, candidates = found.verifier.measure, found.candidates
     assert measure.ignored is not None
-    plain = Verifier(client, target.settings, found.corpus, found.classes, replace(measure, ignored=None))
+    plain = Verifier(index.client, index.settings, found.corpus, found.classes, replace(measure, ignored=None))
     before = fits(plain.similarities(candidates.left, candidates.right, progress))
     after = fits(found.similarity)
     return Effect(
         without=int(before.sum()),
         gained=int((after & ~before).sum()),
         lost=int((before & ~after).sum()),
-        examples=tuple(_examples(client, target, measure.ignored)),
+        examples=tuple(_examples(index, measure.ignored)),
     )
 
 
-def _examples(client: Client, target: Target, ignored: Ignored) -> list[str]:
+def _examples(index: Index, ignored: Ignored) -> list[str]:
     """The most frequent common passages of some documents."""
-    fields = target.settings.fields
-    some = fetch(client, islice(sampled(client, target), _TEXTS), fields, batch=50)
+    fields = index.settings.fields
+    some = fetch(index.client, islice(sampled(index), _TEXTS), fields, batch=50)
     texts = [text_of(hit.source, fields) for hit in some if hit is not None]
-    found = covered_passages(texts, ignored.features, target.settings.shingle)
+    found = covered_passages(texts, ignored.features, index.settings.shingle)
     return [beginning(passage, 100) for passage, _ in found[:_EXAMPLES]]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
-from es_neardupe.index.target import Target, mappings_of
-from es_neardupe.server.client import Client
+from es_neardupe.index.index import Index
+from es_neardupe.index.target import mappings_of
 from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.features import FeatureSource, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, MeasureName
@@ -79,23 +79,23 @@ class Criterion:
         return self.measure.copies_are_equal and self.max >= 1
 
 
-def criterion(client: Client, target: Target, choice: Choice) -> Criterion:
+def criterion(index: Index, choice: Choice) -> Criterion:
     """Check the options and put them together.
 
     Raises `SettingsError` for what is out of range, unknown, or would have no effect on the chosen measure.
     """
     name = _one_of(choice.measure, DECIDING, "measure")
-    settings = target.settings
+    settings = index.settings
     least = _check_range(settings.threshold if choice.min is None else choice.min, choice.max)
     sources = parse_all(choice.features)
-    _check_fields(client, target, sources)
+    _check_fields(index, sources)
     _check_effect(name, choice)
     weights = None
     if name is MeasureName.WEIGHTED:
         sets = Measure(shingle=settings.shingle, sources=sources)
-        weights = frequencies(client, target, sets, renew=choice.renew)
+        weights = frequencies(index, sets, renew=choice.renew)
     share = choice.ignore_common
-    common = None if share is None else common_shingles(client, target, share, renew=choice.renew)
+    common = None if share is None else common_shingles(index, share, renew=choice.renew)
     chosen = Measure(
         name,
         _one_of(choice.matching or Matching.LITERAL, tuple(Matching), "matching"),
@@ -159,12 +159,12 @@ def _check_effect(name: MeasureName, choice: Choice) -> None:
         raise SettingsError(f"--renew is for weighted and --ignore-common: {name.value} alone needs no frequencies.")
 
 
-def _check_fields(client: Client, target: Target, sources: Sequence[FeatureSource]) -> None:
+def _check_fields(index: Index, sources: Sequence[FeatureSource]) -> None:
     """Raises `SettingsError` for a field whose values are not in the documents of any index."""
     named = [source.field for source in sources if source.field is not None]
     if not named:
         return
-    known = mapping.value_fields(mappings_of(client, target.path).values(), target.settings.prefix)
+    known = mapping.value_fields(mappings_of(index.client, index.path).values(), index.settings.prefix)
     for name in named:
         if name not in known:
             raise SettingsError(f"There are no values of a field {name!r} to compare. Fields: {', '.join(known)}.")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import Companion, companion_name, ensure, exists
+from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.index.target import Target
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Corpus, Hit
 from es_neardupe.server.bulk import Tally, chunked, write
@@ -33,9 +33,8 @@ _PAGE = 5000
 class Evidence:
     """What is kept in an index, as far as it was read, and by what the pairs of this run are judged."""
 
-    def __init__(self, client: Client, target: Target, basis: Basis) -> None:
-        self._client = client
-        self._target = target
+    def __init__(self, index: Index, basis: Basis) -> None:
+        self._index = index
         self.basis = basis
         self.memory = PairMemory()
         """For `verified_pairs`: pairs that need not be verified again."""
@@ -52,23 +51,23 @@ class Evidence:
 
     def read_all(self, progress: Progress = silent) -> None:
         """Read every entry."""
-        self._all = read_evidence(self._client, self._target, self.basis.measure, self.memory, progress)
+        self._all = read_evidence(self._index, self.basis.measure, self.memory, progress)
 
     def read_about(self, corpus: Corpus, rows: NDArray[np.bool_]) -> None:
         """Read the entries about some documents (bool of the rows), and those about the contents that they bear. What
         was asked for before is not asked again."""
-        name = companion_name(self._target, Companion.PAIRS)
+        name = companion_name(self._index.target, Companion.PAIRS)
         new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._asked]
-        if not new or not exists(self._client, name):
+        if not new or not exists(self._index.client, name):
             return
-        refresh(self._client, name)
+        refresh(self._index.client, name)
         self._asked.update(corpus.references[row][:2] for row in new)
         for chunk in chunked(new, queries.MOST_TERMS):
             ids = sorted({corpus.references[row][1] for row in chunk})
             hashes = sorted({corpus.content[row].decode() for row in chunk})
             terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}
             query = {"bool": {"should": [{"terms": {field: values}} for field, values in terms.items()]}}
-            for page in self._client.pages(name, {"query": query, "_source": READ}, page_size=_PAGE):
+            for page in self._index.client.pages(name, {"query": query, "_source": READ}, page_size=_PAGE):
                 more = [hit for hit in page if hit.id not in self._some]
                 self._some.update((hit.id, hit) for hit in more)
                 read_kept([more], self.basis.scheme, self.basis.measure, self.memory)
@@ -103,7 +102,7 @@ class EvidenceReport:
     refusals: tuple[str, ...]
 
 
-def evidence_of(client: Client, target: Target, wanted: Criterion) -> Evidence:
+def evidence_of(index: Index, wanted: Criterion) -> Evidence:
     """The evidence of an index, of which nothing was read yet. Its memory takes the values of the index's scheme and
     of the wanted measure only.
 
@@ -115,28 +114,26 @@ def evidence_of(client: Client, target: Target, wanted: Criterion) -> Evidence:
             f"Evidence is kept by the words of texts, and {wanted.measure.label} looks at more than these: what it "
             f"said of two texts cannot be kept. Run `group` without --evidence, or choose another measure."
         )
-    return Evidence(client, target, Basis(target.scheme_id, _in_words(wanted), wanted.min, wanted.max))
+    return Evidence(index, Basis(index.scheme_id, _in_words(wanted), wanted.min, wanted.max))
 
 
-def load_evidence(client: Client, target: Target, wanted: Criterion, progress: Progress = silent) -> Evidence:
+def load_evidence(index: Index, wanted: Criterion, progress: Progress = silent) -> Evidence:
     """`evidence_of` an index, all of it read."""
-    found = evidence_of(client, target, wanted)
+    found = evidence_of(index, wanted)
     found.read_all(progress)
     return found
 
 
-def read_evidence(
-    client: Client, target: Target, measure: str, memory: PairMemory | None = None, progress: Progress = silent
-) -> Kept:
+def read_evidence(index: Index, measure: str, memory: PairMemory | None = None, progress: Progress = silent) -> Kept:
     """All entries, with the values of one measure; none where there is no such index."""
-    name = companion_name(target, Companion.PAIRS)
-    if not exists(client, name):
-        return read_kept([], target.scheme_id, measure, memory)
-    refresh_if_allowed(client, name)
-    total = count(client, name)
-    pages = client.pages(name, {"query": {"match_all": {}}, "_source": READ}, page_size=_PAGE)
+    name = companion_name(index.target, Companion.PAIRS)
+    if not exists(index.client, name):
+        return read_kept([], index.scheme_id, measure, memory)
+    refresh_if_allowed(index.client, name)
+    total = count(index.client, name)
+    pages = index.client.pages(name, {"query": {"match_all": {}}, "_source": READ}, page_size=_PAGE)
     told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)
-    return read_kept(told, target.scheme_id, measure, memory)
+    return read_kept(told, index.scheme_id, measure, memory)
 
 
 def _in_words(wanted: Criterion) -> str:
@@ -148,8 +145,7 @@ def _in_words(wanted: Criterion) -> str:
 
 
 def write_evidence(
-    client: Client,
-    target: Target,
+    index: Index,
     wanted: Criterion,
     evidence: Evidence,
     found: Verified,
@@ -166,7 +162,7 @@ def write_evidence(
     there. ``whole``: whether the corpus holds all documents of the index; if not, entries about documents that are
     not in it stay. Makes the index if it is missing.
     """
-    name = ensure(client, target, Companion.PAIRS)
+    name = ensure(index, Companion.PAIRS)
     corpus, verifier, basis = found.corpus, found.verifier, evidence.basis
     judged, at = _judged(found, wanted), timestamp()
     todo = plan(evidence.kept, judged, corpus, basis, away=verifier.away, whole=whole)
@@ -176,17 +172,17 @@ def write_evidence(
             corpus,
             _only(judged, todo.fresh),
             basis,
-            read=Texts(client, target.settings, corpus).read,
-            shingle=target.settings.shingle,
+            read=Texts(index.client, index.settings, corpus).read,
+            shingle=index.settings.shingle,
             at=at,
             progress=progress,
         )
     )
-    send = partial(_send, client, batch=batch, workers=workers)
+    send = partial(_send, index.client, batch=batch, workers=workers)
     written = send(described)
     anew = send(decisions(name, corpus, _only(judged, todo.judged_anew), basis, at))
     removed = send(Action(op="delete", index=name, id=id, body={}) for id in todo.stale)
-    refresh(client, name)
+    refresh(index.client, name)
     return EvidenceReport(
         index=name,
         pairs=len(judged.left),

@@ -17,11 +17,11 @@ from es_neardupe import folders
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
-from es_neardupe.index.target import Target
 from es_neardupe.records import Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import path
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh_if_allowed, search
 from es_neardupe.similarity.formulas import Weights
@@ -56,32 +56,32 @@ class Frequencies:
     at: str
 
 
-def frequencies(client: Client, target: Target, measure: Measure, *, renew: bool = False) -> Frequencies:
+def frequencies(index: Index, measure: Measure, *, renew: bool = False) -> Frequencies:
     """The frequencies of the features of ``measure`` in an index: those of the last day, or new ones.
 
     Raises `SettingsError` if the cache folder cannot be written.
     """
-    file = _file(client, target, measure)
+    file = _file(index, measure)
     known = None if renew else _read(file)
     if known is not None and _age(known.at) < _DAY:
         return known
-    found = Frequencies(_sampled(client, target, measure), timestamp())
+    found = Frequencies(_sampled(index, measure), timestamp())
     _write(file, found)
     return found
 
 
-def _file(client: Client, target: Target, measure: Measure) -> Path:
+def _file(index: Index, measure: Measure) -> Path:
     """Named after everything that decides the frequencies; an index that was made anew has another uuid, and another
     user may see other documents of it."""
     params = {"flat_settings": "true"}
-    answer = client.request("GET", path(target.path, "_settings", "index.uuid"), params=params)
-    indices = sorted(f"{index} {entry['settings']['index.uuid']}" for index, entry in answer.items())
+    answer = index.client.request("GET", path(index.path, "_settings", "index.uuid"), params=params)
+    indices = sorted(f"{concrete} {entry['settings']['index.uuid']}" for concrete, entry in answer.items())
     parts = [
         _FORM,
-        client.login,
+        index.client.login,
         *indices,
-        target.scheme_id,
-        *target.settings.fields,
+        index.scheme_id,
+        *index.settings.fields,
         *map(str, measure.sources),
         f"{SAMPLE}",
     ]
@@ -93,13 +93,13 @@ def _age(at: str) -> timedelta:
     return abs(datetime.now(timezone.utc) - taken)
 
 
-def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
+def _sampled(index: Index, measure: Measure) -> Weights:
     """Count in how many documents of a random sample each feature occurs."""
-    fields = target.settings.fields
+    fields = index.settings.fields
     distinct = [np.empty(0, np.uint64)]
     read = 0
-    for chunk in chunked(sampled(client, target), _FETCH):
-        sources = [hit.source for hit in fetch(client, chunk, measure.fields(fields)) if hit is not None]
+    for chunk in chunked(sampled(index), _FETCH):
+        sources = [hit.source for hit in fetch(index.client, chunk, measure.fields(fields)) if hit is not None]
         texts = [text_of(source, fields) for source in sources]
         distinct += [one.features for one in prepared(measure, sources, texts, fields)]
         read += len(sources)
@@ -107,15 +107,17 @@ def _sampled(client: Client, target: Target, measure: Measure) -> Weights:
     return Weights(read, features, counts.astype(np.int64))
 
 
-def sampled(client: Client, target: Target) -> list[Reference]:
+def sampled(index: Index) -> list[Reference]:
     """Random documents with keys, the same ones each time as long as the index stays as it is."""
-    refresh_if_allowed(client, target.path)
-    scope = queries.fingerprinted(target.fields, target.scheme_id)
-    body = queries.sample(scope, min(SAMPLE, target.max_result_window), _SEED) | {"_source": [target.fields.tokens]}
+    refresh_if_allowed(index.client, index.path)
+    scope = queries.fingerprinted(index.fields, index.scheme_id)
+    body = queries.sample(scope, min(SAMPLE, index.target.max_result_window), _SEED) | {
+        "_source": [index.fields.tokens]
+    }
     chosen: list[Reference] = []
     tokens = 0
-    for hit in search(client, target.path, body)["hits"]["hits"]:
-        tokens += count_of(stored_fields(hit["_source"], target.settings.prefix), "tokens")
+    for hit in search(index.client, index.path, body)["hits"]["hits"]:
+        tokens += count_of(stored_fields(hit["_source"], index.settings.prefix), "tokens")
         if chosen and tokens > _MOST_TOKENS:
             break
         chosen.append((hit["_index"], hit["_id"], hit.get("_routing")))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import portions
 from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_of
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.target import Target
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Classes, Corpus, Hit, Reference
@@ -160,7 +160,7 @@ _FETCH = 50
 """Texts compared at a time."""
 
 
-def present_source(client: Client, target: Target, id: str, fields: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
+def present_source(index: Index, id: str, fields: Sequence[str]) -> tuple[str, Mapping[str, Any]]:
     """The concrete index of a document and the named fields of its source, as they are now.
 
     A search finds it whatever its routing; a document that no search sees yet is asked for by its address.
@@ -169,21 +169,20 @@ def present_source(client: Client, target: Target, id: str, fields: Sequence[str
     if id == "":
         raise SettingsError("The id is empty: no document has such a one.")
     body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(fields)}
-    found = [(hit["_index"], hit["_source"]) for hit in search(client, target.path, body)["hits"]["hits"]]
+    found = [(hit["_index"], hit["_source"]) for hit in search(index.client, index.path, body)["hits"]["hits"]]
     if not found:
-        references: list[Reference] = [(index, id, None) for index in target.indices]
-        hits = fetch(client, references, fields)
+        references: list[Reference] = [(concrete, id, None) for concrete in index.target.indices]
+        hits = fetch(index.client, references, fields)
         found = [(hit.index, hit.source) for hit in hits if hit is not None]
     if not found:
-        raise NotFound(f"There is no document {id!r} in {target.name}.", status=404)
+        raise NotFound(f"There is no document {id!r} in {index.name}.", status=404)
     if len(found) > 1:
         raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
     return found[0]
 
 
 def compared_with(
-    client: Client,
-    target: Target,
+    index: Index,
     measure: Measure,
     probe: Mapping[str, Any],
     references: Sequence[Reference],
@@ -192,10 +191,10 @@ def compared_with(
 ) -> Iterator[tuple[Hit, float]]:
     """Each document with the similarity of its present text to the probe (a source), exact; one that was deleted
     meanwhile is left out. ``more`` names fields to read besides."""
-    fields = target.settings.fields
+    fields = index.settings.fields
     own = _prepared(measure, [probe], fields)[0]
     for chunk in chunked(references, _FETCH):
-        hits = [hit for hit in fetch(client, chunk, [*measure.fields(fields), *more]) if hit is not None]
+        hits = [hit for hit in fetch(index.client, chunk, [*measure.fields(fields), *more]) if hit is not None]
         for hit, theirs in zip(hits, _prepared(measure, [hit.source for hit in hits], fields), strict=True):
             yield hit, measure.score(own, theirs)
 

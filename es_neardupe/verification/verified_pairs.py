@@ -15,10 +15,10 @@ from es_neardupe.candidates.join import Bucket, Candidates, find_candidates
 from es_neardupe.candidates.large_buckets import passages, read_signatures
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
 from es_neardupe.index import queries
-from es_neardupe.index.target import Target
+from es_neardupe.index.index import Index
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.known_pairs import PairMemory
@@ -54,8 +54,7 @@ class Verified(NamedTuple):
 
 
 def verified_pairs(
-    client: Client,
-    target: Target,
+    index: Index,
     measure: Measure,
     *,
     copies: bool,
@@ -69,10 +68,9 @@ def verified_pairs(
     ``copies``: whether exact copies go through all of it as one text. The rules say which documents may meet, the
     memory which pairs need no reading.
     """
-    corpus = read_fingerprints(client, target, progress, rules)
+    corpus = read_fingerprints(index, progress, rules)
     return compared(
-        client,
-        target,
+        index,
         measure,
         corpus,
         copies=copies,
@@ -84,8 +82,7 @@ def verified_pairs(
 
 
 def compared(
-    client: Client,
-    target: Target,
+    index: Index,
     measure: Measure,
     corpus: Corpus,
     *,
@@ -102,38 +99,36 @@ def compared(
     ``earlier``: the verifier of a smaller corpus, whose reading need not be done again.
     """
     classes = classes_of(corpus, copies)
-    candidates = candidate_pairs(client, target, corpus, classes, max_bucket=max_bucket, rules=rules)
+    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket, rules=rules)
     if inside is not None:
         touched = classes.touching(inside)
         candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
-    verifier = Verifier(client, target.settings, corpus, classes, measure, memory)
+    verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory)
     if earlier is not None:
         verifier.adopt(earlier)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)
     return Verified(corpus, classes, candidates, verifier, similarity)
 
 
-def candidate_pairs(
-    client: Client, target: Target, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: Rules
-) -> Candidates:
+def candidate_pairs(index: Index, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: Rules) -> Candidates:
     """What `joined` finds, as far as it may meet by the rules; no text is read."""
-    return _meeting(corpus, classes, joined(client, target, corpus, classes, max_bucket), rules)
+    return _meeting(corpus, classes, joined(index, corpus, classes, max_bucket), rules)
 
 
-def joined(client: Client, target: Target, corpus: Corpus, classes: Classes, max_bucket: int) -> Candidates:
+def joined(index: Index, corpus: Corpus, classes: Classes, max_bucket: int) -> Candidates:
     """The pairs of classes that share as many keys as the scheme asks for; in buckets over ``max_bucket`` those that
     the stored signatures choose."""
     documents = np.array([len(rows) for rows in classes.members], np.int64)
-    signatures = partial(read_signatures, client, target, corpus, classes)
-    agree = target.settings.scheme.agree
+    signatures = partial(read_signatures, index, corpus, classes)
+    agree = index.settings.scheme.agree
     return find_candidates(class_keys(corpus, classes), max_bucket, signatures, documents, agree)
 
 
-def explained(client: Client, target: Target, found: Verified) -> tuple[Bucket, ...]:
+def explained(index: Index, found: Verified) -> tuple[Bucket, ...]:
     """The large buckets; the largest of them with what their texts have in common."""
     large = found.candidates.large
     some = large[:_EXPLAINED]
-    shared = passages(client, target, found.corpus, found.classes, [one.sample for one in some])
+    shared = passages(index, found.corpus, found.classes, [one.sample for one in some])
     return (*(replace(one, passage=passage) for one, passage in zip(some, shared, strict=True)), *large[_EXPLAINED:])
 
 
@@ -154,8 +149,7 @@ def _only(candidates: Candidates, kept: NDArray[np.bool_]) -> Candidates:
 
 
 def read_fingerprints(
-    client: Client,
-    target: Target,
+    index: Index,
     progress: Progress = silent,
     rules: Rules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
@@ -164,17 +158,17 @@ def read_fingerprints(
 
     ``scope``: only of documents that match it.
     """
-    refresh_if_allowed(client, target.path)
-    query = queries.fingerprinted(target.fields, target.scheme_id)
+    refresh_if_allowed(index.client, index.path)
+    query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
-    total = count(client, target.path, query)
-    body = {"query": query, **parts(target, rules)}
-    pages = client.pages(target.path, body, page_size=_PAGE)
+    total = count(index.client, index.path, query)
+    body = {"query": query, **parts(index.target, rules)}
+    pages = index.client.pages(index.path, body, page_size=_PAGE)
     told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
-    return read_corpus(told, target.settings.prefix, target.settings.scheme.bands, rules)
+    return read_corpus(told, index.settings.prefix, index.settings.scheme.bands, rules)
 
 
-def parts(target: Target, rules: Rules) -> dict[str, Any]:
+def parts(target: IndexTarget, rules: Rules) -> dict[str, Any]:
     """The parts of documents that a corpus is made of, for the body of a search."""
     columns = rules.columns
     return {"_source": source_of(target.fields)} | ({"docvalue_fields": columns} if columns else {})

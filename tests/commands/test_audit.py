@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import pipeline
 import pytest
 import xxhash
 from conftest import Cli, read_data, read_jsonl
@@ -96,8 +95,8 @@ def damaged(client: Client, index_name: str) -> str:
     """An index with every kind of damage."""
     make_index(client, index_name, settings={"number_of_shards": 3})
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items() if id != "new-1"})
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
     put(client, index_name, {"new-1": {"text": TEXTS["new-1"]}})
     for id, fields in CHANGED.items():
         change(client, index_name, id, {"neardupe": fields})
@@ -112,7 +111,7 @@ def expected(client: Client, index: str, least: float) -> dict[Pair, Loss | None
     stored = {hit["_id"]: hit["_source"] for hit in hits(client, index)}
     texts = {id: one["text"] for id, one in stored.items()}
     ours = {id: one.get("neardupe", {}) for id, one in stored.items()}
-    listed = {(one.a[1], one.b[1]) for one in pipeline.pairs(client, index, min=least, max_bucket=MAX_BUCKET)}
+    listed = {(one.a[1], one.b[1]) for one in NearDupe(index, client).pairs(min=least, max_bucket=MAX_BUCKET)}
     order = list(Loss)
     found: dict[Pair, Loss | None] = {}
     for a, b in true_pairs(texts, least):
@@ -158,7 +157,7 @@ def test_every_reason_is_found(damaged: str, client: Client, server_cli: Cli) ->
         truth = expected(client, damaged, least)
         if least == 0.8:
             assert {loss for loss in truth.values() if loss} == set(Loss)  # the index has them all
-        report = pipeline.audit(client, damaged, min=least, max_bucket=MAX_BUCKET)
+        report = NearDupe(damaged, client).audit(min=least, max_bucket=MAX_BUCKET)
         assert (report.documents, report.sampled) == (len(TEXTS), len(TEXTS))
         assert report.recall.low == report.recall.recall == report.recall.high  # nothing is estimated
         check(report, truth, set(TEXTS))
@@ -171,7 +170,7 @@ def test_every_reason_is_found(damaged: str, client: Client, server_cli: Cli) ->
     truth = expected(client, damaged, 0.8)
     intervals = []
     for seed in range(4):
-        report = pipeline.audit(client, damaged, sample=40, seed=seed, max_bucket=MAX_BUCKET)
+        report = NearDupe(damaged, client).audit(sample=40, seed=seed, max_bucket=MAX_BUCKET)
         check(report, truth, drawn(damaged, TEXTS, 40, seed))
         assert (report.sampled, report.seed) == (40, seed)
         intervals.append(report.recall)
@@ -205,7 +204,7 @@ def shows_all(index: str, client: Client, server_cli: Cli) -> None:
     assert advice.expected >= SETTINGS.detection > (report.expected or 1)
     assert Settings(("text",), threshold=0.8, detection=advice.detection).scheme.bands == advice.bands
     assert f"{advice.bands} bands of {advice.rows} rows would find" in shown.err
-    lower = pipeline.audit(client, index, min=0.5).advice
+    lower = NearDupe(index, client).audit(min=0.5).advice
     assert lower is not None
     assert lower.rows < advice.rows
 
@@ -216,9 +215,9 @@ def test_a_wrong_verification_is_denied(
     """An error in verification is an error of the program: shown, and exit code 1."""
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in named("d", family("denied", 4, edits=2)).items()})
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
-    assert pipeline.audit(client, index_name).precision == 1.0
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    assert NearDupe(index_name, client).audit().precision == 1.0
 
     right = Verifier.similarities
 
@@ -228,7 +227,7 @@ def test_a_wrong_verification_is_denied(
         return found
 
     monkeypatch.setattr(Verifier, "similarities", wrong)
-    report = pipeline.audit(client, index_name)
+    report = NearDupe(index_name, client).audit()
     (denied,) = report.wrong
     texts = dict(named("d", family("denied", 4, edits=2)))
     one, other = (shingles(texts[document["id"]]) for document in (denied.a, denied.b))
@@ -240,20 +239,20 @@ def test_a_wrong_verification_is_denied(
     assert "an error of this program" in shown.err
     assert server_cli("audit", index_name, "--json").code == 1
     change(client, index_name, denied.a["id"], {"text": "something else"})  # no claim any more, but stale
-    assert pipeline.audit(client, index_name).recall.pairs == 3
+    assert NearDupe(index_name, client).audit().recall.pairs == 3
 
 
 def test_stored_groups_are_held_against_the_texts(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in named("d", family("stored", 5, edits=2)).items()})
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name, measure="containment")
-    assert pipeline.audit(client, index_name).members is None  # similarities of another measure
-    pipeline.group(client, index_name)
-    report = pipeline.audit(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group(measure="containment")
+    assert NearDupe(index_name, client).audit().members is None  # similarities of another measure
+    NearDupe(index_name, client).group()
+    report = NearDupe(index_name, client).audit()
     assert (report.members, report.denied, report.precision) == (4, 0, 1.0)
-    assert pipeline.audit(client, index_name, min=1.0).members == 0
+    assert NearDupe(index_name, client).audit(min=1.0).members == 0
     forged = next(id for id, one in ours(client, index_name).items() if not one["principal"])
     change(client, index_name, forged, {"neardupe": {"similarity": 0.999}})
     shown = server_cli("audit", index_name, "--json")
@@ -263,26 +262,26 @@ def test_stored_groups_are_held_against_the_texts(client: Client, index_name: st
     assert denied["claimed"] == 0.999
     assert forged in (denied["a"]["id"], denied["b"]["id"])
     change(client, index_name, forged, {"text": "something else"})  # whose similarity was another text's
-    report = pipeline.audit(client, index_name)
+    report = NearDupe(index_name, client).audit()
     assert (report.members, report.denied) == (3, 0)
 
 
 def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name)
     with pytest.raises(NotInitialised):
-        pipeline.audit(client, index_name)
-    pipeline.init(client, index_name, Settings(("text",)))
+        NearDupe(index_name, client).audit()
+    NearDupe(index_name, client).init(Settings(("text",)))
     with pytest.raises(IndexUnusable, match="has 0 documents, and a pair takes two"):
-        pipeline.audit(client, index_name)
+        NearDupe(index_name, client).audit()
     put(client, index_name, {"a": {"text": "one two"}, "b": {"text": ""}})
-    report = pipeline.audit(client, index_name)
+    report = NearDupe(index_name, client).audit()
     assert (report.documents, report.sampled, report.claims) == (2, 2, 0)
     assert report.precision is report.recall.recall is report.expected is report.advice is None
     shown = server_cli("audit", index_name)
     assert shown.code == 0
     assert "nothing to measure" in shown.err
     with pytest.raises(SettingsError, match="--min"):
-        pipeline.audit(client, index_name, min=0)
+        NearDupe(index_name, client).audit(min=0)
     for options, code in ((("--sample", "0"), 2), (("--seed", "-1"), 2), (("--min", "2"), 1)):
         said = server_cli("audit", index_name, *options)
         assert said.code == code
@@ -296,13 +295,13 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
     for number, name in enumerate(names):
         make_index(client, name)
         put(client, name, {id: {"text": text} for id, text in named("d", family("several", 2)).items()}, routing="r")
-        pipeline.init(client, name, Settings(("text",)))
-        pipeline.enrich(client, name)
+        NearDupe(name, client).init(Settings(("text",)))
+        NearDupe(name, client).enrich()
         change(client, name, "d-0", {"neardupe": {"scheme": None}} if number else {}, routing="r")
     client.request("PUT", f"/{names[1]}/_doc/unseen", body={"text": "no search has seen this yet"})
     told: dict[str, tuple[int, int | None]] = {}
-    report = pipeline.audit(
-        client, f"{index_name}-*", progress=lambda stage, done, total: told.update({stage: (done, total)})
+    report = NearDupe(f"{index_name}-*", client).audit(
+        progress=lambda stage, done, total: told.update({stage: (done, total)})
     )
     assert set(told) == {"drawing the sample", "reading keys", "verifying pairs", "comparing with all texts"}
     assert told["drawing the sample"] == told["comparing with all texts"] == (5, 5)
@@ -327,15 +326,15 @@ def test_real_press_releases(client: Client, index_name: str) -> None:
     documents = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:1000]
     make_index(client, index_name)
     put(client, index_name, {one["id"]: {"text": one["text"]} for one in documents})
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
-    whole = pipeline.audit(client, index_name, min=0.5)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    whole = NearDupe(index_name, client).audit(min=0.5)
     truth = real_truth((one["id"] for one in documents), 0.5)
     assert whole.recall.pairs == whole.within.pairs == len(truth) > 30
-    found = {(pair.a[1], pair.b[1]) for pair in pipeline.pairs(client, index_name, min=0.5)}
+    found = {(pair.a[1], pair.b[1]) for pair in NearDupe(index_name, client).pairs(min=0.5)}
     assert whole.recall.found == len(found & truth) == len(found)
     assert {one.reason for one in whole.lost if one.pairs} <= {Loss.BANDS}
-    part = pipeline.audit(client, index_name, min=0.5, sample=300)
+    part = NearDupe(index_name, client).audit(min=0.5, sample=300)
     sampled = drawn(index_name, (one["id"] for one in documents), 300, 1)
     assert part.recall.pairs == sum(bool(sampled & set(pair)) for pair in truth)
     assert part.within.pairs == sum(sampled >= set(pair) for pair in truth)
@@ -348,9 +347,9 @@ def test_an_application_that_writes_meanwhile(client: Client, index_name: str) -
     texts = {id: text for k in range(40) for id, text in named(f"w{k}", family(f"w{k}", 5, edits=2)).items()}
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
     done, rounds = threading.Event(), [0]
 
     def write() -> None:
@@ -365,14 +364,14 @@ def test_an_application_that_writes_meanwhile(client: Client, index_name: str) -
                     id,
                     {"text": texts[id]},
                 )
-            pipeline.enrich(client, index_name, check=True)
-            pipeline.group(client, index_name)
+            NearDupe(index_name, client).enrich(check=True)
+            NearDupe(index_name, client).group()
             rounds[0] += 1
 
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        reports = [pipeline.audit(client, index_name, sample=150, seed=seed) for seed in range(25)]
+        reports = [NearDupe(index_name, client).audit(sample=150, seed=seed) for seed in range(25)]
     finally:
         done.set()
         writer.join()
@@ -391,7 +390,7 @@ def test_all_real_press_releases(client: Client, index_name: str, server_cli: Cl
     ids = [one["id"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")]
     for least in (0.3, 0.8):
         truth = real_truth(ids, least)
-        report = pipeline.audit(client, index_name, sample=len(ids), min=least)
+        report = NearDupe(index_name, client).audit(sample=len(ids), min=least)
         assert report.recall.pairs == len(truth)
         assert (report.recall.recall or 0) >= 0.99 or least < 0.8
         assert report.precision == 1.0

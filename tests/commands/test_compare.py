@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import change, family, jaccard, make_index, one_line, put
@@ -32,8 +31,8 @@ def filled(client: Client, index_name: str) -> str:
         "empty": {"title": "…"},
     }
     put(client, index_name, sources)
-    pipeline.init(client, index_name, Settings(("title", "body"), shingle=4))
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(Settings(("title", "body"), shingle=4))
+    NearDupe(index_name, client).enrich()
     return index_name
 
 
@@ -72,13 +71,13 @@ def test_page(filled: str, server_cli: Cli, tmp_path: Path) -> None:
 
 
 def test_shingle(filled: str, client: Client) -> None:
-    found = pipeline.compare(client, filled, "one", "other", shingle=7)
+    found = NearDupe(filled, client).compare("one", "other", shingle=7)
     assert found.shingle == 7
     assert found.value(MeasureName.RESEMBLANCE) == pytest.approx(
         compare_texts(f"Head\n{ONE}", f"Head\n{OTHER}", shingle=7).value(MeasureName.RESEMBLANCE)
     )
     with pytest.raises(SettingsError, match="1 word or more, not 0"):
-        pipeline.compare(client, filled, "one", "other", shingle=0)
+        NearDupe(filled, client).compare("one", "other", shingle=0)
 
 
 def test_weighted(filled: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -97,10 +96,10 @@ def test_weighted(filled: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch,
 def test_present_texts(filled: str, client: Client) -> None:
     """Whatever was stored before, and before any search sees it."""
     change(client, filled, "other", {"body": ONE})
-    assert pipeline.compare(client, filled, "one", "other").value(MeasureName.EDIT) == 1
+    assert NearDupe(filled, client).compare("one", "other").value(MeasureName.EDIT) == 1
     client.request("PUT", path(filled, "_doc", "fresh"), body={"title": "Head", "body": ONE})
-    assert pipeline.compare(client, filled, "one", "fresh").value(MeasureName.RESEMBLANCE) == 1
-    assert pipeline.compare(client, filled, "one", "one").changes == ()
+    assert NearDupe(filled, client).compare("one", "fresh").value(MeasureName.RESEMBLANCE) == 1
+    assert NearDupe(filled, client).compare("one", "one").changes == ()
 
 
 def test_python(filled: str, client: Client) -> None:
@@ -126,15 +125,15 @@ def test_empty_and_large(filled: str, client: Client, server_cli: Cli) -> None:
 
 def test_too_large_for_keys_is_compared_all_the_same(filled: str, client: Client) -> None:
     """The state says that a text has no keys; comparing needs none."""
-    pipeline.enrich(client, filled, all=True, max_chars=50)
-    assert pipeline.compare(client, filled, "one", "other").value(MeasureName.RESEMBLANCE) > 0.8
+    NearDupe(filled, client).enrich(all=True, max_chars=50)
+    assert NearDupe(filled, client).compare("one", "other").value(MeasureName.RESEMBLANCE) > 0.8
 
 
 def test_what_is_missing(filled: str, client: Client, server_cli: Cli, index_name: str) -> None:
     with pytest.raises(NotFound, match="There is no document 'none'"):
-        pipeline.compare(client, filled, "one", "none")
+        NearDupe(filled, client).compare("one", "none")
     with pytest.raises(SettingsError, match="The id is empty"):
-        pipeline.compare(client, filled, "", "one")
+        NearDupe(filled, client).compare("", "one")
     assert "There is no document 'none'" in one_line(server_cli("compare", filled, "none", "one").err)
     assert "There is no index 'nowhere'" in one_line(server_cli("compare", "nowhere", "1", "2").err)
     assert "cannot be read" in one_line(server_cli("compare", filled, "one", "--file", "/none/there").err)
@@ -142,7 +141,7 @@ def test_what_is_missing(filled: str, client: Client, server_cli: Cli, index_nam
     try:
         make_index(client, bare, PROPERTIES)
         with pytest.raises(NotInitialised):
-            pipeline.compare(client, bare, "1", "2")
+            NearDupe(bare, client).compare("1", "2")
     finally:
         client.request("DELETE", path(bare))
 
@@ -150,12 +149,12 @@ def test_what_is_missing(filled: str, client: Client, server_cli: Cli, index_nam
 def test_a_document_that_holds_no_text(client: Client, index_name: str) -> None:
     """As a mapping takes it that does not look into the field."""
     make_index(client, index_name, {"part": {"type": "object", "enabled": False}, "text": {"type": "text"}})
-    pipeline.init(client, index_name, Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)))
     meta = {"neardupe": Settings(("part",)).to_meta()}
     client.request("PUT", path(index_name, "_mapping"), body={"_meta": meta})
     put(client, index_name, {"a": {"part": ["x", {"deep": "y"}]}, "b": {"part": "x"}})
     with pytest.raises(InputError, match=r"Document 'a' of index .* cannot be compared: .*object"):
-        pipeline.compare(client, index_name, "a", "b")
+        NearDupe(index_name, client).compare("a", "b")
 
 
 def test_the_same_id_in_two_indices(client: Client, index_name: str) -> None:
@@ -164,10 +163,10 @@ def test_the_same_id_in_two_indices(client: Client, index_name: str) -> None:
         for name in names:
             make_index(client, name, PROPERTIES)
             put(client, name, {"same": {"body": ONE}, f"only-{name[-1]}": {"body": OTHER}})
-            pipeline.init(client, name, Settings(("body",)))
+            NearDupe(name, client).init(Settings(("body",)))
         with pytest.raises(SettingsError, match="name one of these indices"):
-            pipeline.compare(client, f"{index_name}-*", "same", "only-1")
-        found = pipeline.compare(client, f"{index_name}-*", "only-1", "only-2")
+            NearDupe(f"{index_name}-*", client).compare("same", "only-1")
+        found = NearDupe(f"{index_name}-*", client).compare("only-1", "only-2")
         assert found.value(MeasureName.RESEMBLANCE) == 1
     finally:
         for name in names:

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pipeline
 import pytest
 from conftest import Cli, read_data
 from server_tools import change, make_index, mapping, one_line, ours, put, send, versions, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import contained
 from es_neardupe.commands.enrich.ingest import fingerprinted_actions
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
@@ -35,8 +34,8 @@ TEXTS = MAILS | {"reply": REPLY, "anthology": "\n\n".join(MAILS.values()), "stra
 def prepared(client: Client, index: str, texts: dict[str, str], settings: Settings = SAMPLED) -> str:
     make_index(client, index, {"text": {"type": "text"}, "kind": {"type": "keyword"}})
     put(client, index, {id: {"text": text, "kind": id[0]} for id, text in texts.items()})
-    pipeline.init(client, index, settings)
-    pipeline.enrich(client, index)
+    NearDupe(index, client).init(settings)
+    NearDupe(index, client).enrich()
     return index
 
 
@@ -79,11 +78,11 @@ def test_the_ten_retweets(client: Client, index_name: str) -> None:
         {f"t{n}": text for n, text in enumerate(RETWEETS)} | {"other": OTHER, **MAILS},
         Settings(("text",), shingle=3, sample_mod=3),
     )
-    found = pipeline.contained(client, index_name, text=MESSAGE, top=20)
+    found = NearDupe(index_name, client).contained(text=MESSAGE, top=20)
     assert {hit.id for hit in found.hits} == {f"t{n}" for n in range(10)}
     assert all(hit.of_probe == hit.estimated_of_probe.value == 1.0 for hit in found.hits)
     assert (found.keys, found.found, found.candidates) == (3, 10, 10)
-    other = pipeline.contained(client, index_name, id="other")
+    other = NearDupe(index_name, client).contained(id="other")
     assert (other.hits, other.candidates, other.keys) == ((), 0, 4)
 
 
@@ -91,7 +90,7 @@ def test_the_ten_retweets(client: Client, index_name: str) -> None:
 
 
 def test_both_directions_are_named(mails: str, client: Client) -> None:
-    found = pipeline.contained(client, mails, id="mail0")
+    found = NearDupe(mails, client).contained(id="mail0")
     assert {hit.id: hit.direction for hit in found.hits} == {
         "reply": Direction.BOTH,  # 120 of its 220 words are the mail
         "anthology": Direction.CONTAINS,
@@ -101,7 +100,7 @@ def test_both_directions_are_named(mails: str, client: Client) -> None:
         (passage,) = hit.passages
         assert MAILS["mail0"][slice(*passage.a)] == TEXTS[hit.id][slice(*passage.b)] == MAILS["mail0"]
         assert MAILS["mail0"].startswith(hit.excerpt.removesuffix("..."))
-    whole = pipeline.contained(client, mails, id="anthology", min=0.9)
+    whole = NearDupe(mails, client).contained(id="anthology", min=0.9)
     assert {hit.id: hit.direction for hit in whole.hits} == dict.fromkeys(MAILS, Direction.CONTAINED)
     assert all(hit.of_document == 1.0 and hit.of_probe == pytest.approx(0.1) for hit in whole.hits)
     assert {hit.estimated_of_document.value for hit in whole.hits} == {1.0}
@@ -111,11 +110,11 @@ def test_both_directions_are_named(mails: str, client: Client) -> None:
 @pytest.mark.parametrize("linkage", ["star", "chain"])
 def test_containment_makes_no_groups(linkage: str, mails: str, client: Client) -> None:
     """Neither asking for it nor the keys for it bring anything together."""
-    pipeline.contained(client, mails, id="anthology")
+    NearDupe(mails, client).contained(id="anthology")
     before = versions(client, mails)
-    assert pipeline.contained(client, mails, id="mail0").found == 2
+    assert NearDupe(mails, client).contained(id="mail0").found == 2
     assert versions(client, mails) == before
-    done = pipeline.group(client, mails, linkage=linkage)
+    done = NearDupe(mails, client).group(linkage=linkage)
     assert (done.groups, done.alone) == (0, len(TEXTS))
     assert len({fields["group"] for fields in ours(client, mails).values()}) == len(TEXTS)
 
@@ -129,7 +128,7 @@ def test_against_comparing_everything(matching: Matching, client: Client, index_
     prepared(client, index_name, texts)
     keys = {id: set(one[one % 4 == 0].tolist()) for id, one in zip(texts, features([*texts.values()], 5), strict=True)}
     for probe in ("d0", "d7", "d23"):
-        found = pipeline.contained(client, index_name, id=probe, min=0.3, matching=matching, top=100)
+        found = NearDupe(index_name, client).contained(id=probe, min=0.3, matching=matching, top=100)
         shares = {id: contained_in(texts[probe], text, matching) for id, text in texts.items() if id != probe}
         expected = {id: both for id, both in shares.items() if max(both) >= 0.3 and keys[id] & keys[probe]}
         assert {hit.id: (hit.of_probe, hit.of_document) for hit in found.hits} == expected
@@ -140,12 +139,12 @@ def test_against_comparing_everything(matching: Matching, client: Client, index_
 
 def test_small_requests_find_the_same(mails: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys in many requests, each of few terms and a small window."""
-    expected = pipeline.contained(client, mails, id="anthology", top=100)
+    expected = NearDupe(mails, client).contained(id="anthology", top=100)
     assert expected.keys > 100
     monkeypatch.setattr(queries, "MOST_CLAUSES", 7)
     monkeypatch.setattr(queries, "MOST_TERMS", 5)
     client.request("PUT", path(mails, "_settings"), body={"index.max_result_window": 3})
-    assert pipeline.contained(client, mails, id="anthology", top=100) == expected
+    assert NearDupe(mails, client).contained(id="anthology", top=100) == expected
 
 
 def test_what_is_cut_is_counted(mails: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,13 +184,13 @@ def test_documents_without_keys_are_counted(mails: str, client: Client, server_c
     assert "2 documents have no keys and cannot be found: run `es-neardupe enrich" in done.err
     other = server_cli("contained", mails, "--id", "mail0", "--query", '{"term": {"kind": "r"}}', "--json")
     assert (other.json["unprocessed"], "no keys" in other.err) == (0, False)
-    pipeline.enrich(client, mails)
-    assert pipeline.contained(client, mails, id="late0").unprocessed == 0
+    NearDupe(mails, client).enrich()
+    assert NearDupe(mails, client).contained(id="late0").unprocessed == 0
 
 
 def test_progress_of_many_keys(mails: str, client: Client) -> None:
     told: list[tuple[str, int, int | None]] = []
-    found = pipeline.contained(client, mails, id="anthology", progress=lambda *one: told.append(one))
+    found = NearDupe(mails, client).contained(id="anthology", progress=lambda *one: told.append(one))
     assert ("asking for keys", found.keys, found.keys) in told
     assert told[-1] == ("comparing", 11, 11)
 
@@ -205,7 +204,7 @@ def test_filter_file_and_present_texts(mails: str, client: Client, server_cli: C
     assert (none.code, none.json["hits"], none.json["candidates"]) == (0, [], 0)
     change(client, mails, "reply", {"text": "something else by now"})
     send(client, [({"delete": {"_index": mails, "_id": "anthology"}}, None)])
-    assert {hit.id for hit in pipeline.contained(client, mails, text=MAILS["mail0"]).hits} == {"mail0"}
+    assert {hit.id for hit in NearDupe(mails, client).contained(text=MAILS["mail0"]).hits} == {"mail0"}
 
 
 def test_keys_that_somebody_spoilt(mails: str, client: Client, server_cli: Cli) -> None:
@@ -214,8 +213,8 @@ def test_keys_that_somebody_spoilt(mails: str, client: Client, server_cli: Cli) 
     done = server_cli("contained", mails, "--id", "mail0", "--json")
     assert ([hit["id"] for hit in done.json["hits"]], done.json["unreadable"]) == (["anthology"], 1)
     assert f"run `es-neardupe enrich {mails} --all`" in done.err
-    pipeline.enrich(client, mails, all=True)
-    assert pipeline.contained(client, mails, id="mail0").found == 2
+    NearDupe(mails, client).enrich(all=True)
+    assert NearDupe(mails, client).contained(id="mail0").found == 2
 
 
 # Who writes the keys
@@ -223,11 +222,11 @@ def test_keys_that_somebody_spoilt(mails: str, client: Client, server_cli: Cli) 
 
 def test_all_writers_write_the_same_keys(client: Client, index_name: str, tmp_path: Path) -> None:
     prepared(client, f"{index_name}-a", TEXTS)
-    pipeline.init(client, f"{index_name}-b", SAMPLED, create=True)
+    NearDupe(f"{index_name}-b", client).init(SAMPLED, create=True)
     file = tmp_path / "mails.jsonl"
     file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in TEXTS.items()))
-    pipeline.load(client, f"{index_name}-b", [str(file)])
-    pipeline.init(client, f"{index_name}-c", SAMPLED, create=True)
+    NearDupe(f"{index_name}-b", client).load([str(file)])
+    NearDupe(f"{index_name}-c", client).init(SAMPLED, create=True)
     given: list[dict[str, Any]] = [{"_id": id, "text": text} for id, text in TEXTS.items()]
     made = fingerprinted_actions(given, SAMPLED, index=f"{index_name}-c")
     put(client, f"{index_name}-c", {one.pop("_id"): one for one in made})
@@ -240,7 +239,7 @@ def test_all_writers_write_the_same_keys(client: Client, index_name: str, tmp_pa
         "doc_values": False,
     }
     change(client, f"{index_name}-a", "reply", {"text": ""})
-    pipeline.enrich(client, f"{index_name}-a", check=True)
+    NearDupe(f"{index_name}-a", client).enrich(check=True)
     assert ours(client, f"{index_name}-a")["reply"]["samples"] == []
 
 
@@ -252,10 +251,10 @@ def test_an_index_from_before_there_were_sampled_keys(client: Client, index_name
     properties = {"text": {"type": "text"}, "neardupe": fields | {"properties": older}}
     make_index(client, index_name, properties, _meta={"neardupe": settings.to_meta()})
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
-    assert pipeline.enrich(client, index_name).written == len(TEXTS)
-    assert pipeline.similar(client, index_name, id="mail0").candidates == 0
-    assert pipeline.group(client, index_name).alone == len(TEXTS)
-    assert pipeline.init(client, index_name, settings).prepared == ()
+    assert NearDupe(index_name, client).enrich().written == len(TEXTS)
+    assert NearDupe(index_name, client).similar(id="mail0").candidates == 0
+    assert NearDupe(index_name, client).group().alone == len(TEXTS)
+    assert NearDupe(index_name, client).init(settings).prepared == ()
     assert "samples" not in mapping(client, index_name)["properties"]["neardupe"]["properties"]
     refused = server_cli("contained", index_name, "--id", "mail0")
     assert refused.code == 1
@@ -265,7 +264,7 @@ def test_an_index_from_before_there_were_sampled_keys(client: Client, index_name
 def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name, {"text": {"type": "text"}})
     with pytest.raises(IndexUnusable, match="no document with words in text"):
-        pipeline.init(client, index_name, Settings(("text",)), sample_keys=10)
+        NearDupe(index_name, client).init(Settings(("text",)), sample_keys=10)
     put(client, index_name, {id: {"text": text} for id, text in MAILS.items()} | {"empty": {"text": ""}})
     tried = server_cli("init", index_name, "--field", "text", "--sample-keys", "10", "--dry-run")
     assert "Sampled keys for `contained`: one in 12 shingles." in tried.out
@@ -275,17 +274,19 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
     assert (sampling["documents"], sampling["mean_words"], sampling["mean_shingles"]) == (10, 120, 116)
     assert (sampling["sample_mod"], done.json["sample_mod"]) == (12, 12)  # 116 / 10
     assert sampling["without"] == pytest.approx((11 / 12) ** 116)
-    again = pipeline.init(client, index_name, Settings(("text",)), sample_keys=50)
+    again = NearDupe(index_name, client).init(Settings(("text",)), sample_keys=50)
     assert (again.sample_mod, again.sampling, again.prepared) == (12, None, ())
     kept = server_cli("init", index_name, "--field", "text", "--sample-keys", "50")
     assert "keeps it: --sample-keys 50 chose nothing" in kept.err
-    assert "sampled keys of one in 12 shingles" in " ".join(one.message for one in pipeline.doctor(client, index_name))
+    assert "sampled keys of one in 12 shingles" in " ".join(
+        one.message for one in NearDupe(index_name, client).doctor()
+    )
     with pytest.raises(SchemeMismatch, match="sample_mod: 12, not 4"):
-        pipeline.init(client, index_name, SAMPLED)
+        NearDupe(index_name, client).init(SAMPLED)
     with pytest.raises(SettingsError, match="Give either"):
-        pipeline.init(client, index_name, SAMPLED, sample_keys=10)
+        NearDupe(index_name, client).init(SAMPLED, sample_keys=10)
     with pytest.raises(SettingsError, match="A new index has no texts"):
-        pipeline.init(client, f"{index_name}-new", Settings(("text",)), sample_keys=10, create=True)
+        NearDupe(f"{index_name}-new", client).init(Settings(("text",)), sample_keys=10, create=True)
     absent = server_cli("init", index_name, "--field", "absent", "--sample-keys", "10", "--prefix", "other")
     assert "has no field 'absent'" in one_line(absent.err)
 
@@ -325,14 +326,14 @@ def test_odd_ids_and_an_alias_of_two_indices(client: Client, index_name: str) ->
             prepared(client, one, {id: TEXTS[name]})
         else:
             put(client, one, {id: {"text": TEXTS[name]}})
-            pipeline.enrich(client, one)
+            NearDupe(one, client).enrich()
         client.request("PUT", path(one, "_alias", f"{index_name}-both"))
-    found = pipeline.contained(client, f"{index_name}-both", id="a/b")
+    found = NearDupe(f"{index_name}-both", client).contained(id="a/b")
     assert {(hit.index, hit.id) for hit in found.hits} == {
         (f"{index_name}-1", "with blanks"),
         (f"{index_name}-1", "漢字 é"),
     }
-    back = pipeline.contained(client, f"{index_name}-both", id="漢字 é")
+    back = NearDupe(f"{index_name}-both", client).contained(id="漢字 é")
     assert {hit.id: hit.direction for hit in back.hits} == {
         "a/b": Direction.CONTAINED,
         "with blanks": Direction.CONTAINED,
@@ -355,7 +356,7 @@ def test_plagiarised_answers(client: Client, index_name: str) -> None:
     right: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for task in "cde":
-        found = pipeline.contained(client, index_name, id=f"orig_task{task}.txt", min=LEAST, top=100)
+        found = NearDupe(index_name, client).contained(id=f"orig_task{task}.txt", min=LEAST, top=100)
         for hit in found.hits:
             its_task, category = kinds[hit.id]
             if its_task in "cde" and category != "orig":

@@ -6,7 +6,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli, read_data, read_jsonl
 from server_tools import TEXT, change, family, jaccard, make_index, one_line, put, send, shingles, true_pairs, words
@@ -32,8 +31,8 @@ TEXTS = FAMILIES | COPIES | SINGLES
 def filled(client: Client, index_name: str) -> str:
     make_index(client, index_name, TEXT, settings={"number_of_shards": 3})
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()} | {"empty": {"text": "!"}})
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.7))
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.7))
+    NearDupe(index_name, client).enrich()
     return index_name
 
 
@@ -57,7 +56,7 @@ def check_totals(report: DistributionReport) -> None:
 
 def test_all_figures_of_a_whole_index(filled: str, client: Client) -> None:
     """The sample is the index, so that nothing is estimated."""
-    report = pipeline.distribution(client, filled)
+    report = NearDupe(filled, client).distribution()
     (one,) = report.distributions
     check_totals(report)
     assert (report.documents, one.sampled, report.stale, report.skipped) == (len(TEXTS), len(TEXTS), 0, 0)
@@ -82,17 +81,17 @@ def test_all_figures_of_a_whole_index(filled: str, client: Client) -> None:
 
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.9, 1.0])
 def test_groups_are_those_of_group(filled: str, client: Client, threshold: float) -> None:
-    (one,) = pipeline.distribution(client, filled, thresholds=[threshold]).distributions
-    report = pipeline.group(client, filled, min=threshold, dry_run=True)
+    (one,) = NearDupe(filled, client).distribution(thresholds=[threshold]).distributions
+    report = NearDupe(filled, client).group(min=threshold, dry_run=True)
     level = levels(one)[threshold]
     assert (level.groups, level.largest) == (report.groups, report.largest)
-    assert level.pairs == pipeline.pairs(client, filled, min=threshold).listed
+    assert level.pairs == NearDupe(filled, client).pairs(min=threshold).listed
 
 
 @pytest.mark.parametrize("name", [name.value for name in MeasureName])
 def test_every_measure(filled: str, client: Client, name: str) -> None:
-    report = pipeline.distribution(
-        client, filled, measure=[name], shingle=[2, 5], matching=Matching.INFORMATION, thresholds=[0.5]
+    report = NearDupe(filled, client).distribution(
+        measure=[name], shingle=[2, 5], matching=Matching.INFORMATION, thresholds=[0.5]
     )
     check_totals(report)
     found = [(one.measure, one.shingle, one.matching) for one in report.distributions]
@@ -112,7 +111,7 @@ def test_every_measure(filled: str, client: Client, name: str) -> None:
 
 def test_a_sample(filled: str, client: Client) -> None:
     def drawn(seed: int, sample: int = 20) -> DistributionReport:
-        return pipeline.distribution(client, filled, sample=sample, seed=seed, measure=["resemblance", "edit"])
+        return NearDupe(filled, client).distribution(sample=sample, seed=seed, measure=["resemblance", "edit"])
 
     one, again, other = drawn(1), drawn(1), drawn(2)
     assert one == again
@@ -128,7 +127,7 @@ def test_a_sample(filled: str, client: Client) -> None:
 
 
 def test_examples_are_the_nearest_pairs(filled: str, client: Client) -> None:
-    (one,) = pipeline.distribution(client, filled, threshold=0.8).distributions
+    (one,) = NearDupe(filled, client).distribution(threshold=0.8).distributions
     truth = {pair: value for pair, value in true_pairs(TEXTS, 0.01).items() if value < 1}
     above, below = ({v for v in truth.values() if (v >= 0.8) is side} for side in (True, False))
     assert one.above[0].similarity == min(above)
@@ -144,11 +143,11 @@ def test_examples_are_the_nearest_pairs(filled: str, client: Client) -> None:
 
 
 def test_changed_and_deleted_documents_are_in_no_pair(filled: str, client: Client) -> None:
-    before = pipeline.distribution(client, filled).distributions[0]
+    before = NearDupe(filled, client).distribution().distributions[0]
     change(client, filled, "copy-1", {"text": "something else by now"})
     send(client, [({"delete": {"_index": filled, "_id": "s0"}}, None)])
     change(client, filled, "f1-0", {"text": None})
-    report = pipeline.distribution(client, filled)
+    report = NearDupe(filled, client).distribution()
     check_totals(report)
     (one,) = report.distributions
     left = {id: text for id, text in TEXTS.items() if id not in ("copy-1", "s0", "f1-0")}
@@ -160,9 +159,7 @@ def test_changed_and_deleted_documents_are_in_no_pair(filled: str, client: Clien
 
 def test_progress_ends_at_the_total(filled: str, client: Client) -> None:
     told: dict[str, list[tuple[int, int | None]]] = {}
-    pipeline.distribution(
-        client,
-        filled,
+    NearDupe(filled, client).distribution(
         measure=["resemblance", "jaccard"],
         progress=lambda stage, done, total: told.setdefault(stage, []).append((done, total)),
     )
@@ -175,7 +172,7 @@ def test_progress_ends_at_the_total(filled: str, client: Client) -> None:
 
 
 def test_large_buckets_are_counted(filled: str, client: Client, server_cli: Cli) -> None:
-    report = pipeline.distribution(client, filled, max_bucket=2)
+    report = NearDupe(filled, client).distribution(max_bucket=2)
     assert report.skipped > 0
     said = server_cli("distribution", filled, "--max-bucket", "2")
     assert f"{report.skipped} comparisons in large buckets were left out" in said.err
@@ -206,8 +203,8 @@ def test_nothing_from_documents_steers_the_terminal(client: Client, index_name: 
     ids = {"[red]x[/]": "\x1b[31m[bold]evil[/bold]", "<b>": "\u202emirror", "a:smile:": "good :smile:"}
     make_index(client, index_name)
     put(client, index_name, {id: {"text": f"{first} {' '.join(base)}"} for id, first in ids.items()})
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
     out = server_cli("distribution", index_name, "--threshold", "0.9").out
     assert "[red]x[/]" in out
     assert "[bold]evil[/bold]" in out or "bold]evil[/bold]" in out
@@ -222,9 +219,9 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
         for name in names:
             make_index(client, name)
             put(client, name, {f"d{k}": {"text": text} for k, text in enumerate(family(name[-1:] < "c", 3))})
-            pipeline.init(client, name, Settings(("text",)))
-            pipeline.enrich(client, name)
-        report = pipeline.distribution(client, f"{index_name}-*")
+            NearDupe(name, client).init(Settings(("text",)))
+            NearDupe(name, client).enrich()
+        report = NearDupe(f"{index_name}-*", client).distribution()
         assert report.documents == 6
         assert report.distributions[0].candidates.one == 3  # the same texts in both
         out = server_cli("distribution", f"{index_name}-*").out
@@ -240,20 +237,20 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
 def test_too_few_documents(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name)
     with pytest.raises(NotInitialised):
-        pipeline.distribution(client, index_name)
-    pipeline.init(client, index_name, Settings(("text",)))
+        NearDupe(index_name, client).distribution()
+    NearDupe(index_name, client).init(Settings(("text",)))
     for documents in ({}, {"a": {"text": "one two three four five six"}}, {"b": {"text": ""}}):
         if documents:
             put(client, index_name, documents)
-            pipeline.enrich(client, index_name)
+            NearDupe(index_name, client).enrich()
         with pytest.raises(IndexUnusable, match=r"has [01] documents with keys, and a distribution takes two"):
-            pipeline.distribution(client, index_name)
+            NearDupe(index_name, client).distribution()
     said = server_cli("distribution", index_name)
     assert said.code == 1
     assert "es-neardupe enrich" in one_line(said.err)
     put(client, index_name, {"b": {"text": "one two three four five seven"}})
-    pipeline.enrich(client, index_name)
-    (one,) = pipeline.distribution(client, index_name).distributions
+    NearDupe(index_name, client).enrich()
+    (one,) = NearDupe(index_name, client).distribution().distributions
     assert (one.sample.pairs, one.sampled) == (1, 2)
     assert one.above == ()
     assert one.below[0].similarity == pytest.approx(len(shingles("one two three four five")) / 3)
@@ -289,11 +286,11 @@ def test_wrong_options(filled: str, server_cli: Cli) -> None:
 
 def test_wrong_arguments(filled: str, client: Client) -> None:
     with pytest.raises(SettingsError, match="The measures are resemblance, jaccard"):
-        pipeline.distribution(client, filled, measure=["cosine"])
+        NearDupe(filled, client).distribution(measure=["cosine"])
     with pytest.raises(SettingsError, match="2 documents or more"):
-        pipeline.distribution(client, filled, sample=0)
+        NearDupe(filled, client).distribution(sample=0)
     with pytest.raises(NotFound):
-        pipeline.distribution(client, "no-such-index")
+        NearDupe("no-such-index", client).distribution()
 
 
 # Real texts
@@ -309,10 +306,10 @@ def test_real_press_releases(client: Client, index_name: str) -> None:
     texts = {one["id"]: one["text"] for one in documents}
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
-    whole = pipeline.distribution(client, index_name, sample=2000)
-    parts = [pipeline.distribution(client, index_name, sample=700, seed=seed) for seed in range(5)]
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    whole = NearDupe(index_name, client).distribution(sample=2000)
+    parts = [NearDupe(index_name, client).distribution(sample=700, seed=seed) for seed in range(5)]
     lines = read_data("senate_press/sample_12_senators.exact_pairs.tsv").read_text("utf-8").splitlines()
     truth = [float(value) for a, b, value in (line.split("\t") for line in lines) if a in texts and b in texts]
     assert len(truth) > 100

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli, Run
 from server_tools import JSON, delete_all, make_index, new_name, one_line, put, send, words
@@ -316,8 +315,8 @@ def test_keys_of_an_enriched_index(client: Client, index_name: str, ask: Any) ->
     """Exact copies share every key; the words of a far text share none."""
     make_index(client, index_name, FIELDS)
     put(client, index_name, ONE | {"copy": ONE[ODD]})
-    pipeline.init(client, index_name, Settings(("abstract",)))
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(Settings(("abstract",)))
+    NearDupe(index_name, client).enrich()
     request = ready("near-identical-abstracts")
     request["stages"]["similarPairs"]["hashGrouping"]["features"] = "scheme"
     request["stages"]["similarPairs"]["validation"]["pairwiseSimilarity"] = {

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pipeline
 import pytest
 from conftest import read_jsonl
 from server_tools import change, delete_all, jaccard, make_index, new_name, put, true_pairs
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.results import ContentResult, DuplicatesReport, OverlapsResult, PairsResult
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, RequestError, SettingsError
 from es_neardupe.server.client import Client, path
@@ -54,7 +53,7 @@ def stage(grouping: Any, similarity: dict[str, Any], *, min: float = 0.0, most: 
 
 def run(client: Client, index: str, made: Any, **options: Any) -> PairsResult:
     """The answer of a request of one stage; its diagnostics reconcile."""
-    report = pipeline.duplicates(client, index, {"stages": {"pairs": made}}, **options)
+    report = NearDupe(index, client).duplicates({"stages": {"pairs": made}}, **options)
     found = report.stages["pairs"]
     assert isinstance(found, PairsResult)
     counted = numbers(found)
@@ -135,7 +134,7 @@ def test_contents_and_overlaps_of_pairs(client: Client, cats: str) -> None:
             },
         }
     }
-    report = pipeline.duplicates(client, cats, request)
+    report = NearDupe(cats, client).duplicates(request)
     assert isinstance(report, DuplicatesReport)
     assert (report.index, report.indices) == (cats, (cats,))
     texts, blocks = report.stages["texts"], report.stages["blocks"]
@@ -228,24 +227,24 @@ def test_what_changes_while_a_run_goes_on_is_counted(client: Client, cats: str) 
 
 def test_stored_keys_of_an_enriched_index(client: Client, index_name: str) -> None:
     texts = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:150]}
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.8), create=True)
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.8), create=True)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     put(client, index_name, {"late": {"text": "without any keys"}})
     features = ngrams(5, flat(source("words", "text")))
     by_keys = run(client, index_name, stage("scheme", ratio(features), min=0.8))
     assert numbers(by_keys)["Documents"] == len(texts) + 1
     assert numbers(by_keys)["Documents without fingerprint"] == 1
-    known = pipeline.pairs(client, index_name, min=0.8)
+    known = NearDupe(index_name, client).pairs(min=0.8)
     assert {(pair.a[1], pair.b[1]): pair.similarity for pair in by_keys.pairs} == {
         (pair.a[1], pair.b[1]): pair.similarity for pair in known
     }
 
 
 def test_a_stored_key_that_many_share_is_shown_by_its_passage(client: Client, index_name: str) -> None:
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.8), create=True)
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.8), create=True)
     put(client, index_name, {f"d{k}": {"text": "these are the same eight words in all"} for k in range(4)})
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     found = run(client, index_name, stage("scheme", ratio(source("values", "text")), most=3))
     assert not found.pairs
     assert {(one.size, one.example) for one in found.skipped_groups} == {(4, "these are the same eight words in all")}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, change, family, hits, jaccard, make_index, ours, put, theirs, versions, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.enrich.enrich import EnrichReport
 from es_neardupe.errors import InputError
 from es_neardupe.server.client import Client, path
@@ -26,14 +25,14 @@ def filled(client: Client, index: str, number: int = 20) -> dict[str, JSON]:
         for n in range(number)
     }
     put(client, index, documents)
-    pipeline.init(client, index, SETTINGS)
+    NearDupe(index, client).init(SETTINGS)
     return documents
 
 
 def written_by(client: Client, index: str, **options: Any) -> tuple[EnrichReport, set[str]]:
     """The report of an enrich, and the ids of the documents that it changed; nothing else may differ."""
     users, before = theirs(client, index), versions(client, index)
-    report = pipeline.enrich(client, index, **options)
+    report = NearDupe(index, client).enrich(**options)
     after = versions(client, index)
     assert theirs(client, index) == users
     changed = {id for (name, id), version in after.items() if version != before[name, id]}
@@ -46,14 +45,14 @@ def written_by(client: Client, index: str, **options: Any) -> tuple[EnrichReport
 
 def test_check_renews_what_an_application_changed_and_only_that(client: Client, index_name: str) -> None:
     filled(client, index_name)
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
     before = ours(client, index_name)
     change(client, index_name, "d03", {"text": " ".join(words("else", 40))})
     change(client, index_name, "d04", {"kind": "c"})
     assert ours(client, index_name) == before  # the application leaves our fields standing
     assert written_by(client, index_name)[0].read == 0
-    assert pipeline.enrich(client, index_name, check=True, dry_run=True).written == 1
+    assert NearDupe(index_name, client).enrich(check=True, dry_run=True).written == 1
     report, changed = written_by(client, index_name, check=True)
     assert changed == {"d03"}
     assert (report.read, report.unchanged) == (20, 19)
@@ -64,13 +63,13 @@ def test_check_renews_what_an_application_changed_and_only_that(client: Client, 
     assert {id: one for id, one in after.items() if id != "d03"} == {
         id: one for id, one in before.items() if id != "d03"
     }
-    assert pipeline.group(client, index_name).written == 1
+    assert NearDupe(index_name, client).group().written == 1
     assert written_by(client, index_name, check=True)[1] == set()
 
 
 def test_since_limits_what_is_read_again(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     for id in ("d02", "d17"):
         change(client, index_name, id, {"text": f"something else in {id}"})
     put(client, index_name, {"old": {"text": "never enriched", "changed": "2001-01-01"}})
@@ -85,16 +84,16 @@ def test_since_limits_what_is_read_again(client: Client, index_name: str, server
 
 def test_all_writes_every_document_anew(client: Client, index_name: str) -> None:
     filled(client, index_name)
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
     before = ours(client, index_name)
     for id in ("d05", "d06"):  # damage that the content hash does not show
         change(client, index_name, id, {"neardupe": {"bands": ["a", "b"], "tokens": 7}})
     assert written_by(client, index_name, check=True)[0].written == 0
-    report = pipeline.enrich(client, index_name, all=True)
+    report = NearDupe(index_name, client).enrich(all=True)
     assert (report.read, report.written) == (20, 20)
     assert ours(client, index_name) == before  # and the groups stand
-    assert pipeline.group(client, index_name).written == 0
+    assert NearDupe(index_name, client).group().written == 0
 
 
 def test_query_is_the_scope(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -111,19 +110,19 @@ def test_query_is_the_scope(client: Client, index_name: str, server_cli: Cli) ->
 
 def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str) -> None:
     filled(client, index_name)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     right = ours(client, index_name)
-    pipeline.clean(client, index_name)
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.5))
-    pipeline.enrich(client, index_name, query={"term": {"kind": "b"}})
+    NearDupe(index_name, client).clean()
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.5))
+    NearDupe(index_name, client).enrich(query={"term": {"kind": "b"}})
     meta = {"_meta": {"neardupe": SETTINGS.to_meta()}}
     client.request("PUT", path(index_name, "_mapping"), body=meta)  # as a migration would leave it
-    found = pipeline.stats(client, index_name)
+    found = NearDupe(index_name, client).stats()
     assert (found.other_schemes, found.unprocessed, sum(found.states.values())) == (10, 10, 0)
     report, _ = written_by(client, index_name)
     assert (report.current, report.written) == (0, 20)
     assert ours(client, index_name) == right
-    assert pipeline.stats(client, index_name).schemes == {SETTINGS.scheme.id: 20}
+    assert NearDupe(index_name, client).stats().schemes == {SETTINGS.scheme.id: 20}
 
 
 def test_custom_routing_is_kept(client: Client, index_name: str) -> None:
@@ -132,17 +131,17 @@ def test_custom_routing_is_kept(client: Client, index_name: str) -> None:
     for n, text in enumerate(texts):
         put(client, index_name, {f"d{n}": {"text": text}}, routing=f"user{n}")
     routings = {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)}
-    pipeline.init(client, index_name, SETTINGS)
+    NearDupe(index_name, client).init(SETTINGS)
     report, _ = written_by(client, index_name)
     assert (report.written, report.refused) == (6, 0)
-    assert pipeline.group(client, index_name).largest == 6
+    assert NearDupe(index_name, client).group().largest == 6
     assert {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)} == routings
-    found = pipeline.similar(client, index_name, id="d0", min=0.8)
+    found = NearDupe(index_name, client).similar(id="d0", min=0.8)
     assert {hit.id for hit in found.hits} == {f"d{n}" for n in range(1, 6)}
-    assert {pair.resemblance for pair in pipeline.pairs(client, index_name)} <= {
+    assert {pair.resemblance for pair in NearDupe(index_name, client).pairs()} <= {
         jaccard(one, other) for one in texts for other in texts
     }
-    assert pipeline.clean(client, index_name).cleaned == 6
+    assert NearDupe(index_name, client).clean().cleaned == 6
     assert {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)} == routings
 
 
@@ -167,19 +166,19 @@ def test_fields_in_every_form_that_json_gives_them(client: Client, index_name: s
         "both": {"title": title, "body": {"text": lines[0]}, "body.text": lines[1], "notes": {"line": notes}},
     }
     put(client, index_name, forms)
-    pipeline.init(client, index_name, Settings(("title", "body.text", "notes.line")))
+    NearDupe(index_name, client).init(Settings(("title", "body.text", "notes.line")))
     assert written_by(client, index_name)[0].states == {"signed": 5}
     stored = ours(client, index_name)
     assert {one["tokens"] for one in stored.values()} == {4 + 60 + 4}
     contents = {id: one["content"] for id, one in stored.items()}
     assert contents["nested"] == contents["dotted"] == contents["arrays"] == contents["objects"]
-    assert pipeline.group(client, index_name).largest == 5
+    assert NearDupe(index_name, client).group().largest == 5
     put(
         client,
         index_name,
         {"order": {"title": lines[0], "body": {"text": title + " " + lines[1]}, "notes": {"line": notes}}},
     )
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     assert ours(client, index_name)["order"]["content"] != contents["nested"]
 
 
@@ -207,22 +206,22 @@ ODD: dict[str, tuple[Any, str]] = {
 def test_values_of_every_kind_and_totals_that_reconcile(client: Client, index_name: str) -> None:
     make_index(client, index_name)
     put(client, index_name, {id: {} if value is ... else {"text": value} for id, (value, _) in ODD.items()})
-    pipeline.init(client, index_name, SETTINGS)
+    NearDupe(index_name, client).init(SETTINGS)
     report, _ = written_by(client, index_name, max_chars=100)
     stored = ours(client, index_name)
     assert {id: one["state"] for id, one in stored.items()} == {id: state for id, (_, state) in ODD.items()}
     for id, (_, state) in ODD.items():
         assert len(stored[id]["bands"]) == (SETTINGS.scheme.bands if state in ("signed", "short") else 0)
     assert written_by(client, index_name, max_chars=100, check=True)[0].unchanged == len(ODD)
-    found = pipeline.stats(client, index_name)
+    found = NearDupe(index_name, client).stats()
     wanted = {state: [s for _, s in ODD.values()].count(state) for state in {s for _, s in ODD.values()}}
     assert {state: number for state, number in found.states.items() if number} == wanted == report.states
     assert sum(found.states.values()) == found.documents == len(ODD)
-    grouped = pipeline.group(client, index_name)
+    grouped = NearDupe(index_name, client).group()
     assert (grouped.documents, grouped.states) == (len(ODD), found.states)
     assert grouped.grouped + grouped.alone == len(ODD)
     assert len({one["group"] for one in ours(client, index_name).values()}) == len(ODD)  # none resembles another
-    assert pipeline.similar(client, index_name, id="null").hits == ()
+    assert NearDupe(index_name, client).similar(id="null").hits == ()
     assert written_by(client, index_name, check=True)[1] == {"large"}  # it is not too large any more
 
 
@@ -231,16 +230,16 @@ def test_an_object_where_a_text_belongs(client: Client, index_name: str) -> None
     make_index(client, index_name, {"part": {"type": "object", "enabled": False}, "text": {"type": "text"}})
     put(client, index_name, {"fine": {"text": "one two three four five six"}, "other": {"part": {"text": "one"}}})
     meta = Settings(("part",)).to_meta()
-    pipeline.init(client, index_name, SETTINGS)
+    NearDupe(index_name, client).init(SETTINGS)
     client.request("PUT", path(index_name, "_mapping"), body={"_meta": {"neardupe": meta}})
     put(client, index_name, {"text": {"part": "a b c d e f"}, "list": {"part": ["a", {"b": 1}]}})
     report, _ = written_by(client, index_name)
     assert report.states == {"signed": 1, "empty": 1, "failed": 2}
-    found = pipeline.stats(client, index_name)
+    found = NearDupe(index_name, client).stats()
     assert (found.states["failed"], sum(found.states.values())) == (2, found.documents)
-    assert pipeline.group(client, index_name).alone == 4
+    assert NearDupe(index_name, client).group().alone == 4
     with pytest.raises(InputError, match="holds an object"):
-        pipeline.similar(client, index_name, id="list")
+        NearDupe(index_name, client).similar(id="list")
 
 
 def test_max_chars_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -254,9 +253,9 @@ def test_max_chars_on_the_command_line(client: Client, index_name: str, server_c
 
 def test_workers_and_batches_change_nothing(client: Client, index_name: str) -> None:
     filled(client, index_name)
-    pipeline.enrich(client, index_name, workers=1, batch=1)
+    NearDupe(index_name, client).enrich(workers=1, batch=1)
     one = ours(client, index_name)
-    pipeline.enrich(client, index_name, workers=8, batch=7, all=True)
+    NearDupe(index_name, client).enrich(workers=8, batch=7, all=True)
     assert ours(client, index_name) == one
 
 
@@ -268,6 +267,6 @@ def test_what_analysis_does_is_no_matter(analysis: str, client: Client, index_na
     put(
         client, index_name, {"a": {"text": "One two Three four FIVE six"}, "b": {"text": "one TWO three four five six"}}
     )
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
-    assert pipeline.group(client, index_name).copies == 1
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
+    assert NearDupe(index_name, client).group().copies == 1

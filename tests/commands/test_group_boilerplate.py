@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import combinations
 from pathlib import Path
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, make_index, one_line, ours, put, shingles, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.server.client import Client, path
 
@@ -60,8 +59,8 @@ def mailbox(client: Client, index_name: str) -> dict[str, str]:
     texts = mails()
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
     return texts
 
 
@@ -70,7 +69,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     wanted, plain = similar_pairs(mailbox, common), similar_pairs(mailbox, set())
     assert 0 < len(wanted) < len(plain)
 
-    tried = pipeline.group(client, index_name, ignore_common=0.2, max_bucket=500, dry_run=True)
+    tried = NearDupe(index_name, client).group(ignore_common=0.2, max_bucket=500, dry_run=True)
     assert tried.common is not None
     assert tried.common.effect is not None
     assert (tried.common.shingles, tried.common.documents) == (len(common), len(mailbox))
@@ -81,7 +80,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     begins = "This e-mail and any attachments are confidential"
     assert tried.common.effect.examples[0].startswith((begins, begins.upper()))  # one of the texts has it in capitals
 
-    first = pipeline.group(client, index_name, ignore_common=0.2, max_bucket=500)
+    first = NearDupe(index_name, client).group(ignore_common=0.2, max_bucket=500)
     (stored,) = stored_lists(client, index_name)
     assert (stored["share"], stored["documents"], len(stored["hashes"])) == (0.2, len(mailbox), len(common))
     assert first.common is not None
@@ -92,16 +91,16 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
 
     # Later runs use the same list, also for documents that came since; another share needs a new one.
     put(client, index_name, {f"new{row}": {"text": " ".join(words(f"new{row}", 60))} for row in range(5)})
-    pipeline.enrich(client, index_name)
-    again = pipeline.group(client, index_name, ignore_common=0.2, max_bucket=500)
+    NearDupe(index_name, client).enrich()
+    again = NearDupe(index_name, client).group(ignore_common=0.2, max_bucket=500)
     assert (again.whole, again.written) == (False, 5)
     with pytest.raises(SettingsError, match=r"is for --ignore-common 0\.2\. Use that, or add --renew"):
-        pipeline.pairs(client, index_name, ignore_common=0.3)
+        NearDupe(index_name, client).pairs(ignore_common=0.3)
     listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")
     assert {(one["a"], one["b"]) for one in listed.lines} == wanted
     assert "shingles were ignored: more than 0.3 of 179 random documents have them" in listed.err
     assert stored_lists(client, index_name) == [stored]  # pairs writes nothing
-    renewed = pipeline.group(client, index_name, ignore_common=0.3, renew=True, max_bucket=500)
+    renewed = NearDupe(index_name, client).group(ignore_common=0.3, renew=True, max_bucket=500)
     assert renewed.whole is (renewed.common is not None and renewed.common.version != stored["version"])
     assert stored_lists(client, index_name)[0]["share"] == 0.3
     refused = server_cli("group", index_name, "--ignore-common", "0.2", "--measure", "edit")
@@ -114,7 +113,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
 def test_large_buckets_say_what_their_texts_share(
     client: Client, index_name: str, mailbox: dict[str, str], server_cli: Cli
 ) -> None:
-    report = pipeline.group(client, index_name, max_bucket=30, dry_run=True)
+    report = NearDupe(index_name, client).group(max_bucket=30, dry_run=True)
     top = report.large_buckets[0]
     assert top.size > 30
     assert top.documents >= top.size
@@ -126,7 +125,7 @@ def test_large_buckets_say_what_their_texts_share(
     assert f"documents share: '{top.passage}'" in shown.err
 
     # The near-copies are found among all the others all the same.
-    found = {(pair.a[1], pair.b[1]) for pair in pipeline.pairs(client, index_name, max_bucket=30)}
+    found = {(pair.a[1], pair.b[1]) for pair in NearDupe(index_name, client).pairs(max_bucket=30)}
     planted = {(f"mail{row:03}", f"mail{row:03}-copy") for row in range(0, 120, 10)}
     assert len(planted & found) >= 11
 
@@ -135,15 +134,15 @@ def test_too_few_documents(client: Client, index_name: str) -> None:
     """Asked again when there are enough, it takes another sample."""
     make_index(client, index_name)
     put(client, index_name, {str(row): {"text": " ".join(words(row, 30))} for row in range(20)})
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
     with pytest.raises(IndexUnusable, match="20 documents with keys are too few"):
-        pipeline.group(client, index_name, ignore_common=0.2)
+        NearDupe(index_name, client).group(ignore_common=0.2)
     put(client, index_name, {str(row): {"text": " ".join(words(row, 30))} for row in range(20, 100)})
-    pipeline.enrich(client, index_name)
-    found = pipeline.group(client, index_name, ignore_common=0.2, dry_run=True)
+    NearDupe(index_name, client).enrich()
+    found = NearDupe(index_name, client).group(ignore_common=0.2, dry_run=True)
     assert found.common is not None
     assert (found.common.documents, found.common.shingles) == (100, 0)
     for share in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(SettingsError, match="between 0 and 1"):
-            pipeline.group(client, index_name, ignore_common=share)
+            NearDupe(index_name, client).group(ignore_common=share)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import pipeline
 import pytest
 from numpy.typing import NDArray
 from server_tools import JSON, change, family, hits, jaccard, make_index, ours, put, versions, words
+from unit_tools import index_of
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.settings import DEFAULT_PREFIX
@@ -44,11 +44,10 @@ def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran
     target = open_target(client, index, DEFAULT_PREFIX)
     usual = {"measure": "resemblance", "matching": None, "min": None, "max": 1.0, "features": ()}
     rest = {"ngram": None, "whitespace": False, "renew": False}
-    wanted = criterion(client, target, Choice(**{**usual, **rest, **chosen}))
-    evidence = load_evidence(client, target, wanted)
+    wanted = criterion(index_of(client, target), Choice(**{**usual, **rest, **chosen}))
+    evidence = load_evidence(index_of(client, target), wanted)
     found = verified_pairs(
-        client,
-        target,
+        index_of(client, target),
         wanted.measure,
         copies=wanted.copies_fit,
         max_bucket=200,
@@ -57,15 +56,15 @@ def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran
     )
     left, right = found.candidates.left, found.candidates.right
     matches = found.verifier.confirmed(left, right, wanted.fits(found.similarity))
-    return Ran(write_evidence(client, target, wanted, evidence, found, whole=whole), found, matches)
+    return Ran(write_evidence(index_of(client, target), wanted, evidence, found, whole=whole), found, matches)
 
 
 def prepared(client: Client, index: str, texts: dict[str, str], threshold: float = 0.6) -> str:
     """An enriched index of these texts; the name of its evidence."""
     make_index(client, index)
     put(client, index, {id: {"text": text, "part": number % 2} for number, (id, text) in enumerate(texts.items())})
-    pipeline.init(client, index, Settings(("text",), threshold=threshold))
-    pipeline.enrich(client, index)
+    NearDupe(index, client).init(Settings(("text",), threshold=threshold))
+    NearDupe(index, client).enrich()
     return companion_name(open_target(client, index, DEFAULT_PREFIX), Companion.PAIRS)
 
 
@@ -155,8 +154,8 @@ def test_evidence_of_changed_and_deleted_documents_is_not_used(client: Client, i
     change(client, index_name, "f1", {"text": texts["f1"] + " with other words"})
     change(client, index_name, "copy-a", {"text": "something else now"})  # and no new keys
     put(client, index_name, {"new": {"text": texts["f2"].replace("edited", "changed")}})
-    pipeline.enrich(client, index_name, query={"ids": {"values": ["new"]}})
-    pipeline.enrich(client, index_name, query={"ids": {"values": ["f1"]}}, check=True)
+    NearDupe(index_name, client).enrich(query={"ids": {"values": ["new"]}})
+    NearDupe(index_name, client).enrich(query={"ids": {"values": ["f1"]}}, check=True)
 
     partly = run(client, index_name, whole=False)  # what is not in the corpus may still be there
     gone = {ids for ids in before if "f0" in ids and "f1" not in ids}
@@ -186,14 +185,14 @@ def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, i
     """It takes the values that it needs, keeps the new pairs, and takes out what it sees to be stale."""
     texts = corpus() | {f"other-{k}": text for k, text in enumerate(family(2, 4, edits=3))}
     evidence = prepared(client, index_name, texts)
-    first = pipeline.group(client, index_name, evidence=True).evidence
+    first = NearDupe(index_name, client).group(evidence=True).evidence
     before = kept(client, evidence)
     assert first is not None
     assert first.written == len(before)
     change(client, index_name, "f1", {"text": texts["f1"].replace("edited", "changed")})
     put(client, index_name, {"again": {"text": texts["f2"]}})  # a content that is known
-    pipeline.enrich(client, index_name, query={"ids": {"values": ["again", "f1"]}}, check=True)
-    report = pipeline.group(client, index_name, evidence=True)
+    NearDupe(index_name, client).enrich(query={"ids": {"values": ["again", "f1"]}}, check=True)
+    report = NearDupe(index_name, client).group(evidence=True)
     ran, after = report.evidence, kept(client, evidence)
     assert not report.whole
     assert ran is not None
@@ -206,6 +205,6 @@ def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, i
     now = {id: stored.get("content") for id, stored in ours(client, index_name).items()}
     for one in after.values():
         assert [one["content_a"], one["content_b"]] == [now[one[side]["id"]] for side in "ab"]
-    whole = pipeline.group(client, index_name, evidence=True, rebuild=True).evidence
+    whole = NearDupe(index_name, client).group(evidence=True, rebuild=True).evidence
     assert whole is not None
     assert (whole.compared, whole.written, whole.removed, whole.judged_anew) == (0, 0, 0, 0)

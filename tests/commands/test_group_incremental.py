@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-import pipeline
 import pytest
 from server_tools import (
     Spy,
@@ -23,7 +22,8 @@ from server_tools import (
     words,
 )
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.bands import bands
 from es_neardupe.server.client import Client, path
 
 FIELDS = {
@@ -39,15 +39,15 @@ def start(client: Client, index: str, texts: dict[str, Any], **options: Any) -> 
     """An index of these documents, grouped for the first time."""
     make_index(client, index, FIELDS)
     put(client, index, texts)
-    pipeline.init(client, index, Settings(("text",)))
-    pipeline.enrich(client, index)
-    pipeline.group(client, index, **options)
+    NearDupe(index, client).init(Settings(("text",)))
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group(**options)
 
 
 def regroup(client: Client, index: str, *, check: bool = True, **options: Any) -> Any:
     """What a user runs after changes; asserts that it was an incremental run."""
-    pipeline.enrich(client, index, check=True)
-    report = pipeline.group(client, index, check=check, **options)
+    NearDupe(index, client).enrich(check=True)
+    report = NearDupe(index, client).group(check=check, **options)
     assert not report.whole
     return report
 
@@ -109,9 +109,9 @@ def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, option
     application = Application(client, index_name, seed)
     application.add(60)
     agreeing: dict[str, int] = {"bands": 16, "rows": 4, "agree": 2} if seed == TWO_BANDS else {}
-    pipeline.init(client, index_name, Settings(("text",), **agreeing))
-    pipeline.enrich(client, index_name)
-    assert pipeline.group(client, index_name, **options).reason == "the first run"
+    NearDupe(index_name, client).init(Settings(("text",), **agreeing))
+    NearDupe(index_name, client).enrich()
+    assert NearDupe(index_name, client).group(**options).reason == "the first run"
     assert_settled(client, index_name, **options)
     for _ in range(2):
         application.turn()
@@ -119,7 +119,7 @@ def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, option
         assert report.affected == sum(report.states.values()) > report.written - report.deleted > 0
         assert report.documents == report.written + report.unchanged == report.grouped + report.alone
         assert_settled(client, index_name, **options)
-    again = pipeline.group(client, index_name, check=True, **options)
+    again = NearDupe(index_name, client).group(check=True, **options)
     assert (again.written, again.affected, again.whole) == (0, 0, False)
 
 
@@ -144,9 +144,9 @@ def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage
     texts = {"a": f"{first} more", "b": second, "c": third}
     start(client, index_name, {id: {"text": text} for id, text in texts.items()}, linkage=linkage)
     put(client, index_name, {"new": {"text": f"{new} and still more" if longer else new}})
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     spy = Spy(client)
-    report = pipeline.group(spy, index_name, linkage=linkage)
+    report = NearDupe(index_name, spy).group(linkage=linkage)
     assert (report.whole, report.affected, report.groups, report.grouped) == (False, 4, 1, 4)
     stored = ours(client, index_name)
     keys = set(stored["new"]["bands"])
@@ -166,11 +166,11 @@ def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, i
         make_index(client, index_name, FIELDS, settings={"number_of_shards": shards, "number_of_replicas": 0})
         for start_at in range(0, len(order), 20):
             put(client, index_name, {id: documents[id] for id in order[start_at : start_at + 20]})
-        pipeline.init(client, index_name, Settings(("text",)))
-        pipeline.enrich(client, index_name, workers=workers, batch=batch)
-        pipeline.group(client, index_name, workers=workers, batch=batch)
+        NearDupe(index_name, client).init(Settings(("text",)))
+        NearDupe(index_name, client).enrich(workers=workers, batch=batch)
+        NearDupe(index_name, client).group(workers=workers, batch=batch)
         seen.append((ours(client, index_name), members(client, index_name)))
-        pipeline.clean(client, index_name)
+        NearDupe(index_name, client).clean()
         client.request("DELETE", path(index_name))
         random.Random(3).shuffle(order)
     assert seen[0] == seen[1]
@@ -182,7 +182,7 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     base = words("lineage", 100)
     far = [*base[:70], *words("else", 6), *base[76:]]
     between = [*base[:73], *far[73:]]
-    assert pipeline.bands(0.8).detection > 0.99
+    assert bands(0.8).detection > 0.99
     texts = {
         "a1": " ".join(base),
         "a2": " ".join([*base[:20], "one", *base[21:]]),
@@ -207,7 +207,7 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     assert 0.85 <= (told[larger].weakest or 0) < 0.95
 
     client.request("DELETE", path(index_name, "_doc", "x"), params={"refresh": "true"})
-    assert pipeline.group(client, index_name, linkage="chain", min=0.85).affected == 0
+    assert NearDupe(index_name, client).group(linkage="chain", min=0.85).affected == 0
     regroup(client, index_name, linkage="chain", min=0.85)
     split = members(client, index_name)
     assert split.keys() >= {larger}
@@ -219,7 +219,7 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
 
     client.request("DELETE", path(index_name, "_doc", "b2"), params={"refresh": "true"})
     regroup(client, index_name, linkage="chain", min=0.85)
-    assert pipeline.group_history(client, index_name, part).history[-1].event == "dissolved"
+    assert NearDupe(index_name, client).group_history(part).history[-1].event == "dissolved"
     assert_settled(client, index_name, linkage="chain", min=0.85)
 
 
@@ -249,7 +249,7 @@ def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     }
     start(client, index_name, {id: {"text": text} for id, text in texts.items()}, min=0.8)
     ((id, ids),) = members(client, index_name).items()
-    entry = pipeline.group_history(client, index_name, id)
+    entry = NearDupe(index_name, client).group_history(id)
     assert ids == {*texts}
     assert (entry.size, entry.texts, entry.principal[1], entry.pairs_below, entry.pairs_not_compared) == (
         (4, 3, "middle", 2, 0)
@@ -257,7 +257,7 @@ def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     similarities = {member.id: member.similarity for member in groups_of(client, index_name)[0].members[1:]}
     assert entry.min_similarity == pytest.approx(min(similarities.values()))
     assert entry.mean_similarity == pytest.approx(sum(similarities.values()) / 3)
-    whole = pipeline.group(client, index_name, linkage="complete", min=0.8)
+    whole = NearDupe(index_name, client).group(linkage="complete", min=0.8)
     assert (whole.pairs_below, whole.groups, whole.whole) == (0, 1, True)
     assert whole.reason == "the last run had other settings: linkage star"
     assert sorted(map(len, members(client, index_name).values())) == [3]
@@ -273,18 +273,18 @@ def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli:
     }
     start(client, index_name, documents)
     for policy, first in (("longest", "a"), ("oldest", "b"), ("newest", "a"), ("site:desc", "c"), ("site:asc", "a")):
-        pipeline.group(client, index_name, principal=policy)
+        NearDupe(index_name, client).group(principal=policy)
         ((one),) = groups_of(client, index_name)
         assert (one.principal, one.size) == (first, 4), policy
-        (advice,) = pipeline.suggest_keep(client, index_name)
+        (advice,) = NearDupe(index_name, client).suggest_keep()
         assert (advice.keep[1], advice.policy, advice.is_principal, len(advice.redundant)) == (first, policy, True, 3)
     (other,) = server_cli("groups", index_name, "--suggest-keep", "--keep-policy", "published:asc", "--json").lines
     assert [one["id"] for one in (other["keep"], *other["redundant"])] == ["b", "c", "a", "d"]
     assert other["is_principal"] is False
 
-    pipeline.group(client, index_name, within="site")
+    NearDupe(index_name, client).group(within="site")
     assert sorted(map(sorted, members(client, index_name).values())) == [["a", "b"], ["c", "d"]]
-    pipeline.group(client, index_name, window="published:1")
+    NearDupe(index_name, client).group(window="published:1")
     assert sorted(map(sorted, members(client, index_name).values())) == [["b", "c"]]
     assert_settled(client, index_name, window="published:1")
 
@@ -306,7 +306,7 @@ def test_rules_that_mean_nothing(
 ) -> None:
     fields = FIELDS | ({"changed": {"type": "date"}} if "oldest" in options else {})
     make_index(client, index_name, fields)
-    pipeline.init(client, index_name, Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)))
     run = server_cli("group", index_name, *options)
     assert (run.code, message in run.err) == (1, True), run.err
 
@@ -322,18 +322,18 @@ def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> 
     put(client, index_name, {"d0": application.document(), "new": application.document()})
     changed = regroup(client, index_name, evidence=True)
     assert changed.evidence.written > 0
-    again = pipeline.group(client, index_name, evidence=True, rebuild=True)
+    again = NearDupe(index_name, client).group(evidence=True, rebuild=True)
     assert (again.written, again.compared, again.evidence.written, again.evidence.removed) == (0, 0, 0, 0)
     assert_settled(client, index_name)
-    dry = pipeline.group(client, index_name, evidence=True, rebuild=True, dry_run=True)
+    dry = NearDupe(index_name, client).group(evidence=True, rebuild=True, dry_run=True)
     assert (dry.evidence, dry.compared) == (None, 0)
-    assert len(pipeline.clean(client, index_name).removed) == 2
+    assert len(NearDupe(index_name, client).clean().removed) == 2
 
 
 def test_other_features_need_whole_runs(client: Client, index_name: str) -> None:
     """No fingerprint tells when a field changes that it is not made from."""
     start(client, index_name, {str(n): {"text": text} for n, text in enumerate(family("whole", 3))}, features=["words"])
-    again = pipeline.group(client, index_name, features=["words"])
+    again = NearDupe(index_name, client).group(features=["words"])
     assert (again.whole, again.written) == (True, 0)
     assert again.reason == "the measure looks at more than the words that keys are made from"
 
@@ -346,12 +346,12 @@ def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index
     start(client, index_name, {id: {"text": text} for id, text in (texts | alone).items()})
     ((id, _),) = members(client, index_name).items()
     change(client, index_name, "p", {"text": " ".join(words("else", 40))})
-    assert pipeline.group(client, index_name, rebuild=True).stale == 1
+    assert NearDupe(index_name, client).group(rebuild=True).stale == 1
     stored = ours(client, index_name)
     assert [stored[one]["group"] for one in ("p", "m1", "m2")] == [id] * 3
     assert sum(stored[one]["principal"] for one in texts) == 2
     assert members(client, index_name) == {id: {"m1", "m2"}}
-    assert pipeline.group(client, index_name, check=True).affected == 0
+    assert NearDupe(index_name, client).group(check=True).affected == 0
     regroup(client, index_name, check=False)
     assert ours(client, index_name)["p"]["group"] != id
     assert_settled(client, index_name)

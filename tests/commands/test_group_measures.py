@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import change, family, make_index, one_line, ours, put, send, words
@@ -48,8 +47,8 @@ def sources() -> dict[str, dict[str, Any]]:
 def filled(client: Client, index_name: str) -> str:
     make_index(client, index_name, KINDS)
     put(client, index_name, sources())
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name, max_chars=20_000)
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich(max_chars=20_000)
     return index_name
 
 
@@ -108,18 +107,18 @@ def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, cl
     close = candidates(sources())
     assert 20 <= len(close) < len(scores)
 
-    listed = pipeline.pairs(client, filled, min=0.05, **options)
+    listed = NearDupe(filled, client).pairs(min=0.05, **options)
     found = {(pair.a[1], pair.b[1]): pair.similarity for pair in listed}
     assert found == {pair: score for pair, score in scores.items() if pair in close and score >= 0.05}
     assert (listed.measure, listed.listed) == (measure.label, len(found))
     assert all(pair.resemblance == (pair.similarity if measure.by_keys else None) for pair in listed)
 
-    hits = pipeline.similar(client, filled, id="long", min=0.05, **options).hits
+    hits = NearDupe(filled, client).similar(id="long", min=0.05, **options).hits
     assert {hit.id: hit.similarity for hit in hits} == {
         next(id for id in pair if id != "long"): score for pair, score in found.items() if "long" in pair
     }
 
-    report = pipeline.group(client, filled, min=0.4, **options)
+    report = NearDupe(filled, client).group(min=0.4, **options)
     stored = ours(client, filled)
     principals = {one["group"]: id for id, one in stored.items() if one.get("principal")}
     members = {id: one for id, one in stored.items() if one.get("principal") is False}
@@ -131,7 +130,7 @@ def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, cl
     lone = {id for id in principals.values() if id not in {principals[one["group"]] for one in members.values()}}
     assert {"empty", "large", "none"} <= lone
     assert not [pair for pair in combinations(sorted(principals.values()), 2) if found.get(pair, 0) >= 0.4]
-    assert pipeline.group(client, filled, min=0.4, **options).written == 0
+    assert NearDupe(filled, client).group(min=0.4, **options).written == 0
 
 
 def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) -> None:
@@ -139,9 +138,9 @@ def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) 
     at = scores["long", "short"]
     assert at == 80 / 120
     options = {"measure": "containment-longer", "min": at, "max": at}
-    found = {(pair.a[1], pair.b[1]) for pair in pipeline.pairs(client, filled, **options)}
+    found = {(pair.a[1], pair.b[1]) for pair in NearDupe(filled, client).pairs(**options)}
     assert found == {pair for pair, score in scores.items() if score == at}
-    assert [hit.id for hit in pipeline.similar(client, filled, id="long", **options).hits] == ["short"]
+    assert [hit.id for hit in NearDupe(filled, client).similar(id="long", **options).hits] == ["short"]
 
     copies = server_cli("pairs", filled, "--min", "1", "--max", "1", "--json")
     assert {(pair["a"], pair["b"]) for pair in copies.lines} == {("a", "copy"), ("a", "copy2"), ("copy", "copy2")}
@@ -154,20 +153,20 @@ def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) 
 
 def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
     """Exact copies of a principal are no members of its group."""
-    report = pipeline.group(client, filled, min=0.7, max=0.999)
+    report = NearDupe(filled, client).group(min=0.7, max=0.999)
     stored = ours(client, filled)
     assert (report.copies, report.max) == (0, 0.999)
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 3
     assert {id: stored[id]["group"] for id in "bcd"} == dict.fromkeys("bcd", stored["a"]["group"])
     assert all(0.7 <= stored[id]["similarity"] <= 0.999 for id in "bcd")
-    pipeline.group(client, filled, min=1)
+    NearDupe(filled, client).group(min=1)
     stored = ours(client, filled)
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 1
     assert len({stored[id]["group"] for id in "abcd"}) == 4
 
 
 def test_chains(filled: str, client: Client) -> None:
-    pipeline.group(client, filled, min=0.3, measure="jaccard", linkage="chain")
+    NearDupe(filled, client).group(min=0.3, measure="jaccard", linkage="chain")
     scores, stored = truth(Measure(MeasureName.JACCARD), sources()), ours(client, filled)
     ids = {"long", "short", "half", "twice"}
     (principal,) = (id for id in ids if stored[id]["principal"])
@@ -180,11 +179,11 @@ def test_chains(filled: str, client: Client) -> None:
 def test_containment_makes_no_chains(filled: str, client: Client) -> None:
     """One text that contains ten others would join them all."""
     with pytest.raises(SettingsError, match="an anthology would glue together"):
-        pipeline.group(client, filled, min=0.3, measure="containment", linkage="chain")
-    report = pipeline.group(client, filled, min=0.3, measure="containment", linkage="complete", evidence=True)
+        NearDupe(filled, client).group(min=0.3, measure="containment", linkage="chain")
+    report = NearDupe(filled, client).group(min=0.3, measure="containment", linkage="complete", evidence=True)
     assert report.groups > 0
     with pytest.raises(SettingsError, match="an anthology would glue together"):
-        pipeline.what_if(client, filled, min=[0.5], linkage="chain")
+        NearDupe(filled, client).what_if(min=[0.5], linkage="chain")
 
 
 def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
@@ -218,7 +217,7 @@ def test_information_against_literal(filled: str, client: Client) -> None:
     """A text pasted twice tells nothing new, but half of its words have no partner."""
 
     def of(matching: str) -> float:
-        hits = pipeline.similar(client, filled, id="twice", measure="jaccard", matching=matching, min=0.01).hits
+        hits = NearDupe(filled, client).similar(id="twice", measure="jaccard", matching=matching, min=0.01).hits
         return {hit.id: hit.similarity for hit in hits}["long"]
 
     assert of("information") == 60 / 120
@@ -233,9 +232,9 @@ def test_fields_of_features(filled: str, client: Client, server_cli: Cli) -> Non
     assert found["long", "short"] == 1 / 3
     assert not [pair for pair in found if "copy2" in pair]  # it has no tags: it is like no other
     assert ("a", "copy") not in found  # a, b c; c, x
-    titles = pipeline.similar(client, filled, id="a", features=["title:flatten(words)"], min=0.3)
+    titles = NearDupe(filled, client).similar(id="a", features=["title:flatten(words)"], min=0.3)
     assert {hit.id: hit.similarity for hit in titles.hits} == dict.fromkeys(["b", "c", "d", "copy"], 1 / 3)
-    text = pipeline.similar(client, filled, text=sources()["a"]["text"], features=["words"], min=0.3)
+    text = NearDupe(filled, client).similar(text=sources()["a"]["text"], features=["words"], min=0.3)
     assert {hit.id for hit in text.hits} == {"a", "copy", "copy2"}
     refused = server_cli("similar", filled, "--text", "some text", "--features", "title:words")
     assert (refused.code, "no field 'title'" in one_line(refused.err)) == (1, True)
@@ -273,14 +272,14 @@ def test_refused(filled: str, server_cli: Cli) -> None:
 def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) -> None:
     """Empty and too large ones take part in nothing, a missing one is an error, a deleted one is counted."""
     for id, state in (("empty", "empty"), ("none", "empty")):
-        found = pipeline.similar(client, filled, id=id, measure="edit", min=0.1)
+        found = NearDupe(filled, client).similar(id=id, measure="edit", min=0.1)
         assert (found.query["state"], found.hits) == (state, ())
-    assert "large" not in {pair.b[1] for pair in pipeline.pairs(client, filled, measure="bag", min=0.01)}
+    assert "large" not in {pair.b[1] for pair in NearDupe(filled, client).pairs(measure="bag", min=0.01)}
     done = server_cli("similar", filled, "--id", "unknown", "--measure", "edit")
     assert (done.code, "no document 'unknown'" in one_line(done.err)) == (1, True)
     send(client, [({"delete": {"_index": filled, "_id": "short"}}, None)])
     change(client, filled, "half", {"text": "something else"})
-    listed = pipeline.pairs(client, filled, measure="containment", min=0.1)
+    listed = NearDupe(filled, client).pairs(measure="containment", min=0.1)
     assert not {"half", "short"} & {address[1] for pair in listed for address in (pair.a, pair.b)}
     assert listed.stale == 1
 
@@ -314,7 +313,7 @@ def test_frequencies_are_kept_for_a_day(
     filled: str, client: Client, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def at(**options: Any) -> str:
-        used = pipeline.similar(client, filled, id="a", measure="weighted", **options).weights
+        used = NearDupe(filled, client).similar(id="a", measure="weighted", **options).weights
         assert used is not None
         return used.at
 
@@ -337,7 +336,7 @@ def test_frequencies_are_kept_for_a_day(
 @pytest.mark.parametrize("damage", ["text", "empty", "half", "array", "pickle", "order", "counts"])
 def test_damaged_frequencies_are_taken_anew(damage: str, filled: str, client: Client, cache: Path) -> None:
     options: dict[str, Any] = {"id": "a", "measure": "weighted", "min": 0.1}
-    wanted = pipeline.similar(client, filled, **options)
+    wanted = NearDupe(filled, client).similar(**options)
     (file,) = (cache / "frequencies").iterdir()
     with np.load(file) as stored:
         arrays = dict(stored)
@@ -353,26 +352,26 @@ def test_damaged_frequencies_are_taken_anew(damage: str, filled: str, client: Cl
         np.savez(file, **arrays | {"frequencies": arrays["frequencies"] + 1000})
     else:
         file.write_bytes({"text": b"no archive", "empty": b"", "half": whole[: len(whole) // 2]}[damage])
-    assert pipeline.similar(client, filled, **options).hits == wanted.hits
+    assert NearDupe(filled, client).similar(**options).hits == wanted.hits
     with np.load(file) as stored:
         assert all((stored[name] == arrays[name]).all() for name in ("features", "frequencies", "documents"))
 
 
 def test_an_index_made_anew_has_other_frequencies(filled: str, client: Client, cache: Path) -> None:
-    pipeline.similar(client, filled, id="a", measure="weighted")
+    NearDupe(filled, client).similar(id="a", measure="weighted")
     client.request("DELETE", f"/{filled}")
     make_index(client, filled, KINDS)
-    pipeline.init(client, filled, Settings(("text",), threshold=0.3))
+    NearDupe(filled, client).init(Settings(("text",), threshold=0.3))
     put(client, filled, {"a": {"text": "only one text"}})
-    pipeline.enrich(client, filled)
-    used = pipeline.similar(client, filled, id="a", measure="weighted").weights
+    NearDupe(filled, client).enrich()
+    used = NearDupe(filled, client).similar(id="a", measure="weighted").weights
     assert used is not None
     assert used.documents == 1
 
 
 def test_a_sample_is_bounded(filled: str, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def documents(**options: Any) -> int:
-        used = pipeline.similar(client, filled, id="a", measure="weighted", renew=True, **options).weights
+        used = NearDupe(filled, client).similar(id="a", measure="weighted", renew=True, **options).weights
         assert used is not None
         return used.documents
 
@@ -385,7 +384,7 @@ def test_a_sample_is_bounded(filled: str, client: Client, monkeypatch: pytest.Mo
 def test_a_cache_folder_that_is_a_file(filled: str, client: Client, cache: Path) -> None:
     cache.write_text("a file")
     with pytest.raises(SettingsError, match="ES_NEARDUPE_CACHE"):
-        pipeline.similar(client, filled, id="a", measure="weighted")
+        NearDupe(filled, client).similar(id="a", measure="weighted")
 
 
 # Python

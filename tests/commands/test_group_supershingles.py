@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-import pipeline
 import pytest
 from conftest import Cli, read_jsonl
 from server_tools import hits, make_index, one_line, ours, put, shingles, words
 from test_recall import read_truth
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
 
 PRESET = Settings.chosen(("text",), preset="supershingles")
@@ -47,7 +46,7 @@ def exactly(a: str, b: str) -> float:
 
 
 def found_pairs(client: Client, index: str, least: float) -> Pairs:
-    found = pipeline.pairs(client, index, min=least)
+    found = NearDupe(index, client).pairs(min=least)
     return {(min(p.a[1], p.b[1]), max(p.a[1], p.b[1])): p.similarity for p in found}
 
 
@@ -55,8 +54,8 @@ def found_pairs(client: Client, index: str, least: float) -> Pairs:
 def filled(client: Client, index_name: str) -> str:
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
-    pipeline.init(client, index_name, PRESET)
-    assert pipeline.enrich(client, index_name).written == len(TEXTS)
+    NearDupe(index_name, client).init(PRESET)
+    assert NearDupe(index_name, client).enrich().written == len(TEXTS)
     return index_name
 
 
@@ -85,34 +84,34 @@ def test_candidates_are_the_pairs_with_two_common_keys(client: Client, filled: s
     found = found_pairs(client, filled, LOW)
     assert found == pytest.approx({pair: exactly(*pair) for pair in wanted})
     for id in TEXTS:
-        near = pipeline.similar(client, filled, id=id, min=LOW)
+        near = NearDupe(filled, client).similar(id=id, min=LOW)
         assert {tuple(sorted((id, hit.id))): hit.shared_bands for hit in near.hits} == {
             pair: common[pair] for pair in wanted if id in pair
         }
         assert near.candidates == len(near.hits)
-    by_text = pipeline.similar(client, filled, text=TEXTS["a/b"])
+    by_text = NearDupe(filled, client).similar(text=TEXTS["a/b"])
     assert {hit.id for hit in by_text.hits if hit.resemblance == 1} == {"a/b", "copy"}
     assert by_text.detection.probability == PRESET.scheme.detection(0.5)
 
 
 def test_groups_hold_as_documents_come_and_go(client: Client, filled: str) -> None:
     def settled() -> None:
-        fresh = pipeline.group(client, filled, min=0.9, evidence=True, rebuild=True, dry_run=True)
+        fresh = NearDupe(filled, client).group(min=0.9, evidence=True, rebuild=True, dry_run=True)
         assert (fresh.whole, fresh.written) == (True, 0)
 
-    first = pipeline.group(client, filled, min=0.9, evidence=True)
+    first = NearDupe(filled, client).group(min=0.9, evidence=True)
     assert first.whole
     assert first.grouped >= 3
     settled()
     put(client, filled, {f"new{k}": {"text": edited(f"new{k}", 3 * k)} for k in range(3)})
     put(client, filled, {"copy": {"text": edited("copy", 5)}})
     client.request("DELETE", path(filled, "_doc", "a/b"), params={"refresh": "true"})
-    pipeline.enrich(client, filled)
-    changed = pipeline.group(client, filled, min=0.9, evidence=True, check=True)
+    NearDupe(filled, client).enrich()
+    changed = NearDupe(filled, client).group(min=0.9, evidence=True, check=True)
     assert (changed.whole, changed.written > 0) == (False, True)
     settled()
-    (tried,) = pipeline.what_if(client, filled, min=[0.95]).thresholds
-    meant = pipeline.group(client, filled, min=0.95, dry_run=True)
+    (tried,) = NearDupe(filled, client).what_if(min=[0.95]).thresholds
+    meant = NearDupe(filled, client).group(min=0.95, dry_run=True)
     assert (tried.groups, tried.grouped, tried.largest) == (meant.groups, meant.grouped, meant.largest)
     assert tried.detection == PRESET.scheme.detection(0.95)
 
@@ -121,7 +120,7 @@ def test_figures(client: Client, filled: str, server_cli: Cli) -> None:
     """The audit and the distribution count as candidates what is one, and stats names both keys of a bucket."""
     common = in_common(client, filled)
     true = [pair for pair in common if exactly(*pair) >= 0.7]
-    report = pipeline.audit(client, filled, min=0.7)
+    report = NearDupe(filled, client).audit(min=0.7)
     lost = sum(common[pair] < 2 for pair in true)
     assert (report.recall.pairs, report.recall.found) == (len(true), len(true) - lost)
     assert {one.reason.value: one.pairs for one in report.lost if one.pairs} == {"bands": lost}
@@ -131,11 +130,11 @@ def test_figures(client: Client, filled: str, server_cli: Cli) -> None:
     other = Settings(("text",), threshold=0.7, detection=advice.detection, shingle=8, permutations=84).scheme
     assert (advice.shingle, advice.permutations, advice.bands, advice.rows) == (8, 84, other.bands, other.rows)
     assert "--shingle 8 --permutations 84." in server_cli("audit", filled, "--min", "0.7").err
-    for level in pipeline.distribution(client, filled, thresholds=[0.7, 0.9]).distributions[0].levels:
+    for level in NearDupe(filled, client).distribution(thresholds=[0.7, 0.9]).distributions[0].levels:
         reached = [pair for pair in common if exactly(*pair) >= level.threshold]
         assert (level.sample_pairs, level.sample_found) == (len(reached), sum(common[pair] >= 2 for pair in reached))
         assert level.detection == PRESET.scheme.detection(level.threshold)
-    told = pipeline.stats(client, filled)
+    told = NearDupe(filled, client).stats()
     keys = {hit["_id"]: set(hit["_source"]["neardupe"]["bands"]) for hit in hits(client, filled)}
     assert (told.agree, len(told.buckets or ())) == (2, 10)
     for bucket in told.buckets or ():
@@ -150,10 +149,10 @@ def test_an_alias_of_two_indices(client: Client, filled: str) -> None:
     for number, part in enumerate(parts):
         make_index(client, part, aliases={f"{filled}-all": {}})
         put(client, part, {id: {"text": text} for id, text in list(TEXTS.items())[number::2]})
-    pipeline.init(client, f"{filled}-all", PRESET)
-    pipeline.enrich(client, f"{filled}-all")
+    NearDupe(f"{filled}-all", client).init(PRESET)
+    NearDupe(f"{filled}-all", client).enrich()
     assert found_pairs(client, f"{filled}-all", LOW) == alone
-    assert {hit.index for hit in pipeline.similar(client, f"{filled}-all", id="copy", min=LOW).hits} == set(parts)
+    assert {hit.index for hit in NearDupe(f"{filled}-all", client).similar(id="copy", min=LOW).hits} == set(parts)
 
 
 def test_recall_on_real_texts(client: Client, index_name: str) -> None:
@@ -168,8 +167,8 @@ def test_recall_on_real_texts(client: Client, index_name: str) -> None:
     exact = {(a, b): len(sets[a] & sets[b]) / len(sets[a] | sets[b]) for a, b in truth if {a, b} <= near}
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
-    pipeline.init(client, index_name, PRESET)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(PRESET)
+    NearDupe(index_name, client).enrich()
     found = found_pairs(client, index_name, LOW)
     assert {pair: round(value, 9) for pair, value in found.items() if pair in exact} == {
         pair: round(exact[pair], 9) for pair in found if pair in exact

@@ -10,12 +10,11 @@ import lzma
 from pathlib import Path
 from types import SimpleNamespace
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, family, hits, make_index, ours, put, theirs, versions
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
 SETTINGS = Settings(("text",))
@@ -60,12 +59,12 @@ def test_every_kind_of_file(kind: str, client: Client, index_name: str, server_c
     assert found == {ids[id]: text for id, text in TEXTS.items()}
 
     loaded = ours(client, index_name)
-    assert pipeline.enrich(client, index_name, check=True).written == 0
-    pipeline.clean(client, index_name)
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
+    assert NearDupe(index_name, client).enrich(check=True).written == 0
+    NearDupe(index_name, client).clean()
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
     assert ours(client, index_name) == loaded
-    assert pipeline.group(client, index_name).largest == 4
+    assert NearDupe(index_name, client).group().largest == 4
 
 
 @pytest.mark.parametrize("options", [("--id-field", "id"), ()])
@@ -160,6 +159,6 @@ def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path:
     )
     done = server_cli("load", index_name, str(file), "--json")
     assert (done.json["indexed"], done.json["bad"]) == (len(ids), 1)
-    assert pipeline.group(client, index_name).largest == len(ids)
+    assert NearDupe(index_name, client).group().largest == len(ids)
     for id in ids:
-        assert {hit.id for hit in pipeline.similar(client, index_name, id=id, min=0.8).hits} == set(ids) - {id}
+        assert {hit.id for hit in NearDupe(index_name, client).similar(id=id, min=0.8).hits} == set(ids) - {id}

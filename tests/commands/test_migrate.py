@@ -6,13 +6,12 @@ import importlib
 import random
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, theirs, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch import may_pass
 from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch, SettingsError
 from es_neardupe.index.mapping import fields_mapping
@@ -44,7 +43,7 @@ def grouped(client: Client, index: str) -> None:
 
 def partition(client: Client, index: str) -> set[frozenset[str]]:
     """The documents that are together."""
-    return {frozenset(member.id for member in one.members) for one in pipeline.groups(client, index)}
+    return {frozenset(member.id for member in one.members) for one in NearDupe(index, client).groups()}
 
 
 def collapsed(client: Client, index: str) -> int:
@@ -60,8 +59,8 @@ def check_new(client: Client, index: str) -> None:
     """Nothing tells of the migration any more, and a run of each command finds nothing to do."""
     assert mapping(client, index)["_meta"].keys() == {"neardupe", "yours"}
     assert all("neardupe_next" not in hit["_source"] for hit in hits(client, index))
-    assert pipeline.enrich(client, index, check=True).written == 0
-    again = pipeline.group(client, index, check=True)
+    assert NearDupe(index, client).enrich(check=True).written == 0
+    again = NearDupe(index, client).group(check=True)
     assert (again.written, again.whole, again.min) == (0, False, 0.5)
     assert {fields["scheme"] for fields in ours(client, index).values()} == {again.scheme}
     assert all(fields["samples"] for fields in ours(client, index).values() if fields["tokens"] > 40)
@@ -71,17 +70,17 @@ def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name:
     """What is prepared changes nothing that serves; ids stay; users' changes in the middle are not lost."""
     grouped(client, index_name)
     before, users = ours(client, index_name), theirs(client, index_name)
-    assert pipeline.migrate(client, index_name, **NEW, dry_run=True).enriched == len(before)
+    assert NearDupe(index_name, client).migrate(**NEW, dry_run=True).enriched == len(before)
     assert "neardupe_next" not in mapping(client, index_name)["properties"]
-    prepared = pipeline.migrate(client, index_name, **NEW, prepare=True)
+    prepared = NearDupe(index_name, client).migrate(**NEW, prepare=True)
     assert ours(client, index_name) == before
-    assert {hit.id for hit in pipeline.similar(client, index_name, id="f0-0").hits} == {"f0-1", "f0-1b", "f0-2"}
+    assert {hit.id for hit in NearDupe(index_name, client).similar(id="f0-0").hits} == {"f0-1", "f0-1b", "f0-2"}
     told = prepared.comparison
     assert told is not None
     assert (prepared.state, prepared.enriched, told.documents) == ("prepared", len(before), len(before))
     was = partition(client, index_name)
     assert told.before == len(was) < told.after == FAMILIES
-    assert pipeline.migrate(client, index_name, dry_run=True).comparison == told
+    assert NearDupe(index_name, client).migrate(dry_run=True).comparison == told
 
     def meanwhile(comparison: object) -> bool:
         actions: list[tuple[JSON, JSON | None]] = [({"delete": {"_index": index_name, "_id": "f1-0"}}, None)]
@@ -90,7 +89,7 @@ def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name:
         change(client, index_name, "f3-1", {"text": " ".join(words("other", 40))})
         return True
 
-    done = pipeline.migrate(client, index_name, confirm=meanwhile)
+    done = NearDupe(index_name, client).migrate(confirm=meanwhile)
     assert (done.state, done.left, done.comparison) == ("done", 0, told)
     check_new(client, index_name)
     after = ours(client, index_name)
@@ -102,8 +101,8 @@ def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name:
     ).items()
     groups = partition(client, index_name)
     assert {frozenset(("f0-0", "f0-1", "f0-1b", "f0-2")), frozenset(("f1-1", "f1-2"))} <= groups
-    assert pipeline.contained(client, index_name, id="f0-1").hits
-    assert pipeline.migrate(client, index_name, **NEW).switched == 0
+    assert NearDupe(index_name, client).contained(id="f0-1").hits
+    assert NearDupe(index_name, client).migrate(**NEW).switched == 0
 
 
 def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -117,7 +116,7 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
 
     put_back(client, beginning)
     run_to_death(client, index_name, migrate, Moment(2, "during", ("_mapping", 1), "_bulk"))
-    assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
+    assert NearDupe(index_name, client).migrate(abort=True).state == "aborted"
     assert State.of(client, index_name) == former
     assert mapping(client, index_name)["_meta"].keys() == {"neardupe", "yours"}
 
@@ -127,19 +126,19 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
     assert len(schemes) == 2, "killed in the middle of the switch"
     assert collapsed(client, index_name) >= len(groups)
     assert partition(client, index_name) == groups
-    assert len(pipeline.similar(client, index_name, id="f2-0", min=0.5).hits) == 2
+    assert len(NearDupe(index_name, client).similar(id="f2-0", min=0.5).hits) == 2
     for command in (["enrich"], ["group"], ["load", "x.jsonl"], ["clean", "--yes"], ["migrate", "--abort", "--yes"]):
         file = ["docs/articles.jsonl"] if command[0] == "load" else command[1:]
         refused = server_cli(command[0], index_name, *file)
         assert refused.code == 1
         assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
     with pytest.raises(BeingMigrated) as waits:
-        pipeline.watch(client, index_name, once=True)
+        NearDupe(index_name, client).watch(once=True)
     assert may_pass(waits.value)
-    (told,) = (one for one in pipeline.doctor(client, index_name) if one.name == "migration")
+    (told,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
     assert (told.level, "switching" in told.message) == ("warning", True)
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 2), "_mapping"))
-    assert pipeline.migrate(client, index_name).state == "done"
+    assert NearDupe(index_name, client).migrate().state == "done"
     assert State.of(client, index_name) == wanted
 
 
@@ -164,48 +163,48 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
     """Asked before the switch; refused for other settings meanwhile, and where there is nothing to go to."""
     make_index(client, index_name)
     put(client, index_name, {id: {"text": id * 9} for id in "ab"})
-    pipeline.init(client, index_name, OLD)
+    NearDupe(index_name, client).init(OLD)
     assert f"`es-neardupe migrate {index_name}`" in one_line(
         server_cli("init", index_name, "--field", "text", "--threshold", "0.5").err
     )
     assert "--threshold" in one_line(server_cli("migrate", index_name).err)
     with pytest.raises(SettingsError, match="group has an option sise"):
-        pipeline.migrate(client, index_name, **NEW, sise=3)
+        NearDupe(index_name, client).migrate(**NEW, sise=3)
     run = server_cli("migrate", index_name, "--shingle", "3", "--prepare", "--json")
     assert (run.code, run.json["state"], run.json["grouped"], run.json["enriched"]) == (0, "prepared", False, 2)
     with pytest.raises(SchemeMismatch, match="shingle: 3, not 4"):
-        pipeline.migrate(client, index_name, shingle=4)
+        NearDupe(index_name, client).migrate(shingle=4)
     with pytest.raises(BeingMigrated, match="--abort"):
-        pipeline.clean(client, index_name)
+        NearDupe(index_name, client).clean()
     run = server_cli("migrate", index_name, "--yes")
     assert (run.code, "2 documents switched." in run.out, "State: done" in run.out) == (0, True, True)
-    assert pipeline.doctor(client, index_name)[-2].level == "ok"
+    assert NearDupe(index_name, client).doctor()[-2].level == "ok"
 
 
 def test_two_at_once(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One waits for the other; and what it saw before it had the lease counts no more."""
     make_index(client, index_name)
     put(client, index_name, {id: {"text": id * 9} for id in "ab"})
-    pipeline.init(client, index_name, OLD)
+    NearDupe(index_name, client).init(OLD)
 
     def another(comparison: object) -> bool:
         for options in ({"shingle": 3}, {"abort": True}):
             with pytest.raises(LeaseHeld, match="migrate by pid"):
-                pipeline.migrate(client, index_name, **options)
+                NearDupe(index_name, client).migrate(**options)
         return False
 
-    assert pipeline.migrate(client, index_name, shingle=3, confirm=another).state == "prepared"
+    assert NearDupe(index_name, client).migrate(shingle=3, confirm=another).state == "prepared"
     module = importlib.import_module("es_neardupe.commands.migrate.migrate")
     plain = module.held
 
     def slow(*given: Any, **more: Any) -> Any:
         monkeypatch.setattr(module, "held", plain)
-        assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
+        assert NearDupe(index_name, client).migrate(abort=True).state == "aborted"
         return plain(*given, **more)
 
     monkeypatch.setattr(module, "held", slow)
     with pytest.raises(BeingMigrated, match="run the same command again"):
-        pipeline.migrate(client, index_name)
+        NearDupe(index_name, client).migrate()
     assert mapping(client, index_name)["_meta"].keys() == {"neardupe"}
 
 
@@ -216,16 +215,16 @@ def test_several_indices(client: Client, index_name: str) -> None:
     for name in names:
         make_index(client, name, aliases={alias: {}})
         put(client, name, {f"{name[-1]}{k}": {"text": text} for k, text in enumerate(family("one", 2, length=60))})
-    pipeline.init(client, alias, OLD)
+    NearDupe(alias, client).init(OLD)
     run_commands(client, alias, [("enrich", {}), ("group", {})])
-    (before,) = pipeline.groups(client, alias)
+    (before,) = NearDupe(alias, client).groups()
     run_to_death(client, alias, [("migrate", {"shingle": 3})], Moment(1, "before", ("_mapping", 1), "_mapping"))
     assert ["neardupe_next" in mapping(client, name)["_meta"] for name in names] == [True, False]
     run_to_death(client, alias, [("migrate", {})], Moment(1, "before", ("_mapping", 5), "_mapping"))
     shingles = [mapping(client, name)["_meta"]["neardupe"]["scheme"]["shingle"] for name in names]
     assert shingles == [3, 5], "killed between the two"
-    assert {hit.id for hit in pipeline.similar(client, alias, id="a0").hits} == {"a1", "b0", "b1"}
-    assert pipeline.migrate(client, alias).state == "done"
-    (after,) = pipeline.groups(client, alias)
+    assert {hit.id for hit in NearDupe(alias, client).similar(id="a0").hits} == {"a1", "b0", "b1"}
+    assert NearDupe(alias, client).migrate().state == "done"
+    (after,) = NearDupe(alias, client).groups()
     assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
-    assert pipeline.enrich(client, alias, check=True).written == pipeline.group(client, alias, check=True).written == 0
+    assert NearDupe(alias, client).enrich(check=True).written == NearDupe(alias, client).group(check=True).written == 0

@@ -6,14 +6,13 @@ import dataclasses
 import random
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from kill_tools import Command, Moment, copies_of, put_back, run_commands, run_to_death, without_dates, writes_of
 from server_tools import JSON, family, hits, make_index, mapping, one_line, put, send, words
 from sidecar_tools import PROPERTIES, Both, document, random_changes, state, texts, untouched
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import BeingMigrated, SchemeMismatch
 from es_neardupe.index.hidden_indices import exists
 from es_neardupe.index.sidecar.names import sidecar_name
@@ -35,7 +34,7 @@ def documents() -> dict[str, JSON]:
 def grouped(client: Client, index: str, *, write_group: bool = False) -> None:
     make_index(client, index, PROPERTIES)
     put(client, index, documents())
-    pipeline.init(client, index, OLD, sidecar=True, write_group=write_group)
+    NearDupe(index, client).init(OLD, sidecar=True, write_group=write_group)
     run_commands(client, index, [("enrich", {}), ("group", {"evidence": True})])
 
 
@@ -53,13 +52,13 @@ def check_new(client: Client, index: str) -> None:
     assert ours["_meta"].keys() == {"neardupe", "@source"}
     assert "migration" not in ours["_meta"]["neardupe"]
     assert not any("_next" in name for name in beside(client, index))
-    assert pipeline.enrich(client, index, check=True).written == 0
-    again = pipeline.group(client, index, check=True)
+    assert NearDupe(index, client).enrich(check=True).written == 0
+    again = NearDupe(index, client).group(check=True)
     assert (again.written, again.whole, again.min) == (0, False, 0.5)
 
 
 def partition(client: Client, index: str) -> set[frozenset[str]]:
-    return {frozenset(member.id for member in one.members) for one in pipeline.groups(client, index)}
+    return {frozenset(member.id for member in one.members) for one in NearDupe(index, client).groups()}
 
 
 @pytest.mark.parametrize("write_group", [False, True])
@@ -69,19 +68,19 @@ def test_as_with_keys_in_the_documents(client: Client, index_name: str, write_gr
     there = texts("migrate", 40)
     both.put(there)
     both.init(write_group=write_group, threshold=0.8)
-    for command in (pipeline.enrich, pipeline.group):
+    for command in (NearDupe.enrich, NearDupe.group):
         both.run(command)
     before = state(client, both.beside)
-    one, other = both.run(pipeline.migrate, **NEW, prepare=True)
+    one, other = both.run(NearDupe.migrate, **NEW, prepare=True)
     for example in (*one["comparison"]["examples"], *other["comparison"]["examples"]):
         assert example.pop("documents"), "some of them, by the scores of other queries"
     assert one == other
     if not write_group:
         untouched(client, both.beside, before)
     random_changes(both, rng, there, [f"new{k}" for k in range(5)])
-    assert both.run(pipeline.similar, id="d000")[0] == both.run(pipeline.similar, id="d000")[1]
+    assert both.run(NearDupe.similar, id="d000")[0] == both.run(NearDupe.similar, id="d000")[1]
     before = state(client, both.beside)
-    one, other = (dataclasses.asdict(pipeline.migrate(client, index)) for index in both.names)
+    one, other = (dataclasses.asdict(NearDupe(index, client).migrate()) for index in both.names)
     assert (one["state"], one["left"]) == (other["state"], other["left"]) == ("done", 0)
     assert one["comparison"]["before"] == other["comparison"]["before"]
     assert one["comparison"]["moved"] == other["comparison"]["moved"]
@@ -94,31 +93,31 @@ def test_as_with_keys_in_the_documents(client: Client, index_name: str, write_gr
         stored = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, sidecar_name(both.beside, "neardupe"))}
         shown = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, both.beside)}
         assert shown == {id: {"group": one["group"]} for id, one in stored.items()}
-    one, other = both.run(pipeline.contained, id="d000")
+    one, other = both.run(NearDupe.contained, id="d000")
     assert one == other
 
 
 def test_what_is_prepared_changes_nothing_that_serves(client: Client, index_name: str) -> None:
     grouped(client, index_name)
     ours, users = beside(client, index_name), state(client, index_name)
-    dry = pipeline.migrate(client, index_name, **NEW, dry_run=True, show_requests=3)
+    dry = NearDupe(index_name, client).migrate(**NEW, dry_run=True, show_requests=3)
     assert (dry.state, dry.enriched) == ("not begun", len(documents()))
     assert [(one.method, one.path) for one in dry.requests] == [("PUT", f"/{index_name}-neardupe_next-sidecar")]
     assert beside(client, index_name) == ours
-    prepared = pipeline.migrate(client, index_name, **NEW, prepare=True)
+    prepared = NearDupe(index_name, client).migrate(**NEW, prepare=True)
     assert (prepared.state, prepared.enriched) == ("prepared", len(documents()))
     assert prepared.comparison is not None
     assert prepared.comparison.after > prepared.comparison.before
     assert all(one.documents for one in prepared.comparison.examples)
     assert {name: one for name, one in beside(client, index_name).items() if "_next" not in name} == ours
-    assert pipeline.migrate(client, index_name, dry_run=True).comparison == prepared.comparison
-    shown = pipeline.migrate(client, index_name, dry_run=True, show_requests=2).requests
+    assert NearDupe(index_name, client).migrate(dry_run=True).comparison == prepared.comparison
+    shown = NearDupe(index_name, client).migrate(dry_run=True, show_requests=2).requests
     assert [one.path.partition("?")[0] for one in shown] == [f"/{index_name}-neardupe_next-sidecar/_mapping"] * 2
     with pytest.raises(SchemeMismatch, match="on its way to other settings"):
-        pipeline.migrate(client, index_name, shingle=4)
+        NearDupe(index_name, client).migrate(shingle=4)
     with pytest.raises(BeingMigrated, match="--abort"):
-        pipeline.clean(client, index_name)
-    assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
+        NearDupe(index_name, client).clean()
+    assert NearDupe(index_name, client).migrate(abort=True).state == "aborted"
     assert beside(client, index_name) == ours
     untouched(client, index_name, users)
 
@@ -134,22 +133,22 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
 
     put_back(client, beginning, ours=True)
     run_to_death(client, index_name, migrate, Moment(1, "after", of="_bulk"))
-    assert pipeline.migrate(client, index_name, abort=True).state == "aborted"
+    assert NearDupe(index_name, client).migrate(abort=True).state == "aborted"
     assert beside(client, index_name) == former
 
     run_to_death(client, index_name, migrate, Moment(1, "after", of="neardupe_next-sidecar"))
     run_to_death(client, index_name, [("migrate", {"workers": 1})], Moment(1, "after", ("_mapping", 2), "_bulk"))
     assert partition(client, index_name) == groups, "served from the side while it switches"
-    assert len(pipeline.similar(client, index_name, id="f2-0", min=0.5).hits) == 2
+    assert len(NearDupe(index_name, client).similar(id="f2-0", min=0.5).hits) == 2
     for command in (["enrich"], ["group"], ["clean", "--yes"], ["migrate", "--abort", "--yes"]):
         refused = server_cli(command[0], index_name, *command[1:])
         assert refused.code == 1
         assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
-    (told,) = (one for one in pipeline.doctor(client, index_name) if one.name == "migration")
+    (told,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
     assert (told.level, "switching" in told.message) == ("warning", True)
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", of="neardupe-sidecar/_mapping"))
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", of=f"{index_name}-neardupe_next-pairs"))
-    assert pipeline.migrate(client, index_name).state == "done"
+    assert NearDupe(index_name, client).migrate().state == "done"
     assert beside(client, index_name) == wanted
     untouched(client, index_name, users)
 
@@ -174,7 +173,7 @@ def test_killed_at_many_moments(client: Client, index_name: str) -> None:
 def test_group_ids_in_the_documents(client: Client, index_name: str) -> None:
     """With ``--write-group`` a user's own search finds an id in each document, in the end that of the new group."""
     grouped(client, index_name, write_group=True)
-    assert pipeline.migrate(client, index_name, **NEW, prepare=True).state == "prepared"
+    assert NearDupe(index_name, client).migrate(**NEW, prepare=True).state == "prepared"
     assert "neardupe_next" not in mapping(client, index_name)["properties"]
     former = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, index_name)}
 
@@ -186,17 +185,17 @@ def test_group_ids_in_the_documents(client: Client, index_name: str) -> None:
         send(client, actions)
         return True
 
-    assert pipeline.migrate(client, index_name, confirm=meanwhile).state == "done"
+    assert NearDupe(index_name, client).migrate(confirm=meanwhile).state == "done"
     check_new(client, index_name)
     found = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, index_name)}
     assert found.keys() == documents().keys() - {"f1-0"} | {"more"}
     assert all(list(one) == ["group"] for one in found.values())
     assert found != {id: former.get(id) for id in found}
     groups = {
-        id: one.group for one in pipeline.groups(client, index_name) for id in (member.id for member in one.members)
+        id: one.group for one in NearDupe(index_name, client).groups() for id in (member.id for member in one.members)
     }
     assert {id: found[id]["group"] for id in groups} == groups
-    assert pipeline.group(client, index_name, check=True).mirrored.written == 0
+    assert NearDupe(index_name, client).group(check=True).mirrored.written == 0
 
 
 def test_several_indices(client: Client, index_name: str) -> None:
@@ -206,26 +205,26 @@ def test_several_indices(client: Client, index_name: str) -> None:
     for name in names:
         make_index(client, name, aliases={alias: {}})
         put(client, name, {f"{name[-1]}{k}": {"text": text} for k, text in enumerate(family("one", 2, length=60))})
-    pipeline.init(client, alias, OLD, sidecar=True)
+    NearDupe(alias, client).init(OLD, sidecar=True)
     run_commands(client, alias, [("enrich", {}), ("group", {})])
-    (before,) = pipeline.groups(client, alias)
+    (before,) = NearDupe(alias, client).groups()
     made: list[Command] = [("migrate", {"shingle": 3})]
     run_to_death(client, alias, made, Moment(1, "before", of=f"{names[1]}-neardupe_next-sidecar"))
     assert [exists(client, sidecar_name(name, "neardupe_next")) for name in names] == [True, False]
     run_to_death(client, alias, [("migrate", {})], Moment(1, "before", of=f"{names[1]}-neardupe-sidecar/_mapping"))
     stored = [mapping(client, sidecar_name(name, "neardupe"))["_meta"]["neardupe"] for name in names]
     assert [one["scheme"]["shingle"] for one in stored] == [3, 5], "killed between the two"
-    assert {hit.id for hit in pipeline.similar(client, alias, id="a0").hits} == {"a1", "b0", "b1"}
-    assert pipeline.migrate(client, alias).state == "done"
-    (after,) = pipeline.groups(client, alias)
+    assert {hit.id for hit in NearDupe(alias, client).similar(id="a0").hits} == {"a1", "b0", "b1"}
+    assert NearDupe(alias, client).migrate().state == "done"
+    (after,) = NearDupe(alias, client).groups()
     assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
-    assert pipeline.enrich(client, alias, check=True).written == pipeline.group(client, alias, check=True).written == 0
+    assert NearDupe(alias, client).enrich(check=True).written == NearDupe(alias, client).group(check=True).written == 0
 
 
 def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name)
     put(client, index_name, {id: {"text": id * 9} for id in "ab"})
-    pipeline.init(client, index_name, OLD, sidecar=True)
+    NearDupe(index_name, client).init(OLD, sidecar=True)
     refused = server_cli("init", index_name, "--field", "text", "--threshold", "0.5", "--sidecar")
     assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
     run = server_cli("migrate", index_name, "--shingle", "3", "--yes")

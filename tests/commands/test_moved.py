@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli, Run
 from server_tools import JSON, family, jaccard, make_index, new_name, one_line, put, send, words
@@ -91,17 +90,17 @@ def crawled(client: Client, site: History) -> Iterator[str]:
     name = new_name()
     make_index(client, name, SITE, settings={"number_of_shards": 2, "number_of_replicas": 0})
     put(client, name, site.sources)
-    pipeline.init(client, name, SETTINGS)
-    pipeline.enrich(client, name)
-    pipeline.group(client, name)
+    NearDupe(name, client).init(SETTINGS)
+    NearDupe(name, client).enrich()
+    NearDupe(name, client).group()
     yield name
-    pipeline.clean(client, name)
+    NearDupe(name, client).clean()
     client.request("DELETE", path(name))
 
 
 def test_every_address_of_the_history(client: Client, crawled: str, site: History) -> None:
     """The most similar place that is there now is where the record says; texts are compared exactly."""
-    answers = list(pipeline.moved_all(client, crawled, sorted(site.now)))
+    answers = list(NearDupe(crawled, client).moved_all(sorted(site.now)))
     assert [one.address for one in answers] == sorted(site.now)
     found = 0
     for one in answers:
@@ -137,8 +136,8 @@ def _check_places(one: Moved, text: str, since: date, site: History) -> None:
 
 
 def test_earlier_copies(client: Client, crawled: str, site: History) -> None:
-    for one in pipeline.moved_all(client, crawled, sorted(site.now)):
-        whole = pipeline.moved(client, crawled, one.address, earlier=True) if one.earlier else one
+    for one in NearDupe(crawled, client).moved_all(sorted(site.now)):
+        whole = NearDupe(crawled, client).moved(one.address, earlier=True) if one.earlier else one
         assert len(whole.places) == len(one.places) + one.earlier
         assert whole.earlier == 0
         if one.reason == "only earlier copies":
@@ -174,9 +173,9 @@ def small(client: Client, index: str, sources: dict[str, JSON], **options: Any) 
     """A grouped index of a few pages."""
     make_index(client, index, options.pop("properties", SITE))
     put(client, index, sources)
-    pipeline.init(client, index, SETTINGS)
-    pipeline.enrich(client, index)
-    pipeline.group(client, index, **options)
+    NearDupe(index, client).init(SETTINGS)
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group(**options)
 
 
 def page(text: str, url: str, day: str | None = "2024-05-01") -> JSON:
@@ -215,11 +214,11 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert nothing.out.splitlines() == ["/never: nothing is known of it.", "Nowhere: unknown address."]
     delete(client, index_name, "3")
     delete(client, index_name, "7")
-    assert pipeline.moved(client, index_name, "/old").reason == "no longer there"
+    assert NearDupe(index_name, client).moved("/old").reason == "no longer there"
     delete(client, index_name, "4")
-    assert pipeline.moved(client, index_name, "/old").reason == "only earlier copies"
+    assert NearDupe(index_name, client).moved("/old").reason == "only earlier copies"
     delete(client, index_name, "6")
-    assert pipeline.moved(client, index_name, "/old").reason == "no copy found"
+    assert NearDupe(index_name, client).moved("/old").reason == "no copy found"
     done = server_cli("moved", index_name, "/old")
     assert "Only the latest of its 2 documents was looked for: name another one by its id." in done.err
     assert "1 addresses that led nowhere have several documents" in _as_list(server_cli, index_name, "/old").err
@@ -238,11 +237,11 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
     pages = {gone: page(f"{texts[0]} and some words more", gone)}
     pages |= {f"p{n}": page(texts[n], f"/p{n}", f"2024-05-0{n + 1}") for n in (1, 2, 3)}
     small(client, index_name, pages, evidence=basis == "evidence")
-    before = {place.id: place.similarity for place in pipeline.moved(client, index_name, gone, earlier=True).places}
+    before = {place.id: place.similarity for place in NearDupe(index_name, client).moved(gone, earlier=True).places}
     assert len(before) == 3
     delete(client, index_name, gone)
     put(client, index_name, {"p3": page(" ".join(words("changed", 100)), "/p3")})
-    found = pipeline.moved(client, index_name, gone)
+    found = NearDupe(index_name, client).moved(gone)
     assert (found.basis, found.index, found.id, found.date) == (basis, index_name, gone, None)
     assert {place.id: place.similarity for place in found.places} == pytest.approx(
         {id: similarity for id, similarity in before.items() if id != "p3"}
@@ -255,8 +254,8 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
     assert (row["basis"], bool(row["known_at"]), row["old_date"]) == (basis, True, "")
     if basis == "evidence":  # the same text, put elsewhere since
         put(client, index_name, {"again": page(pages[gone]["text"], "/again", "2024-06-01")})
-        pipeline.enrich(client, index_name)
-        best = pipeline.moved(client, index_name, gone).best
+        NearDupe(index_name, client).enrich()
+        best = NearDupe(index_name, client).moved(gone).best
         assert best is not None
         assert (best.address, best.similarity) == ("/again", 1.0)
 
@@ -266,15 +265,15 @@ def test_a_page_that_was_written_over(client: Client, index_name: str, server_cl
     texts = family("over", 3)
     pages = {str(n): page(texts[n], f"/p{n}", f"2024-05-0{n + 1}") for n in range(3)}
     small(client, index_name, pages, evidence=True)
-    before = {place.id: place.similarity for place in pipeline.moved(client, index_name, "/p0").places}
+    before = {place.id: place.similarity for place in NearDupe(index_name, client).moved("/p0").places}
     assert before.keys() == {"1", "2"}
-    assert pipeline.moved(client, index_name, "/p2").reason == "only earlier copies"
+    assert NearDupe(index_name, client).moved("/p2").reason == "only earlier copies"
     put(
         client,
         index_name,
         {"0": page("This page has been removed, please look for it elsewhere.", "/p0", "2024-07-01")},
     )
-    found = pipeline.moved(client, index_name, "/p0")
+    found = NearDupe(index_name, client).moved("/p0")
     assert (found.basis, found.id, found.date, found.versions, found.changed) == ("evidence", "0", None, 1, 0)
     assert {place.id: place.similarity for place in found.places} == before
     done = server_cli("moved", index_name, "/p0")
@@ -298,7 +297,7 @@ class Walled:
 
 
 def test_a_user_who_may_not_read_evidence(client: Client, crawled: str, site: History) -> None:
-    found = list(pipeline.moved_all(Walled(client), crawled, [*sorted(site.now)[:3], "/never"]))  # type: ignore[arg-type]
+    found = list(NearDupe(crawled, Walled(client)).moved_all([*sorted(site.now)[:3], "/never"]))  # type: ignore[arg-type]
     assert [one.basis for one in found] == ["address"] * 3 + [None]
     assert found[-1].reason == "unknown address, and evidence may not be read"
 
@@ -347,7 +346,7 @@ def test_fields_that_must_be_named(client: Client, index_name: str, server_cli: 
     assert (back["earlier"], back["reason"]) == (1, "only earlier copies")
     long = server_cli("moved", index_name, "/c/" + "x" * 60, *named).json
     assert long["reason"] == "address longer than the index keeps"
-    assert pipeline.moved(client, index_name, "x" * 40_000, url_field="url", date_field="date").reason == long["reason"]
+    assert NearDupe(index_name, client).moved("x" * 40_000, url_field="url", date_field="date").reason == long["reason"]
     by_id = server_cli("moved", index_name, "c", "--url-field", "link", "--date-field", "seen", "--json").json
     assert (by_id["basis"], {place["address"] for place in by_id["places"]}) == ("id", {"l1", "l2"})
 
@@ -356,15 +355,15 @@ def test_indices_without_what_is_needed(client: Client, index_name: str, server_
     make_index(client, index_name, {"text": {"type": "text"}, "url": {"type": "keyword"}})
     assert "es-neardupe init" in one_line(server_cli("moved", index_name, "/a").err)
     put(client, index_name, {"a": {"text": "", "url": "/a"}, "b": {"text": "some words", "url": "/b"}})
-    pipeline.init(client, index_name, SETTINGS)
+    NearDupe(index_name, client).init(SETTINGS)
     assert "has no date field" in one_line(server_cli("moved", index_name, "/a").err)
     client.request("PUT", path(index_name, "_mapping"), body={"properties": {"date": {"type": "date"}}})
     done = server_cli("moved", index_name, "/a")
     assert "Nowhere: its text is empty." in done.out
     assert "2 documents of the index have no keys" in done.err
-    assert pipeline.moved(client, index_name, "/b").reason == "no copy found"
+    assert NearDupe(index_name, client).moved("/b").reason == "no copy found"
     with pytest.raises(SettingsError, match="--max-candidates"):
-        pipeline.moved(client, index_name, "/b", max_candidates=0)
+        NearDupe(index_name, client).moved("/b", max_candidates=0)
 
 
 def test_an_alias_and_few_candidates(client: Client, index_name: str) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, family, make_index, new_name, one_line, put, send, words
@@ -38,9 +37,9 @@ SOURCES = sources()
 def fill(client: Client, index: str) -> str:
     make_index(client, index, FIELDS)
     put(client, index, SOURCES)
-    pipeline.init(client, index, Settings(("text",)))
-    pipeline.enrich(client, index)
-    pipeline.group(client, index)
+    NearDupe(index, client).init(Settings(("text",)))
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group()
     return index
 
 
@@ -49,7 +48,7 @@ def filled(client: Client) -> Iterator[str]:
     """An index that no test changes."""
     name = new_name()
     yield fill(client, name)
-    pipeline.clean(client, name)
+    NearDupe(name, client).clean()
     client.request("DELETE", path(name))
 
 
@@ -71,7 +70,7 @@ def test_one_hit_for_each_group_and_exact_counts(text: str, client: Client, fill
     texts = {"query_string": {"query": text, "fields": ["text", "title"]}}
     every = plain(client, filled, texts)
     sizes = Counter(story(hit["_id"]) for hit in every)
-    found = pipeline.search(client, filled, text)
+    found = NearDupe(filled, client).search(text)
     assert {story(hit.id): hit.near_copies + 1 for hit in found.hits} == sizes
     best = {name: max(hit["_score"] for hit in every if story(hit["_id"]) == name) for name in sizes}
     assert [hit.score for hit in found.hits] == pytest.approx(sorted(best.values(), reverse=True))
@@ -81,17 +80,17 @@ def test_one_hit_for_each_group_and_exact_counts(text: str, client: Client, fill
 
 def test_filter_and_pages(client: Client, filled: str) -> None:
     scope = {"term": {"kind": "k1"}}
-    found = pipeline.search(client, filled, "harbour wheat clocks", query=scope)
+    found = NearDupe(filled, client).search("harbour wheat clocks", query=scope)
     assert {story(hit.id): hit.near_copies for hit in found.hits} == {"harbour": 1, "wheat": 0}
-    whole = pipeline.search(client, filled, "harbour wheat clocks")
-    pages = [pipeline.search(client, filled, "harbour wheat clocks", size=1, start=n).hits for n in range(4)]
+    whole = NearDupe(filled, client).search("harbour wheat clocks")
+    pages = [NearDupe(filled, client).search("harbour wheat clocks", size=1, start=n).hits for n in range(4)]
     assert [hit.id for page in pages for hit in page] == [hit.id for hit in whole.hits]
     assert len(whole.hits) == 3
 
 
 def test_words_that_our_fields_hold_find_nothing(client: Client, filled: str, server_cli: Cli) -> None:
     """Every document has the state "signed"."""
-    assert pipeline.search(client, filled, "signed").documents == 0
+    assert NearDupe(filled, client).search("signed").documents == 0
     done = server_cli("search", filled, "signed")
     assert (done.code, done.out.strip(), done.err) == (0, "No document matches.", "")
 
@@ -107,15 +106,15 @@ def test_the_table(filled: str, server_cli: Cli) -> None:
 
 
 def test_expand(client: Client, filled: str) -> None:
-    (hit,) = pipeline.search(client, filled, "harbour", expand=True).hits
+    (hit,) = NearDupe(filled, client).search("harbour", expand=True).hits
     every = {id for id in SOURCES if story(id) == "harbour"}
     assert {one.id for one in hit.members} == every - {hit.id}
-    (group,) = [one for one in pipeline.groups(client, filled) if one.size == 5]
+    (group,) = [one for one in NearDupe(filled, client).groups() if one.size == 5]
     told = {member.id: member.similarity for member in group.members}
     assert {one.id: one.similarity for one in hit.members} == {id: told[id] for id in every - {hit.id}}
     assert [one.id for one in hit.members if one.principal] == [group.principal] * (group.principal != hit.id)
     assert all(one.fields["title"] == SOURCES[one.id]["title"] for one in hit.members)
-    assert pipeline.search(client, filled, "harbour").hits[0].members == ()
+    assert NearDupe(filled, client).search("harbour").hits[0].members == ()
 
 
 @pytest.mark.parametrize(
@@ -144,28 +143,28 @@ def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, ind
     found = server_cli("search", filled, "harbour", "--size", "2", "--json").json
     assert [story(hit["id"]) for hit in found["hits"]] == ["harbour"]
     assert (found["documents"], found["without_group"], found["waiting"]) == (5, 3, 3)
-    rest = pipeline.search(client, filled, "harbour", size=2, start=2)
+    rest = NearDupe(filled, client).search("harbour", size=2, start=2)
     assert {hit["id"] for hit in found["apart"]} | {hit.id for hit in rest.apart} == {"new0", "new1", "new2"}
     shown = server_cli("search", filled, "harbour", "--size", "2")
     assert "3 documents have no group id and stand apart, 2 of them on this page" in shown.err
     assert f"es-neardupe enrich {filled}" in shown.err
-    pipeline.enrich(client, filled)
+    NearDupe(filled, client).enrich()
     waiting = server_cli("search", filled, "harbour", "--expand")
     assert "3 documents wait for" in waiting.err
-    assert pipeline.search(client, filled, "harbour").without_group == 0
+    assert NearDupe(filled, client).search("harbour").without_group == 0
     client.request("PUT", path(filled, "_settings"), body={"index.max_result_window": 4})
-    assert len(pipeline.search(client, filled, "*", size=3, start=1).hits) == 3
+    assert len(NearDupe(filled, client).search("*", size=3, start=1).hits) == 3
     with pytest.raises(SettingsError, match="--from 2 and --size 3 reach beyond the result window of 4"):
-        pipeline.search(client, filled, "*", size=3, start=2)
+        NearDupe(filled, client).search("*", size=3, start=2)
 
 
 def test_a_group_larger_than_what_servers_count(client: Client, index_name: str, server_cli: Cli) -> None:
     """They stop counting inner hits at 10,000, and tell 100 of them."""
-    pipeline.init(client, index_name, Settings(("text",)), create=True)
+    NearDupe(index_name, client).init(Settings(("text",)), create=True)
     ours = {"group": "g" * 16, "principal": False, "similarity": 0.9}
     body = {"text": "bridge", "neardupe": ours}
     send(client, [({"index": {"_index": index_name, "_id": f"d{n}"}}, body) for n in range(10_010)])
-    (hit,) = pipeline.search(client, index_name, "bridge", expand=True).hits
+    (hit,) = NearDupe(index_name, client).search("bridge", expand=True).hits
     assert (hit.near_copies, len(hit.members)) == (10_009, 99)
     shown = server_cli("search", index_name, "bridge", "--expand")
     assert "and 10,009 near-copies" in shown.out
@@ -183,7 +182,7 @@ def test_a_query_of_the_dsl(client: Client, filled: str, server_cli: Cli, tmp_pa
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(json.dumps(query).encode())))
     (hit,) = server_cli("search", filled, "--dsl", "-", "--json").json["hits"]
     assert (story(hit["id"]), hit["near_copies"]) == ("harbour", 4)
-    assert [one.id for one in pipeline.search(client, filled, query).hits] == [hit["id"]]
+    assert [one.id for one in NearDupe(filled, client).search(query).hits] == [hit["id"]]
 
 
 @pytest.mark.parametrize(
@@ -197,7 +196,7 @@ def test_a_query_of_the_dsl(client: Client, filled: str, server_cli: Cli, tmp_pa
 )
 def test_queries_that_are_refused(given: Any, said: str, client: Client, filled: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        pipeline.search(client, filled, given)
+        NearDupe(filled, client).search(given)
 
 
 @pytest.mark.parametrize(
@@ -244,9 +243,9 @@ def test_two_indices_behind_an_alias(client: Client, index_name: str, server_cli
         make_index(client, f"{index_name}-{part}", FIELDS, aliases={alias: {}})
         text = " ".join(words("alias", 100))
         put(client, f"{index_name}-{part}", {"one": {"title": "bridge", "text": f"{text} bridge", "n": n}})
-    pipeline.init(client, alias, Settings(("text",)))
-    pipeline.enrich(client, alias)
-    pipeline.group(client, alias)
+    NearDupe(alias, client).init(Settings(("text",)))
+    NearDupe(alias, client).enrich()
+    NearDupe(alias, client).group()
     with NearDupe(alias, client=None, url=client.url) as both:
         (hit,) = both.search("bridge", expand=True).hits
         assert both.search_request("bridge")["collapse"]["field"] == "neardupe.group"

@@ -6,12 +6,11 @@ import io
 from pathlib import Path
 from types import SimpleNamespace
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import change, family, jaccard, make_index, put, send
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
 
 TEXTS = {f"d{n}": text for n, text in enumerate(family("similar", 8))}
@@ -22,8 +21,8 @@ KINDS = {"text": {"type": "text"}, "kind": {"type": "keyword"}}
 def filled(client: Client, index_name: str) -> str:
     make_index(client, index_name, KINDS)
     put(client, index_name, {id: {"text": text, "kind": f"k{n % 2}"} for n, (id, text) in enumerate(TEXTS.items())})
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
     return index_name
 
 
@@ -40,14 +39,14 @@ def test_below_what_is_found_reliably(filled: str, server_cli: Cli) -> None:
 
 def test_the_probe_is_no_hit_and_the_rest_is_exact(filled: str, client: Client) -> None:
     for id, text in TEXTS.items():
-        found = pipeline.similar(client, filled, id=id, min=0.8)
+        found = NearDupe(filled, client).similar(id=id, min=0.8)
         truth = {other: jaccard(text, its) for other, its in TEXTS.items() if other != id}
         assert {hit.id: hit.resemblance for hit in found.hits} == pytest.approx(truth)
         assert found.candidates == len(truth)
         ranks = [hit.resemblance for hit in found.hits]
         assert ranks == sorted(ranks, reverse=True)
         assert all(1 <= hit.shared_bands <= 16 for hit in found.hits)
-    by_text = pipeline.similar(client, filled, text=TEXTS["d0"], min=0.8)
+    by_text = NearDupe(filled, client).similar(text=TEXTS["d0"], min=0.8)
     assert (by_text.hits[0].id, by_text.hits[0].resemblance, by_text.hits[0].shared_bands) == ("d0", 1.0, 16)
 
 
@@ -68,24 +67,24 @@ def test_top_and_candidates_that_are_not_compared(filled: str, server_cli: Cli) 
 
 def test_a_small_result_window(filled: str, client: Client) -> None:
     client.request("PUT", path(filled, "_settings"), body={"index.max_result_window": 4})
-    found = pipeline.similar(client, filled, id="d0")
+    found = NearDupe(filled, client).similar(id="d0")
     assert (found.candidates, len(found.hits) + found.not_compared) == (7, 7)
     assert found.not_compared >= 3
-    assert "warning" in [one.level for one in pipeline.doctor(client, filled)]
+    assert "warning" in [one.level for one in NearDupe(filled, client).doctor()]
 
 
 def test_present_texts_are_compared(filled: str, client: Client) -> None:
     """Whatever was stored before: a changed text is no hit, a deleted document neither."""
     change(client, filled, "d1", {"text": "something else by now"})
     send(client, [({"delete": {"_index": filled, "_id": "d2"}}, None)])
-    assert {hit.id for hit in pipeline.similar(client, filled, id="d0", min=0.8).hits} == {"d3", "d4", "d5", "d6", "d7"}
+    assert {hit.id for hit in NearDupe(filled, client).similar(id="d0", min=0.8).hits} == {"d3", "d4", "d5", "d6", "d7"}
     change(client, filled, "d0", {"text": "something else by now"})
-    assert pipeline.similar(client, filled, id="d0", min=0.8).hits == ()
+    assert NearDupe(filled, client).similar(id="d0", min=0.8).hits == ()
 
 
 def test_a_document_that_no_search_sees_yet(filled: str, client: Client) -> None:
     client.request("PUT", path(filled, "_doc", "fresh"), body={"text": TEXTS["d0"]})
-    found = pipeline.similar(client, filled, id="fresh", min=0.8)
+    found = NearDupe(filled, client).similar(id="fresh", min=0.8)
     assert found.hits[0].id == "d0"
     assert found.hits[0].resemblance == 1.0
 
@@ -99,6 +98,6 @@ def test_file_and_standard_input(filled: str, server_cli: Cli, tmp_path: Path, m
 
 
 def test_groups_are_told(filled: str, client: Client) -> None:
-    pipeline.group(client, filled)
-    (group,) = pipeline.groups(client, filled)
-    assert {hit.group for hit in pipeline.similar(client, filled, id="d0").hits} == {group.group}
+    NearDupe(filled, client).group()
+    (group,) = NearDupe(filled, client).groups()
+    assert {hit.group for hit in NearDupe(filled, client).similar(id="d0").hits} == {group.group}

@@ -15,18 +15,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-import pipeline
 import pytest
 from conftest import Cli
 from prometheus_client.parser import text_string_to_metric_families
 from server_tools import JSON, TEXT, change, family, make_index, one_line, ours, put, wait_until, words
+from unit_tools import index_of
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.commands.watch import metrics, seconds, serving
 from es_neardupe.commands.watch import Lag, Round, WatchReport, _pause
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists, read
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
 from es_neardupe.server.client import Client, path
@@ -38,7 +39,7 @@ from es_neardupe.server.responses import Answer
 def prepared(client: Client, index: str, documents: Mapping[str, JSON]) -> None:
     make_index(client, index)
     put(client, index, documents)
-    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+    NearDupe(index, client).init(Settings(("text",), threshold=0.7))
 
 
 def texts(seed: str, size: int) -> dict[str, JSON]:
@@ -65,7 +66,7 @@ def watching(client: Client, index: str, lag: Lag | None = None) -> Iterator[lis
 
     def run() -> None:
         reports.append(
-            pipeline.watch(client, index, every=0.01, check_every=3, stop=stop, lag=lag, on_round=rounds.append)
+            NearDupe(index, client).watch(every=0.01, check_every=3, stop=stop, lag=lag, on_round=rounds.append)
         )
 
     thread = threading.Thread(target=run)
@@ -167,19 +168,19 @@ def test_trouble_that_does_not_pass(client: Client, index_name: str) -> None:
     for status, kind in ((403, Forbidden), (403, Blocked), (400, RequestError), (401, LoginRefused)):
         driver = Troubled(client, refused(status, "cluster_block_exception" if kind is Blocked else "no"))
         with pytest.raises(kind):
-            pipeline.watch(impatient(driver, client), index_name, every=0.01)
+            NearDupe(index_name, impatient(driver, client)).watch(every=0.01)
         assert driver.sent == 3
 
     def deleted(done: Round) -> None:
         client.request("DELETE", path(index_name))
 
     with pytest.raises(NotFound, match="no index"):
-        pipeline.watch(client, index_name, every=0.01, on_round=deleted)
+        NearDupe(index_name, client).watch(every=0.01, on_round=deleted)
 
 
 def test_another_run_is_waited_for(client: Client, index_name: str) -> None:
     prepared(client, index_name, texts("a", 2))
-    with held(client, open_target(client, index_name)), watching(client, index_name) as rounds:
+    with held(opened(Index(index_name, client))), watching(client, index_name) as rounds:
         wait_until(lambda: len(rounds) > 2)
     assert {one.error for one in rounds} == {"LeaseHeld"}
     assert "works on index" in str(rounds[0].message)
@@ -201,11 +202,11 @@ def test_a_stop_in_the_middle(client: Client, index_name: str) -> None:
             if name == stage:  # noqa: B023
                 stop.set()  # noqa: B023
 
-        report = pipeline.watch(client, index_name, stop=stop, progress=told)
+        report = NearDupe(index_name, client).watch(stop=stop, progress=told)
         assert (report.rounds, stages[-1]) == (0, stage)
         assert not together(client, index_name, "a0", "a1")
     assert lease_is_free(client, index_name)
-    pipeline.watch(client, index_name, once=True)
+    NearDupe(index_name, client).watch(once=True)
     assert together(client, index_name, "a0", "a1", "a2")
 
 
@@ -258,7 +259,7 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     for day, (id, source) in enumerate(documents.items(), 1):
         source |= {"site": "there" if id == "a2" else "here", "at": f"2024-05-0{day}"}
     put(client, index_name, documents)
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.7))
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.7))
     rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30", "--evidence"]
     run = server_cli("watch", index_name, "--once", "--json", *rules)
     assert (run.code, run.json["grouped"], run.json["error"]) == (0, 3, None)
@@ -266,12 +267,12 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     assert not together(client, index_name, "a1", "a2")
     assert {id for id, one in ours(client, index_name).items() if one["principal"]} == {"a1", "a2"}
     target = open_target(client, index_name)
-    last = Registry(client, target).last_run()
+    last = Registry(index_of(client, target)).last_run()
     assert last is not None
     assert (last.settings["linkage"], last.settings["window"]) == ("complete", "at:30")
     assert exists(client, companion_name(target, Companion.PAIRS))
     before = signal.getsignal(signal.SIGTERM)
-    with held(client, open_target(client, index_name)):
+    with held(opened(Index(index_name, client))):
         run = server_cli("watch", index_name, "--once")
     assert run.code == 1
     assert "works on index" in one_line(run.err)
@@ -296,7 +297,7 @@ def test_what_is_no_duration(text: str, cli: Cli) -> None:
 def test_the_time_between_rounds(client: Client) -> None:
     for wrong in ({"every": 0}, {"every": float("nan")}, {"every": 86_401}, {"check_every": -1}):
         with pytest.raises(SettingsError, match="time between rounds"):
-            pipeline.watch(client, "news", **wrong)
+            NearDupe("news", client).watch(**wrong)
 
 
 def test_the_lag() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, Spy, change, family, one_line, ours, put, versions, words
@@ -47,13 +46,13 @@ def moves(before: dict[str, tuple[str, int]], after: dict[str, tuple[str, int]])
 def test_it_says_what_group_would_do(client: Client, index_name: str) -> None:
     """Figures and moves are those of a run of `group`, for thresholds below and above; nothing is written."""
     prepared(client, index_name, corpus(), threshold=0.5)
-    pipeline.group(client, index_name, min=0.7, evidence=True)
+    NearDupe(index_name, client).group(min=0.7, evidence=True)
     written = versions(client, index_name)
     for linkage in ("star", "chain", "complete"):
-        found = pipeline.what_if(client, index_name, min=TRIED, linkage=linkage)
+        found = NearDupe(index_name, client).what_if(min=TRIED, linkage=linkage)
         assert (found.min, found.linkage, found.unknown, found.stale, found.unprocessed) == (0.7, linkage, 0, 0, 0)
         for one in found.thresholds:
-            report = pipeline.group(client, index_name, min=one.min, linkage=linkage, rebuild=True, dry_run=True)
+            report = NearDupe(index_name, client).group(min=one.min, linkage=linkage, rebuild=True, dry_run=True)
             assert (one.groups, one.grouped, one.largest) == (report.groups, report.grouped, report.largest)
             assert (one.detection, found.candidates) == (report.detection, report.candidates)
         assert len({one.grouped for one in found.thresholds}) > 2
@@ -63,13 +62,13 @@ def test_it_says_what_group_would_do(client: Client, index_name: str) -> None:
 def test_it_says_what_moves(client: Client, index_name: str) -> None:
     """From each grouping to the next one; from one to itself nothing moves."""
     prepared(client, index_name, corpus(), threshold=0.5)
-    pipeline.group(client, index_name, evidence=True)
+    NearDupe(index_name, client).group(evidence=True)
     for least, linkage in ((0.9, "star"), (0.5, "chain"), (0.7, "complete"), (0.7, "complete")):
         before = sizes(client, index_name)
-        found = pipeline.what_if(client, index_name, min=[least], linkage=linkage)
+        found = NearDupe(index_name, client).what_if(min=[least], linkage=linkage)
         assert found.documents == len(before)
         assert found.grouped == sum(size > 1 for _, size in before.values())
-        pipeline.group(client, index_name, min=least, linkage=linkage)
+        NearDupe(index_name, client).group(min=least, linkage=linkage)
         (one,), after = found.thresholds, sizes(client, index_name)
         assert moves(before, after) == (one.joined, one.left, one.moved)
         assert (before == after) == (found.linkage == "complete" and found.min == 0.7)
@@ -77,9 +76,9 @@ def test_it_says_what_moves(client: Client, index_name: str) -> None:
 
 def test_no_text_is_read(client: Client, index_name: str) -> None:
     prepared(client, index_name, corpus(), threshold=0.5)
-    pipeline.group(client, index_name, evidence=True)
+    NearDupe(index_name, client).group(evidence=True)
     spy = Spy(client)
-    found = pipeline.what_if(spy, index_name, min=[0.4, 0.9])
+    found = NearDupe(index_name, spy).what_if(min=[0.4, 0.9])
     assert found.thresholds[0].grouped > found.thresholds[1].grouped > 0
     of_documents = [body for place, body in spy.asked if body and index_name in place and "-neardupe-" not in place]
     read = [body for body in of_documents if body.get("size") != 0]
@@ -93,43 +92,43 @@ def test_no_text_is_read(client: Client, index_name: str) -> None:
 def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: str) -> None:
     prepared(client, index_name, corpus(), threshold=0.5)
     options: JSON = {"measure": "jaccard", "min": 0.9, "max": 0.99}
-    pipeline.group(client, index_name, linkage="chain", **options)
+    NearDupe(index_name, client).group(linkage="chain", **options)
     with pytest.raises(IndexUnusable, match=r"no evidence of pairs of .* by jaccard \(literal\)"):
-        pipeline.what_if(client, index_name, min=[0.5])
-    pipeline.group(client, index_name, linkage="chain", evidence=True, **options)
-    found = pipeline.what_if(client, index_name, min=[0.5, 0.9])
+        NearDupe(index_name, client).what_if(min=[0.5])
+    NearDupe(index_name, client).group(linkage="chain", evidence=True, **options)
+    found = NearDupe(index_name, client).what_if(min=[0.5, 0.9])
     assert (found.measure, found.max, found.linkage) == ("jaccard (literal)", 0.99, "chain")
     for one in found.thresholds:
-        report = pipeline.group(client, index_name, linkage="chain", dry_run=True, **{**options, "min": one.min})
+        report = NearDupe(index_name, client).group(linkage="chain", dry_run=True, **{**options, "min": one.min})
         assert (one.groups, one.grouped, one.largest) == (report.groups, report.grouped, report.largest)
         assert (one.detection, one.detection_cases) == (None, report.detection_cases)
     assert (found.thresholds[1].joined, found.thresholds[1].left) == (0, 0)
 
     apart: JSON = {"within": "part", "principal": "part:desc"}
-    pipeline.group(client, index_name, min=0.6, evidence=True, **apart)
-    (again,) = pipeline.what_if(client, index_name, min=[0.7]).thresholds
-    report = pipeline.group(client, index_name, min=0.7, dry_run=True, **apart)
+    NearDupe(index_name, client).group(min=0.6, evidence=True, **apart)
+    (again,) = NearDupe(index_name, client).what_if(min=[0.7]).thresholds
+    report = NearDupe(index_name, client).group(min=0.7, dry_run=True, **apart)
     assert (again.groups, again.grouped, again.largest) == (report.groups, report.grouped, report.largest)
-    assert again.grouped < pipeline.group(client, index_name, min=0.7, dry_run=True).grouped
+    assert again.grouped < NearDupe(index_name, client).group(min=0.7, dry_run=True).grouped
 
 
 def test_what_is_not_known_is_counted(client: Client, index_name: str) -> None:
     """New documents without evidence, entries about changed ones; both count as no match."""
     texts = corpus()
     prepared(client, index_name, texts, threshold=0.5)
-    pipeline.group(client, index_name, evidence=True)
+    NearDupe(index_name, client).group(evidence=True)
     put(
         client, index_name, {"new": {"text": texts["f1-1"].replace("edited", "new")}, "later": {"text": "not enriched"}}
     )
     change(client, index_name, "f5-1", {"text": "something else"})
     client.request("DELETE", path(index_name, "_doc", "f8-2"), params={"refresh": True})
-    pipeline.enrich(client, index_name, query={"ids": {"values": ["new"]}})
-    pipeline.enrich(client, index_name, query={"ids": {"values": ["f5-1"]}}, check=True)
-    found = pipeline.what_if(client, index_name, min=[0.6])
+    NearDupe(index_name, client).enrich(query={"ids": {"values": ["new"]}})
+    NearDupe(index_name, client).enrich(query={"ids": {"values": ["f5-1"]}}, check=True)
+    found = NearDupe(index_name, client).what_if(min=[0.6])
     assert (found.unknown, found.unknown_documents, found.unprocessed) == (4, 5, 1)
     assert found.stale > 0
-    pipeline.group(client, index_name, evidence=True, rebuild=True)
-    again = pipeline.what_if(client, index_name, min=[0.6])
+    NearDupe(index_name, client).group(evidence=True, rebuild=True)
+    again = NearDupe(index_name, client).what_if(min=[0.6])
     assert (again.unknown, again.unknown_documents, again.stale) == (0, 0, 0)
     assert again.thresholds[0].grouped == found.thresholds[0].grouped + 1
 
@@ -140,11 +139,11 @@ def test_the_command(server_cli: Cli, client: Client, index_name: str) -> None:
     refused = server_cli("what-if", index_name, "--min", "0.8")
     assert refused.code == 1
     assert "was not grouped yet" in one_line(refused.err)
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).group()
     refused = server_cli("what-if", index_name, "--min", "0.8")
     assert refused.code == 1
     assert f"es-neardupe group {index_name} --evidence" in one_line(refused.err)
-    pipeline.group(client, index_name, evidence=True)
+    NearDupe(index_name, client).group(evidence=True)
     shown = server_cli("what-if", index_name, "--min", "0.3,0.8")
     assert shown.code == 0
     assert "Pairs exactly 0.3 similar become candidates with probability" in shown.err
@@ -161,6 +160,6 @@ def test_the_command(server_cli: Cli, client: Client, index_name: str) -> None:
 
 
 def test_an_index_without_documents(client: Client, index_name: str) -> None:
-    pipeline.init(client, index_name, Settings(("text",)), create=True)
+    NearDupe(index_name, client).init(Settings(("text",)), create=True)
     with pytest.raises(IndexUnusable, match="was not grouped yet"):
-        pipeline.what_if(client, index_name, min=[0.8])
+        NearDupe(index_name, client).what_if(min=[0.8])

@@ -6,11 +6,10 @@ import random
 from collections import Counter
 from typing import Any
 
-import pipeline
 from conftest import Cli
 from server_tools import JSON, change, family, hits, make_index, put, send, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.stats import Stats
 from es_neardupe.server.client import Client
@@ -33,7 +32,7 @@ WHOLE = {"signed": 15, "short": 4, "empty": 3, "too_large": 2, "failed": 0}
 
 def check(client: Client, index: str) -> Stats:
     """The sums of stats, and each part against the stored documents, counted by other code."""
-    found = pipeline.stats(client, index, quick=True)
+    found = NearDupe(index, client).stats(quick=True)
     stored = [hit["_source"].get("neardupe") or {} for hit in hits(client, index)]
     assert found.documents == len(stored)
     assert tuple(found.states) == STATES
@@ -76,7 +75,7 @@ def part_of(stored: JSON) -> str:
 def filled(client: Client, index: str) -> None:
     make_index(client, index, PROPERTIES, settings={"number_of_shards": 2})
     put(client, index, {id: {"text": text, "lang": "en" if id[0] in "fs" else "xx"} for id, text in TEXTS.items()})
-    pipeline.init(client, index, SETTINGS)
+    NearDupe(index, client).init(SETTINGS)
 
 
 GARBAGE: list[JSON] = [
@@ -101,10 +100,10 @@ GARBAGE: list[JSON] = [
 def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
     assert check(client, index_name).unprocessed == len(TEXTS)
-    pipeline.enrich(client, index_name, max_chars=MAX_CHARS)
+    NearDupe(index_name, client).enrich(max_chars=MAX_CHARS)
     found = check(client, index_name)
     assert (found.states, found.numeric) == (WHOLE, 6)
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).group()
     shown = server_cli("stats", index_name, "--quick")
     assert "numbers only" in shown.out
     assert "no known state" not in shown.out
@@ -128,11 +127,11 @@ def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str,
     assert report["unknown"] == found.unknown
     assert "no known state" in server_cli("stats", index_name, "--quick").out
     for rebuild in (False, True):
-        grouped = check_group(pipeline.group(client, index_name, rebuild=rebuild, dry_run=not rebuild))
+        grouped = check_group(NearDupe(index_name, client).group(rebuild=rebuild, dry_run=not rebuild))
         assert grouped.documents + grouped.unprocessed == found.documents
     assert grouped.affected == grouped.documents > grouped.corrupt > 0
 
-    pipeline.enrich(client, index_name, check=True, max_chars=MAX_CHARS)  # mends all of it
+    NearDupe(index_name, client).enrich(check=True, max_chars=MAX_CHARS)  # mends all of it
     found = check(client, index_name)
     assert (found.unknown, found.other_schemes, found.unprocessed) == (0, 0, 0)
 
@@ -143,7 +142,7 @@ def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, 
     query = {"term": {"lang": "en"}}
     parts: Counter[str] = Counter()
     for scope in (query, None):
-        report = pipeline.enrich(client, index_name, query=scope, max_chars=MAX_CHARS)
+        report = NearDupe(index_name, client).enrich(query=scope, max_chars=MAX_CHARS)
         assert report.documents + report.excluded == total
         assert report.read == report.written + report.unchanged + report.deleted + report.conflicts + report.refused
         assert report.written == sum(report.states.values())
@@ -158,14 +157,14 @@ def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, 
     file = tmp_path / "more.jsonl"
     lines = ['{"id": "f0", "text": "there"}', '{"id": "m1", "text": "1 2"}', '{"id": "m1", "text": "x"}', "no json"]
     file.write_text("\n".join([*lines, '{"id": "m2", "text": ""}', '{"id": "m3", "text": "a b c d e"}']), "utf-8")
-    loaded = pipeline.load(client, index_name, [str(file)])
+    loaded = NearDupe(index_name, client).load([str(file)])
     assert loaded.read == loaded.indexed + loaded.existing + loaded.bad + loaded.duplicates + loaded.refused == 6
     assert loaded.indexed == sum(loaded.states.values()) == 3
     assert (loaded.states, loaded.numeric) == ({"signed": 1, "short": 1, "empty": 1}, 1)
-    assert check_group(pipeline.group(client, index_name)).documents == total + 3
+    assert check_group(NearDupe(index_name, client).group()).documents == total + 3
     found = check(client, index_name)
     assert (found.documents, found.numeric) == (total + 3, 7)
     assert "numeric" not in next(h["_source"]["neardupe"] for h in hits(client, index_name) if h["_id"] == "m3")
     change(client, index_name, "n0", {"text": "no numbers any more in this text"})
-    pipeline.enrich(client, index_name, check=True, max_chars=MAX_CHARS)
+    NearDupe(index_name, client).enrich(check=True, max_chars=MAX_CHARS)
     assert check(client, index_name).numeric == 6

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import change, delete_all, family, hits, make_index, mapping, new_name, ours, put, theirs
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, InputError, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.server.client import Client, path
 
@@ -35,19 +34,19 @@ def base(client: Client) -> Iterator[str]:
 def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, server_cli: Cli) -> None:
     name = base + suffix.format(base=base)
     users = theirs(client, name)
-    assert pipeline.init(client, name, SETTINGS).prepared == (f"{base}-1", f"{base}-2")
-    assert pipeline.enrich(client, name).written == 10
-    grouped = pipeline.group(client, name)
+    assert NearDupe(name, client).init(SETTINGS).prepared == (f"{base}-1", f"{base}-2")
+    assert NearDupe(name, client).enrich().written == 10
+    grouped = NearDupe(name, client).group()
     assert (grouped.written, grouped.largest, grouped.documents) == (10, 6, 10)
     assert theirs(client, name) == users
     where = {(hit["_index"], hit["_id"]) for hit in hits(client, name) if hit["_source"].get("neardupe")}
     assert where == set(users)  # written where they lie
 
-    (group,) = pipeline.groups(client, name, min_size=6)
+    (group,) = NearDupe(name, client).groups(min_size=6)
     assert {(member.index, member.id) for member in group.members} == {
         (f"{base}-{1 + k % 2}", f"d{k}") for k in range(6)
     }
-    found = pipeline.similar(client, name, id="d0", min=0.8)
+    found = NearDupe(name, client).similar(id="d0", min=0.8)
     assert {(hit.index, hit.id) for hit in found.hits} == {(f"{base}-{1 + k % 2}", f"d{k}") for k in range(1, 6)}
     lines = server_cli("pairs", name, "--json").lines
     assert len(lines) == 15
@@ -56,51 +55,51 @@ def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, se
     assert line["members"][0]["index"] == line["principal_index"] == f"{base}-1"
     assert f"{base}-2/d1" in server_cli("pairs", name).out
     assert f"{base}-2/d1" in server_cli("groups", name).out
-    stats = pipeline.stats(client, name)
+    stats = NearDupe(name, client).stats()
     assert (stats.documents, stats.indices) == (10, (f"{base}-1", f"{base}-2"))
-    assert pipeline.group(client, name).written == 0
-    assert {one.level for one in pipeline.doctor(client, name)} == {"ok"}
-    assert pipeline.clean(client, name).cleaned == 10
+    assert NearDupe(name, client).group().written == 0
+    assert {one.level for one in NearDupe(name, client).doctor()} == {"ok"}
+    assert NearDupe(name, client).clean().cleaned == 10
     assert "neardupe" not in mapping(client, f"{base}-2")["_meta"]
 
 
 def test_one_of_them_alone(client: Client, base: str) -> None:
-    pipeline.init(client, f"{base}-1", SETTINGS)
+    NearDupe(f"{base}-1", client).init(SETTINGS)
     with pytest.raises(NotInitialised, match=f"{base}-2 has no near-duplicate keys"):
-        pipeline.enrich(client, f"{base}-all")
-    assert pipeline.enrich(client, f"{base}-1").written == 5
+        NearDupe(f"{base}-all", client).enrich()
+    assert NearDupe(f"{base}-1", client).enrich().written == 5
     assert not any(ours(client, f"{base}-2").values())
-    assert pipeline.init(client, f"{base}-all", SETTINGS).prepared == (f"{base}-2",)
-    assert pipeline.enrich(client, f"{base}-all").written == 5
+    assert NearDupe(f"{base}-all", client).init(SETTINGS).prepared == (f"{base}-2",)
+    assert NearDupe(f"{base}-all", client).enrich().written == 5
 
 
 def test_the_same_id_in_two_indices(client: Client, base: str) -> None:
-    pipeline.init(client, f"{base}-all", SETTINGS)
-    pipeline.enrich(client, f"{base}-all")
+    NearDupe(f"{base}-all", client).init(SETTINGS)
+    NearDupe(f"{base}-all", client).enrich()
     with pytest.raises(SettingsError, match="name one of these indices"):
-        pipeline.similar(client, f"{base}-all", id="same")
-    assert pipeline.similar(client, f"{base}-1", id="same").query["index"] == f"{base}-1"
+        NearDupe(f"{base}-all", client).similar(id="same")
+    assert NearDupe(f"{base}-1", client).similar(id="same").query["index"] == f"{base}-1"
     change(client, f"{base}-2", "same", {"text": "the same id in both indices one"})
-    pipeline.enrich(client, f"{base}-all", check=True)
-    pipeline.group(client, f"{base}-all")
+    NearDupe(f"{base}-all", client).enrich(check=True)
+    NearDupe(f"{base}-all", client).group()
     groups = {hit["_source"]["neardupe"]["group"] for hit in hits(client, f"{base}-all") if hit["_id"] == "same"}
     assert len(groups) == 1
 
 
 def test_different_schemes_are_refused(client: Client, base: str) -> None:
-    pipeline.init(client, f"{base}-1", SETTINGS)
-    pipeline.init(client, f"{base}-2", Settings(("text",), threshold=0.6))
-    for work in (pipeline.enrich, pipeline.group, pipeline.stats, pipeline.pairs):
+    NearDupe(f"{base}-1", client).init(SETTINGS)
+    NearDupe(f"{base}-2", client).init(Settings(("text",), threshold=0.6))
+    for work in (NearDupe.enrich, NearDupe.group, NearDupe.stats, NearDupe.pairs):
         with pytest.raises(SchemeMismatch, match=r"threshold: 0\.8, not 0\.6; bands: 16, not 19"):
-            work(client, f"{base}-all")
+            work(NearDupe(f"{base}-all", client))
     with pytest.raises(SchemeMismatch):
-        pipeline.init(client, f"{base}-all", SETTINGS)
+        NearDupe(f"{base}-all", client).init(SETTINGS)
 
 
 def test_load_wants_one_index(client: Client, base: str) -> None:
-    pipeline.init(client, f"{base}-all", SETTINGS)
+    NearDupe(f"{base}-all", client).init(SETTINGS)
     with pytest.raises(InputError, match="stands for 2 indices"):
-        pipeline.load(client, f"{base}-all", ["-"])
+        NearDupe(f"{base}-all", client).load(["-"])
 
 
 def test_a_pattern_that_matches_nothing(client: Client, base: str, server_cli: Cli) -> None:
@@ -111,9 +110,9 @@ def test_a_pattern_that_matches_nothing(client: Client, base: str, server_cli: C
 
 def test_an_alias_with_a_filter_is_no_scope(client: Client, base: str) -> None:
     """Our requests name the concrete indices, so a filter would be passed over: it is refused instead."""
-    pipeline.init(client, f"{base}-1", SETTINGS)
+    NearDupe(f"{base}-1", client).init(SETTINGS)
     body = {"filter": {"term": {"text": "nothing"}}}
     client.request("PUT", path(f"{base}-1", "_alias", f"{base}-some"), body=body)
     with pytest.raises(IndexUnusable, match="filter"):
-        pipeline.enrich(client, f"{base}-some")
+        NearDupe(f"{base}-some", client).enrich()
     assert not any(ours(client, f"{base}-1").values())

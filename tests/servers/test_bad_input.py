@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli, Run
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, versions
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))
@@ -148,8 +147,8 @@ def test_the_mapping_was_changed_after_init(client: Client, index_name: str, ser
 @pytest.fixture(params=READ_ONLY)
 def blocked(request: pytest.FixtureRequest, client: Client, filled: str) -> Iterator[str]:
     """An enriched index, then blocked for writing."""
-    pipeline.init(client, filled, SETTINGS)
-    pipeline.enrich(client, filled, query={"ids": {"values": ["d0", "d1"]}})
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich(query={"ids": {"values": ["d0", "d1"]}})
     client.request("PUT", path(filled, "_settings"), body={request.param: True})
     yield filled
     client.request("PUT", path(filled, "_settings"), body={request.param: None})
@@ -254,8 +253,8 @@ def test_before_init(command: str, more: tuple[str, ...], client: Client, filled
 def test_similar(
     options: tuple[str, ...], words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
 ) -> None:
-    pipeline.init(client, filled, SETTINGS)
-    pipeline.enrich(client, filled)
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich()
     refused(server_cli("similar", filled, *options), *words)
 
 
@@ -268,27 +267,27 @@ def test_similar_to_nothing_or_to_two_things(options: tuple[str, ...], filled: s
 
 def test_since_of_an_unknown_field(client: Client, filled: str, server_cli: Cli) -> None:
     client.request("PUT", path(filled, "_mapping"), body={"properties": {"updated": {"type": "date"}}})
-    pipeline.init(client, filled, SETTINGS)
+    NearDupe(filled, client).init(SETTINGS)
     refused(server_cli("enrich", filled, "--since", "changed=now-1d"), "no field 'changed'", "updated")
     assert not any(ours(client, filled).values())
 
 
 def test_clean_twice(client: Client, filled: str, server_cli: Cli) -> None:
-    pipeline.init(client, filled, SETTINGS)
-    pipeline.enrich(client, filled)
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich()
     assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 4
     assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 0
 
 
 @pytest.mark.parametrize("text", ["", " ... ", "\x00"])
 def test_similar_to_a_text_without_words(text: str, client: Client, filled: str, server_cli: Cli) -> None:
-    pipeline.init(client, filled, SETTINGS)
+    NearDupe(filled, client).init(SETTINGS)
     done = server_cli("similar", filled, "--text", text)
     assert (done.code, "empty" in done.err) == (0, True)
 
 
 def test_group_and_pairs_with_a_wrong_min(client: Client, filled: str, server_cli: Cli) -> None:
-    pipeline.init(client, filled, SETTINGS)
+    NearDupe(filled, client).init(SETTINGS)
     for command in ("group", "pairs"):
         for least in ("0", "1.5", "nan"):
             refused(server_cli(command, filled, "--min", least), "--min", "(0, 1]")
@@ -311,7 +310,7 @@ LINES = b"""{"id": "good1", "text": "one two three four five six"}
 def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_bytes(LINES)
-    pipeline.init(client, filled, SETTINGS)
+    NearDupe(filled, client).init(SETTINGS)
     before = versions(client, filled)
     done = server_cli("load", filled, str(file), "--json")
     assert done.code == 0
@@ -338,7 +337,7 @@ def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_
 def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl.gz"
     file.write_bytes(gzip.compress(b"no JSON\n" * 3000)[:-9])
-    pipeline.init(client, filled, SETTINGS)
+    NearDupe(filled, client).init(SETTINGS)
     done = server_cli("load", filled, str(file))
     assert done.code == 1
     assert "3,001" in done.out
@@ -351,7 +350,7 @@ def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cl
 def test_strict_stops_at_the_first_bad_line(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl"
     file.write_bytes(LINES)
-    pipeline.init(client, filled, SETTINGS)
+    NearDupe(filled, client).init(SETTINGS)
     before = versions(client, filled)
     refused(server_cli("load", filled, str(file), "--strict"), f"{file}:2", "UTF-8")
     assert versions(client, filled) == before
@@ -369,14 +368,14 @@ def test_files_that_cannot_be_loaded(
 ) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    pipeline.init(client, filled, SETTINGS)
+    NearDupe(filled, client).init(SETTINGS)
     refused(server_cli("load", filled, str(tmp_path / name)), word)
 
 
 def test_a_document_that_the_mapping_refuses(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     """Counted with the server's reason; the others are indexed; exit code 1."""
     make_index(client, index_name, {"text": {"type": "text"}, "n": {"type": "integer"}}, dynamic="strict")
-    pipeline.init(client, index_name, SETTINGS)
+    NearDupe(index_name, client).init(SETTINGS)
     file = tmp_path / "a.jsonl"
     file.write_text('{"_id": "a", "text": "fine"}\n{"_id": "b", "text": "x", "n": "many"}\n', "utf-8")
     done = server_cli("load", index_name, str(file), "--json")
@@ -401,8 +400,8 @@ FORGED: dict[str, Any] = {
 def test_stored_fingerprints_that_are_not_ours(client: Client, filled: str, server_cli: Cli) -> None:
     """Anybody can write to an index: such documents are counted, said, and renewed with --all."""
     put(client, filled, {id: {"text": f"this is {id} and some other words"} for id in FORGED})
-    pipeline.init(client, filled, SETTINGS)
-    pipeline.enrich(client, filled)
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich()
     for id, fields in FORGED.items():
         change(client, filled, id, {"neardupe": fields})
     done = server_cli("group", filled, "--json")
@@ -428,31 +427,31 @@ LIED: dict[str, Any] = {
 
 def test_stored_groups_that_are_not_ours(client: Client, filled: str) -> None:
     put(client, filled, {id: {"text": f"this is {id} and some other words"} for id in LIED})
-    pipeline.init(client, filled, SETTINGS)
-    pipeline.enrich(client, filled)
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich()
     for id, fields in LIED.items():
         change(client, filled, id, {"neardupe": fields})
-    assert pipeline.groups(client, filled) == []
-    report = pipeline.group(client, filled)
+    assert NearDupe(filled, client).groups() == []
+    report = NearDupe(filled, client).group()
     assert (report.groups, report.alone) == (1, len(LIED))
     assert all(ours(client, filled)[id]["similarity"] == 1 for id in LIED)
 
 
 def test_our_field_as_a_list_of_objects(client: Client, filled: str) -> None:
     """JSON allows it, the mapping too; nothing of ours writes it."""
-    pipeline.init(client, filled, SETTINGS)
-    pipeline.enrich(client, filled)
-    pipeline.group(client, filled)
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich()
+    NearDupe(filled, client).group()
     scheme = SETTINGS.scheme.id
     odd = {"text": " ".join(family("bad", 1)), "neardupe": [{"scheme": scheme, "group": "g"}, {"principal": False}]}
     put(client, filled, {"odd": odd})
-    assert pipeline.group(client, filled).corrupt == 1
-    assert len(list(pipeline.pairs(client, filled))) == 6
-    pipeline.groups(client, filled)
-    pipeline.stats(client, filled)
-    assert pipeline.enrich(client, filled, check=True).written == 1
-    assert pipeline.group(client, filled).grouped == 5
+    assert NearDupe(filled, client).group().corrupt == 1
+    assert len(list(NearDupe(filled, client).pairs())) == 6
+    NearDupe(filled, client).groups()
+    NearDupe(filled, client).stats()
+    assert NearDupe(filled, client).enrich(check=True).written == 1
+    assert NearDupe(filled, client).group().grouped == 5
     send(client, [({"delete": {"_index": filled, "_id": "odd"}}, None)])
     put(client, filled, {"odd": odd})
-    assert pipeline.clean(client, filled).left == 0
+    assert NearDupe(filled, client).clean().left == 0
     assert all("neardupe" not in hit["_source"] for hit in hits(client, filled))

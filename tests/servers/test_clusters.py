@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import pipeline
 import pytest
 from clusters import Cluster, cluster, copies, manager, wait_for_green
 from kill_tools import WRITES, State
 from server_tools import family, make_index, put, theirs, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
 
@@ -58,7 +57,7 @@ def disturbed(client: Client, command: str, events: Mapping[int, Callable[[], No
     calm = client._driver  # type: ignore[attr-defined]
     driver = client._driver = Disturbed(calm, events)  # type: ignore[attr-defined]
     try:
-        getattr(pipeline, command)(client, INDEX, batch=10, workers=1, **options)
+        getattr(NearDupe(INDEX, client), command)(batch=10, workers=1, **options)
     finally:
         client._driver = calm  # type: ignore[attr-defined]
     assert not driver.events
@@ -71,7 +70,7 @@ def fill(client: Client) -> None:
     texts = {f"f{n}-{k}": text for n in range(24) for k, text in enumerate(family(n, 3, length=60))}
     texts |= {f"alone{n}": " ".join(words(n, 20)) for n in range(30)}
     put(client, INDEX, {id: {"text": text} for id, text in texts.items()})
-    pipeline.init(client, INDEX, Settings(("text",), threshold=0.7))
+    NearDupe(INDEX, client).init(Settings(("text",), threshold=0.7))
     wait_for_green(client, 3)
 
 
@@ -87,7 +86,7 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
         users = theirs(client, INDEX)
         writes = {name: disturbed(client, name, {}, **more) for name, more in COMMANDS.items()}
         wanted = State.of(client, INDEX)
-        pipeline.clean(client, INDEX)
+        NearDupe(INDEX, client).clean()
         client.request("DELETE", path(INDEX))
 
         fill(client)
@@ -99,8 +98,8 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
         assert State.of(client, INDEX) == wanted
         assert theirs(client, INDEX) == users
         assert [len(numbers) for numbers in copies(client, INDEX).values()] == [1, 1, 1]
-        assert pipeline.enrich(client, INDEX, check=True).written == 0
-        assert pipeline.group(client, INDEX, rebuild=True, evidence=True).written == 0
+        assert NearDupe(INDEX, client).enrich(check=True).written == 0
+        assert NearDupe(INDEX, client).group(rebuild=True, evidence=True).written == 0
 
 
 def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:

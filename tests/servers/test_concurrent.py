@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pipeline
 import pytest
 from server_tools import JSON, change, family, hits, make_index, ours, put, send, theirs, true_pairs, wait_until, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.errors import LeaseHeld
 from es_neardupe.progress import Progress
@@ -121,7 +120,7 @@ def filled(client: Client, index: str) -> dict[str, JSON]:
         for k, text in enumerate(family(n, 3, length=120))
     }
     put(client, index, documents)
-    pipeline.init(client, index, SETTINGS)
+    NearDupe(index, client).init(SETTINGS)
     return documents
 
 
@@ -148,25 +147,25 @@ def partition(client: Client, index: str) -> dict[str, tuple[str, float]]:
 def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> None:
     """Nothing of the user's is lost or reverted; one more run makes everything fit, and nothing is left to do."""
     assert users_of(client, index) == as_text(wanted)
-    assert pipeline.enrich(client, index, check=True).conflicts == 0
-    report = pipeline.group(client, index, check=True)
+    assert NearDupe(index, client).enrich(check=True).conflicts == 0
+    report = NearDupe(index, client).group(check=True)
     assert (report.stale, report.changed, report.unprocessed) == (0, 0, 0)
     texts = {id: source["text"] for id, source in wanted.items()}
     truth = true_pairs(texts, SETTINGS.threshold)
-    assert {(one.a[1], one.b[1]): one.resemblance for one in pipeline.pairs(client, index)} == pytest.approx(truth)
+    assert {(one.a[1], one.b[1]): one.resemblance for one in NearDupe(index, client).pairs()} == pytest.approx(truth)
     found = partition(client, index)
     for id, (principal, similarity) in found.items():
         assert similarity == pytest.approx(1.0 if id == principal else truth[min(id, principal), max(id, principal)])
-    assert pipeline.enrich(client, index, check=True).written == 0
-    assert pipeline.group(client, index, check=True).written == pipeline.group(client, index).written == 0
+    assert NearDupe(index, client).enrich(check=True).written == 0
+    assert NearDupe(index, client).group(check=True).written == NearDupe(index, client).group().written == 0
     assert users_of(client, index) == as_text(wanted)
 
     fresh = f"{index}-fresh"
     make_index(client, fresh)
     put(client, fresh, {id: {"text": text} for id, text in texts.items()})
-    pipeline.init(client, fresh, SETTINGS)
-    pipeline.enrich(client, fresh)
-    pipeline.group(client, fresh)
+    NearDupe(fresh, client).init(SETTINGS)
+    NearDupe(fresh, client).enrich()
+    NearDupe(fresh, client).group()
     assert partition(client, fresh) == found
 
 
@@ -175,27 +174,27 @@ def test_an_application_writes_while_we_enrich_and_group(client: Client, index_n
     documents = filled(client, index_name)
     with writing(client, index_name, documents, seed) as application:
         for batch in (10, 50):
-            report = pipeline.enrich(client, index_name, batch=batch, check=batch == 50)
+            report = NearDupe(index_name, client).enrich(batch=batch, check=batch == 50)
             total = report.written + report.unchanged + report.deleted + report.conflicts + report.refused
             assert (report.refused, report.read) == (0, total)
-            grouped = pipeline.group(client, index_name, batch=batch)
+            grouped = NearDupe(index_name, client).group(batch=batch)
             assert grouped.documents == grouped.grouped + grouped.alone + grouped.stale + grouped.corrupt
             assert grouped.refused == grouped.corrupt == 0
-            pipeline.groups(client, index_name)
-            pipeline.stats(client, index_name)
-        pipeline.enrich(client, index_name, all=True, batch=10)
+            NearDupe(index_name, client).groups()
+            NearDupe(index_name, client).stats()
+        NearDupe(index_name, client).enrich(all=True, batch=10)
     check_all_is_well(client, index_name, application.state)
 
 
 def test_an_application_writes_while_we_clean(client: Client, index_name: str) -> None:
     documents = filled(client, index_name)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     with writing(client, index_name, documents) as application:
-        report = pipeline.clean(client, index_name, batch=10)
+        report = NearDupe(index_name, client).clean(batch=10)
     assert report.documents >= report.cleaned > 0
     assert users_of(client, index_name) == as_text(application.state)
     if report.left:
-        pipeline.clean(client, index_name)
+        NearDupe(index_name, client).clean()
     assert not any(ours(client, index_name).values())
 
 
@@ -219,8 +218,8 @@ def test_changed_and_deleted_between_reading_and_verifying(client: Client, index
         index_name,
         {"copy": {"text": " ".join(words("copies", 50))}, "copy2": {"text": " ".join(words("copies", 50))}},
     )
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
     change(client, index_name, "f000-0", {"text": " ".join(words("else", 120))})
     change(client, index_name, "copy2", {"text": " ".join(words("no copy", 50))})
     send(client, [({"delete": {"_index": index_name, "_id": "f001-1"}}, None)])
@@ -230,7 +229,7 @@ def test_changed_and_deleted_between_reading_and_verifying(client: Client, index
         change(client, index_name, "f002-0", {"text": " ".join(words("changed", 120))})
         send(client, [({"delete": {"_index": index_name, "_id": "f003-2"}}, None)])
 
-    report = pipeline.group(client, index_name, rebuild=True, progress=at("verifying pairs", meanwhile))
+    report = NearDupe(index_name, client).group(rebuild=True, progress=at("verifying pairs", meanwhile))
     assert report.stale == 4  # f000-0, copy2, f002-0, f003-2; f001-1 is not there at all
     assert report.documents == report.grouped + report.alone + report.stale
     after = ours(client, index_name)
@@ -238,10 +237,10 @@ def test_changed_and_deleted_between_reading_and_verifying(client: Client, index
     assert after["f002-0"] == before["f002-0"]
     assert after["f000-1"]["principal"] is True
     assert after["f000-1"]["group"] == after["f000-2"]["group"]
-    assert {pair.a[1] for pair in pipeline.pairs(client, index_name)}.isdisjoint({"f000-0", "f002-0", "copy"})
-    renewed = pipeline.enrich(client, index_name, check=True)
+    assert {pair.a[1] for pair in NearDupe(index_name, client).pairs()}.isdisjoint({"f000-0", "f002-0", "copy"})
+    renewed = NearDupe(index_name, client).enrich(check=True)
     assert renewed.written == 3
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).group()
     now = ours(client, index_name)
     assert now["copy"]["group"] != now["copy2"]["group"]
     assert now["f000-0"]["group"] != now["f000-1"]["group"]
@@ -254,23 +253,23 @@ def test_a_copy_that_changes_has_no_say_in_who_is_principal(client: Client, inde
     make_index(client, index_name)
     one, other = family("tie", 2, length=120)
     put(client, index_name, {"a": {"text": other}, "b": {"text": one}, "c": {"text": other}})
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
 
     def meanwhile() -> None:
         change(client, index_name, "a", {"text": " ".join(words("else", 60))})
 
-    pipeline.group(client, index_name, progress=at("verifying pairs", meanwhile))
+    NearDupe(index_name, client).group(progress=at("verifying pairs", meanwhile))
     stored = ours(client, index_name)
     assert [stored[id]["principal"] for id in "bc"] == [True, False]
-    pipeline.enrich(client, index_name, check=True)
-    pipeline.group(client, index_name)
-    assert pipeline.group(client, index_name, rebuild=True).written == 0
+    NearDupe(index_name, client).enrich(check=True)
+    NearDupe(index_name, client).group()
+    assert NearDupe(index_name, client).group(rebuild=True).written == 0
 
 
 def test_changed_between_verifying_and_writing(client: Client, index_name: str) -> None:
     filled(client, index_name)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
 
     def meanwhile(name: str, done: int, total: int | None) -> None:
         if name != "verifying pairs" or not done or done != total:
@@ -279,7 +278,7 @@ def test_changed_between_verifying_and_writing(client: Client, index_name: str) 
         put(client, index_name, {"f001-1": {"text": "a new document", "n": 6}})  # our fields are gone
         send(client, [({"delete": {"_index": index_name, "_id": "f002-0"}}, None)])
 
-    report = pipeline.group(client, index_name, progress=meanwhile)
+    report = NearDupe(index_name, client).group(progress=meanwhile)
     assert (report.changed, report.deleted, report.refused) == (1, 1, 0)
     assert report.written + report.changed + report.deleted == report.grouped + report.alone
     stored = ours(client, index_name)
@@ -287,12 +286,12 @@ def test_changed_between_verifying_and_writing(client: Client, index_name: str) 
     assert stored["f001-1"] == {}
     found = {hit["_id"]: hit["_source"] for hit in hits(client, index_name)}
     assert (found["f000-0"]["n"], found["f001-1"]) == (5, {"text": "a new document", "n": 6})
-    principals = {one.principal for one in pipeline.groups(client, index_name)}
+    principals = {one.principal for one in NearDupe(index_name, client).groups()}
     assert None in principals  # the principal of f002 is deleted, and groups says so
-    pipeline.enrich(client, index_name)
-    again = pipeline.group(client, index_name, check=True)
+    NearDupe(index_name, client).enrich()
+    again = NearDupe(index_name, client).group(check=True)
     assert (again.changed, again.stale, again.unprocessed) == (0, 0, 0)
-    assert None not in {one.principal for one in pipeline.groups(client, index_name)}
+    assert None not in {one.principal for one in NearDupe(index_name, client).groups()}
 
 
 def run_both(*command: str) -> list[JSON]:
@@ -314,20 +313,20 @@ def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple
     assert sum(one["written"] for one in reports) >= len(documents)
     assert theirs(client, index_name) == users
     stored = ours(client, index_name)
-    assert pipeline.enrich(client, index_name, check=True).written == 0
-    assert pipeline.enrich(client, index_name, all=True).written == len(documents)
+    assert NearDupe(index_name, client).enrich(check=True).written == 0
+    assert NearDupe(index_name, client).enrich(all=True).written == len(documents)
     assert ours(client, index_name) == stored
 
 
 def test_two_group_runs_at_once(client: Client, index_name: str) -> None:
     """The second one says who works, or comes late and finds nothing to do."""
     documents = filled(client, index_name)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     ends: list[GroupReport | LeaseHeld] = []
 
     def run() -> None:
         try:
-            ends.append(pipeline.group(client, index_name, batch=20))
+            ends.append(NearDupe(index_name, client).group(batch=20))
         except LeaseHeld as held:
             ends.append(held)
 
@@ -340,4 +339,4 @@ def test_two_group_runs_at_once(client: Client, index_name: str) -> None:
     assert len(ends) == 2
     assert sum(one.written for one in reports) == len(documents)
     assert [(one.groups, one.changed + one.refused) for one in reports] == [(FAMILIES, 0)] * len(reports)
-    assert pipeline.group(client, index_name, rebuild=True).unchanged == len(documents)
+    assert NearDupe(index_name, client).group(rebuild=True).unchanged == len(documents)

@@ -15,7 +15,6 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 import trustme
 from conftest import Cli, Run
@@ -57,7 +56,7 @@ from server_tools import (
     words,
 )
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_parse import example
 from es_neardupe.errors import Unreachable
 from es_neardupe.server.client import Client
@@ -126,8 +125,8 @@ class Step:
     """What the user does first, undisturbed."""
 
     def run(self, client: Client, index: str) -> Any:
-        """As a function of the pipeline."""
-        return getattr(pipeline, self.command)(client, index, **self.options)
+        """As a method of the Python interface."""
+        return getattr(NearDupe(index, client), self.command)(**self.options)
 
     def arguments(self, index: str) -> list[str]:
         """As a command line that means the same."""
@@ -288,10 +287,10 @@ def prepared(client: Client, index: str, *, enriched: bool = True) -> None:
     make_index(client, index)
     texts = family("small", 5, length=60)
     put(client, index, {f"d{n}": {"text": text} for n, text in enumerate([*texts, texts[0]])})
-    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+    NearDupe(index, client).init(Settings(("text",), threshold=0.7))
     if enriched:
-        pipeline.enrich(client, index)
-        pipeline.group(client, index)
+        NearDupe(index, client).enrich()
+        NearDupe(index, client).group()
 
 
 QUESTIONS = [("similar", "--id", "d0"), ("groups",), ("pairs",), ("duplicates", "--request", "FILE", "--pairs-only")]
@@ -341,9 +340,9 @@ def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: Fau
     slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=0.4))
     proxy.set(Fault(dribbling(0.1), BULK, range(1, 9)))
     with pytest.raises(Unreachable, match=r"not complete after 0.5 seconds"):
-        pipeline.enrich(slow, index_name)
+        NearDupe(index_name, slow).enrich()
     proxy.set(Fault(dribbling(0.1), BULK))
-    report = pipeline.enrich(slow, index_name, all=True)
+    report = NearDupe(index_name, slow).enrich(all=True)
     assert (report.read, report.written + report.unchanged) == (6, 6)
     slow.close()
 
@@ -356,15 +355,15 @@ def test_a_gateway_that_takes_small_requests_only(
     sizes = {"a": 50, "b": 60, "long": 2000, "c": 50, "d": 70}
     file.write_text("".join(json.dumps({"id": id, "text": "word " * n}) + "\n" for id, n in sizes.items()))
     make_index(client, index_name)
-    pipeline.init(client, index_name, Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)))
     fault = Fault(too_large(2000), BULK, range(1, 100))
     proxy.set(fault)
-    report = pipeline.load(through, index_name, [str(file)])
+    report = NearDupe(index_name, through).load([str(file)])
     assert (report.read, report.indexed, report.refused) == (5, 4, 1)
     assert "larger than the server allows" in report.refusals[0]
     assert ours(client, index_name).keys() == sizes.keys() - {"long"}
     proxy.set()
-    report = pipeline.load(through, index_name, [str(file)])
+    report = NearDupe(index_name, through).load([str(file)])
     assert (report.indexed, report.existing) == (1, 4)
 
 
@@ -372,11 +371,11 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
     """Never more is under way than was allowed; after the first refusals requests fit, and every document is done."""
     make_index(client, index_name)
     put(client, index_name, {f"d{n:03}": {"text": f"{n} words of one small text"} for n in range(300)})
-    pipeline.init(client, index_name, Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)))
     through.pace.limit(max_load=48)
     queue = Queue(12)
     proxy.set(Fault(queue, BULK, range(1, 1000)))
-    report = pipeline.enrich(through, index_name, batch=24, workers=4)
+    report = NearDupe(index_name, through).enrich(batch=24, workers=4)
     assert (report.read, report.written, report.refused) == (300, 300, 0)
     assert len([one for one in ours(client, index_name).values() if one["state"] == "signed"]) == 300
     assert 12 < queue.most <= 48
@@ -391,10 +390,10 @@ def test_a_lost_answer_and_a_synthetic_source(
     text = {"text": {"type": "text", "store": True}}
     make_or_skip(client, index_name, text, {"index.mapping.source.mode": "synthetic"})
     put(client, index_name, {f"d{n}": {"text": one} for n, one in enumerate(family("synthetic", 5, length=60))})
-    pipeline.init(client, index_name, Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)))
     fault = Fault(lost_answer, BULK)
     proxy.set(fault)
-    report = pipeline.enrich(through, index_name)
+    report = NearDupe(index_name, through).enrich()
     assert (fault.met, report.written, report.unchanged) == (1, 5, 0)
     assert re.fullmatch(r"[0-9T:-]+\.000Z", hits(client, index_name)[0]["_source"]["neardupe"]["at"])
 
@@ -415,7 +414,7 @@ def test_documents_that_a_clean_could_not_write_and_that_changed_then(
         return {"_index": index_name, "_id": id}
 
     proxy.set(Fault(meanwhile, BULK))
-    report = pipeline.clean(through, index_name)
+    report = NearDupe(index_name, through).clean()
     assert (report.documents, report.cleaned, report.deleted, report.left) == (6, 5, 1, 0)
     assert report.refusals == ("null_pointer_exception: no room",)
     assert ours(client, index_name) == {id: {} for id in ("d1", "d2", "d3", "d4", "d5")}
@@ -433,7 +432,7 @@ def test_documents_that_go_before_a_clean_reads_them(
     counted_before = rf"/{index_name}/(_pit|_search/point_in_time|_search\?.*scroll)"
     fault = Fault(delete, counted_before)
     proxy.set(fault)
-    report = pipeline.clean(through, index_name)
+    report = NearDupe(index_name, through).clean()
     assert fault.met == 1
     assert (report.documents, report.cleaned, report.deleted, report.left) == (5, 5, 0, 0)
 
@@ -442,13 +441,13 @@ def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_
     """It happened, and is done again."""
     prepared(client, index_name)
     wanted = State.of(client, index_name)
-    pipeline.clean(client, index_name)
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.7))
+    NearDupe(index_name, client).clean()
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.7))
     impatient = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=4, wait=0), timeout=1))
     for command in ("enrich", "group"):
         fault = Fault(delayed(1.5), BULK)
         proxy.set(fault)
-        reconcile(command, getattr(pipeline, command)(impatient, index_name))
+        reconcile(command, getattr(NearDupe(index_name, impatient), command)())
         assert fault.met == 1
     assert State.of(client, index_name) == wanted
     impatient.close()
@@ -461,7 +460,7 @@ def test_a_server_that_is_away_for_a_moment(client: Client, proxy: FaultProxy, i
     for command in ("enrich", "group"):
         fault = Fault(vanishing(proxy, 0.05), BULK)
         proxy.set(fault)
-        assert getattr(pipeline, command)(waiting, index_name).written == 6
+        assert getattr(NearDupe(index_name, waiting), command)().written == 6
         assert fault.met == 1
     waiting.close()
 

@@ -6,7 +6,6 @@ import io
 import json
 from collections import Counter
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import (
@@ -78,9 +77,9 @@ def filled(client: Client, index_name: str) -> dict[str, JSON]:
 
 def test_init_leaves_what_is_the_users(client: Client, index_name: str, filled: dict[str, JSON]) -> None:
     before, written = mapping(client, index_name), versions(client, index_name)
-    dry = pipeline.init(client, index_name, Settings(("text",)), dry_run=True)
+    dry = NearDupe(index_name, client).init(Settings(("text",)), dry_run=True)
     assert mapping(client, index_name) == before
-    report = pipeline.init(client, index_name, Settings(("text",)))
+    report = NearDupe(index_name, client).init(Settings(("text",)))
     assert dry.prepared == report.prepared == (index_name,)
     after = mapping(client, index_name)
     assert after["properties"].pop("neardupe")["dynamic"] == "strict"
@@ -91,34 +90,34 @@ def test_init_leaves_what_is_the_users(client: Client, index_name: str, filled: 
     assert versions(client, index_name) == written
 
     again = mapping(client, index_name)
-    assert pipeline.init(client, index_name, Settings(("text",))).prepared == ()
+    assert NearDupe(index_name, client).init(Settings(("text",))).prepared == ()
     assert mapping(client, index_name) == again
 
 
 def test_the_functions(client: Client, index_name: str, filled: dict[str, JSON]) -> None:
     users = theirs(client, index_name)
-    pipeline.init(client, index_name, Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)))
 
     untouched = versions(client, index_name)
-    dry = pipeline.enrich(client, index_name, dry_run=True)
+    dry = NearDupe(index_name, client).enrich(dry_run=True)
     assert versions(client, index_name) == untouched
-    enriched = pipeline.enrich(client, index_name)
+    enriched = NearDupe(index_name, client).enrich()
     assert (enriched.documents, enriched.read, enriched.written) == (len(filled),) * 3
     assert (dry.read, dry.written, dry.states) == (enriched.read, enriched.written, enriched.states)
     assert enriched.states == {"signed": len(filled) - 4, "short": 3, "empty": 1}
     assert theirs(client, index_name) == users
     written = versions(client, index_name)
-    assert pipeline.enrich(client, index_name).written == 0
+    assert NearDupe(index_name, client).enrich().written == 0
     assert versions(client, index_name) == written
 
-    dry_group = pipeline.group(client, index_name, dry_run=True)
+    dry_group = NearDupe(index_name, client).group(dry_run=True)
     assert versions(client, index_name) == written
-    grouped = pipeline.group(client, index_name)
+    grouped = NearDupe(index_name, client).group()
     for name in ("documents", "groups", "grouped", "alone", "written", "matches", "copies", "min_similarity"):
         assert getattr(dry_group, name) == getattr(grouped, name), name
     assert theirs(client, index_name) == users
     written = versions(client, index_name)
-    second = pipeline.group(client, index_name)
+    second = NearDupe(index_name, client).group()
     assert (second.written, second.unchanged) == (0, len(filled))
     assert versions(client, index_name) == written
     check_groups(client, index_name, filled)
@@ -126,20 +125,20 @@ def test_the_functions(client: Client, index_name: str, filled: dict[str, JSON])
 
     check_found(client, index_name, filled)
     check_stats(client, index_name, filled)
-    assert {check.level for check in pipeline.doctor(client, index_name)} == {"ok"}
+    assert {check.level for check in NearDupe(index_name, client).doctor()} == {"ok"}
     assert versions(client, index_name) == written  # looking changes nothing
 
-    dry_clean = pipeline.clean(client, index_name, dry_run=True)
+    dry_clean = NearDupe(index_name, client).clean(dry_run=True)
     assert versions(client, index_name) == written
-    cleaned = pipeline.clean(client, index_name)
+    cleaned = NearDupe(index_name, client).clean()
     assert dry_clean.cleaned == cleaned.cleaned == len(filled)
     assert theirs(client, index_name) == users
     assert all("neardupe" not in hit["_source"] for hit in hits(client, index_name))
     assert mapping(client, index_name)["_meta"] == USER_META
     with pytest.raises(NeardupeError, match="init"):
-        pipeline.enrich(client, index_name)
-    assert pipeline.init(client, index_name, Settings(("text",), threshold=0.5)).prepared == (index_name,)
-    assert pipeline.enrich(client, index_name).written == len(filled)
+        NearDupe(index_name, client).enrich()
+    assert NearDupe(index_name, client).init(Settings(("text",), threshold=0.5)).prepared == (index_name,)
+    assert NearDupe(index_name, client).enrich().written == len(filled)
 
 
 def check_groups(client: Client, index: str, documents: dict[str, JSON]) -> None:
@@ -163,10 +162,10 @@ def check_found(client: Client, index: str, documents: dict[str, JSON]) -> None:
     """pairs, groups and similar against brute force."""
     texts = texts_of(documents)
     truth = true_pairs(texts, THRESHOLD)
-    found = {(pair.a[1], pair.b[1]): pair.resemblance for pair in pipeline.pairs(client, index)}
+    found = {(pair.a[1], pair.b[1]): pair.resemblance for pair in NearDupe(index, client).pairs()}
     assert found == pytest.approx(truth)
 
-    listed = pipeline.groups(client, index)
+    listed = NearDupe(index, client).groups()
     expected = {principal: members for principal, members in expected_groups(documents).items() if len(members) > 1}
     assert {one.principal: {member.id for member in one.members} for one in listed} == expected
     for one in listed:
@@ -175,15 +174,15 @@ def check_found(client: Client, index: str, documents: dict[str, JSON]) -> None:
         assert one.min_similarity == pytest.approx(min(member.similarity for member in one.members))
 
     probe = "f2-1"
-    hits_ = pipeline.similar(client, index, id=probe, min=0.5).hits
+    hits_ = NearDupe(index, client).similar(id=probe, min=0.5).hits
     wanted = {(set(pair) - {probe}).pop(): value for pair, value in true_pairs(texts, 0.5).items() if probe in pair}
     assert {hit.id: hit.resemblance for hit in hits_} == pytest.approx(wanted)
-    by_text = pipeline.similar(client, index, text=texts[probe], min=0.5).hits
+    by_text = NearDupe(index, client).similar(text=texts[probe], min=0.5).hits
     assert {hit.id: hit.resemblance for hit in by_text} == pytest.approx(wanted | {probe: 1.0})
 
 
 def check_stats(client: Client, index: str, documents: dict[str, JSON]) -> None:
-    found = pipeline.stats(client, index)
+    found = NearDupe(index, client).stats()
     sizes = Counter(len(members) for members in expected_groups(documents).values() if len(members) > 1)
     assert found.documents == len(documents) == sum(found.states.values())
     assert (found.other_schemes, found.unprocessed, found.ungrouped) == (0, 0, 0)
@@ -279,8 +278,8 @@ def test_clean_asks_first(
     server_cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pipeline.init(client, index_name, Settings(("text",)))
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
     written = versions(client, index_name)
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     done = server_cli("clean", index_name)

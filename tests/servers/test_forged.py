@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from every_command import LOOKING, command_lines
 from hostile import check_shown
 from server_tools import JSON, family, hits, make_index, ours, put, send, theirs, versions
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.stored_fields import encode
@@ -51,9 +50,9 @@ def grouped(client: Client, index_name: str) -> str:
     """An index with two groups and evidence, and beside it others that nobody asked for."""
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name, evidence=True)
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group(evidence=True)
     for end, more in (("-other", {}), ("-hidden", {"settings": {"index.hidden": True}})):
         make_index(client, f"{index_name}{end}", **more)
         put(client, f"{index_name}{end}", {id: {"text": text} for id, text in TEXTS.items()})
@@ -98,15 +97,15 @@ def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_
         assert done.code in (0, 1), (line, done.err)
         assert "Traceback" not in done.err
         check_shown(done.out + done.err)
-    report = pipeline.group(client, grouped, check=True)
-    again = pipeline.group(client, grouped, rebuild=True)
+    report = NearDupe(grouped, client).group(check=True)
+    again = NearDupe(grouped, client).group(rebuild=True)
     assert again.corrupt > 30
     assert report.documents == again.documents == again.grouped + again.alone + again.stale + again.corrupt
-    assert pipeline.enrich(client, grouped, all=True).refused == 0
-    settled = pipeline.group(client, grouped)
+    assert NearDupe(grouped, client).enrich(all=True).refused == 0
+    settled = NearDupe(grouped, client).group()
     assert (settled.corrupt, settled.groups) == (0, 2)
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
-    assert pipeline.clean(client, grouped).left == 0
+    assert NearDupe(grouped, client).clean().left == 0
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
 
 
@@ -121,10 +120,10 @@ def test_group_ids(grouped: str, client: Client) -> None:
             fields = {"group": id, "principal": k == 0, "similarity": 1.0}
             forged[f"g{n}-{k}"] = {"text": text, "neardupe": encoded(fingerprint) | fields}
     put(client, grouped, forged)
-    assert len(pipeline.groups(client, grouped)) == 2
-    assert len(pipeline.suggest_keep(client, grouped)) == 2
+    assert len(NearDupe(grouped, client).groups()) == 2
+    assert len(NearDupe(grouped, client).suggest_keep()) == 2
     for options in ({"check": True}, {"rebuild": True}, {}):
-        report = pipeline.group(client, grouped, evidence=True, **options)
+        report = NearDupe(grouped, client).group(evidence=True, **options)
     assert (report.groups, report.corrupt) == (2 + 8, 0)
     found = hits(client, companion_name(open_target(client, grouped), Companion.GROUPS))
     assert {len(hit["_id"]) for hit in found if hit["_source"]["kind"] == "group"} == {16}
@@ -173,8 +172,8 @@ def test_what_runs_note_of_themselves(grouped: str, client: Client) -> None:
         forged = [*replaced(entries[name])]
         for one in forged[:: len(forged) // 4]:
             if index_forged(client, registry, {name: one}):
-                pipeline.suggest_keep(client, grouped)
-                assert pipeline.group(client, grouped).groups == 2
+                NearDupe(grouped, client).suggest_keep()
+                assert NearDupe(grouped, client).group().groups == 2
 
 
 def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:
@@ -189,7 +188,7 @@ def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:
         for n in range(2000)
     }
     put(client, grouped, forged)
-    report = pipeline.group(client, grouped, max_bucket=10)
+    report = NearDupe(grouped, client).group(max_bucket=10)
     assert report.groups == 2
     assert report.skipped > 0
     assert report.candidates < 100 * len(forged)

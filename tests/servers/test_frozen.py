@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pipeline
 import pytest
 from clusters import cluster
 from server_tools import JSON, family, hits, make_index, mapping, put, versions
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Blocked
 from es_neardupe.local_server.versions import pick
 from es_neardupe.server.client import Client, path
@@ -58,22 +57,22 @@ def test_a_frozen_index_and_one_that_is_written(archive: Client) -> None:
     before = mapping(archive, "news-1"), versions(archive, "news-1")
     for write_group in ({}, {"sidecar": True, "write_group": True}):
         with pytest.raises(Blocked, match=r"news-1: a searchable snapshot.*`es-neardupe init news --sidecar`"):
-            pipeline.init(archive, "news", SETTINGS, **write_group)
-    (blocks,) = [one for one in pipeline.doctor(archive, "news-1") if one.name == "blocks"]
+            NearDupe("news", archive).init(SETTINGS, **write_group)
+    (blocks,) = [one for one in NearDupe("news-1", archive).doctor() if one.name == "blocks"]
     assert (blocks.level, "searchable snapshot" in blocks.message) == ("error", True)
 
-    pipeline.init(archive, "news", SETTINGS, sidecar=True)
-    assert pipeline.enrich(archive, "news").written == 24
-    pipeline.group(archive, "news")
-    groups = [{member.id[:2] for member in one.members} for one in pipeline.groups(archive, "news")]
+    NearDupe("news", archive).init(SETTINGS, sidecar=True)
+    assert NearDupe("news", archive).enrich().written == 24
+    NearDupe("news", archive).group()
+    groups = [{member.id[:2] for member in one.members} for one in NearDupe("news", archive).groups()]
     assert sorted(groups, key=str) == [{f"f{n}"} for n in range(6)]
-    sizes = [len({member.index for member in one.members}) for one in pipeline.groups(archive, "news")]
+    sizes = [len({member.index for member in one.members}) for one in NearDupe("news", archive).groups()]
     assert sizes == [2] * 6
-    assert pipeline.similar(archive, "news", id="f0-0").hits
-    assert pipeline.enrich(archive, "news").read == 0
-    assert {one.level for one in pipeline.doctor(archive, "news")} == {"ok"}
+    assert NearDupe("news", archive).similar(id="f0-0").hits
+    assert NearDupe("news", archive).enrich().read == 0
+    assert {one.level for one in NearDupe("news", archive).doctor()} == {"ok"}
 
-    assert pipeline.migrate(archive, "news", threshold=0.8).state == "done"
-    assert pipeline.clean(archive, "news").left == 0
+    assert NearDupe("news", archive).migrate(threshold=0.8).state == "done"
+    assert NearDupe("news", archive).clean().left == 0
     assert (mapping(archive, "news-1"), versions(archive, "news-1")) == before
     assert not any("neardupe" in hit["_source"] for hit in hits(archive, "news"))

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli, Run
 from every_command import LOOKING, NOT_RUN, WRITING, command_lines, names
 from hostile import IDS, NAME, Page, check_json, check_shown, texts
 from server_tools import JSON, hits, make_index, put, theirs, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
 DOCUMENTS = dict(zip(IDS, texts(words("hostile", 60)), strict=True))
@@ -61,10 +60,10 @@ def values(client: Client, index_name: str, tmp_path: Path) -> dict[str, str]:
         index_name,
         {id: {NAME: text, "url": f"https://a.example/{id}", "date": "2024-05-01"} for id, text in DOCUMENTS.items()},
     )
-    pipeline.init(client, index_name, settings)
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name, evidence=True)
-    (group,) = pipeline.groups(client, index_name)
+    NearDupe(index_name, client).init(settings)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group(evidence=True)
+    (group,) = NearDupe(index_name, client).groups()
     files = {
         "REQUEST": json.dumps(request()),
         "DSL": json.dumps({"query": {"exists": {"field": NAME}}}),

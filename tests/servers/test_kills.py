@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-import pipeline
 import pytest
 from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
 from server_tools import JSON, family, make_index, put, send, versions, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
 SEED = 5
@@ -42,7 +41,7 @@ def filled(client: Client, index: str) -> None:
         documents |= {f"f{n:03}-{k}": {"text": text, "odd": odd} for k, text in enumerate(texts)}
         documents[f"alone{n}"] = {"text": " ".join(words(f"alone{n}", 20))}
     put(client, index, documents)
-    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+    NearDupe(index, client).init(Settings(("text",), threshold=0.7))
 
 
 def changed(client: Client, index: str) -> None:
@@ -110,4 +109,4 @@ def check_moments(client: Client, index: str, commands: list[Command], number: i
         after = versions(client, index)
         assert {address for address in untouched if after[address] != before[address]} == set()
     for name, options in commands:
-        assert getattr(pipeline, name)(client, index, **options).written == 0
+        assert getattr(NearDupe(index, client), name)(**options).written == 0

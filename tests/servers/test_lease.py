@@ -13,36 +13,36 @@ from typing import Any
 
 import pytest
 from server_tools import wait_until
+from unit_tools import index_of
 
 from es_neardupe import Settings
 from es_neardupe.errors import LeaseHeld, LeaseLost, Unreachable
 from es_neardupe.index import lease
 from es_neardupe.index.hidden_indices import Companion, companion_name, read
 from es_neardupe.index.lease import LEASE_ID, held
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path
 
 HOLDER = """
 import sys, threading
-from es_neardupe.server import ConnectionSettings, connect
-from es_neardupe import Settings
-from es_neardupe.index.target import Target
+from es_neardupe import NearDupe, Settings
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.lease import held
 
-client = connect(ConnectionSettings(url=sys.argv[1]))
-with held(client, Target(sys.argv[2], (sys.argv[2],), Settings(("text",)), 10_000)):
+target = IndexTarget(sys.argv[2], (sys.argv[2],), Settings(("text",)), 10_000)
+with held(NearDupe(target.name, url=sys.argv[1]).with_target(target)):
     print("held", flush=True)
     threading.Event().wait()
 """
 
 
 @pytest.fixture
-def target(index_name: str) -> Target:
+def target(index_name: str) -> IndexTarget:
     """What a run works on; its index itself is of no account here."""
-    return Target(index_name, (index_name,), Settings(("text",)), 10_000)
+    return IndexTarget(index_name, (index_name,), Settings(("text",)), 10_000)
 
 
-def stored(client: Client, target: Target) -> Mapping[str, Any]:
+def stored(client: Client, target: IndexTarget) -> Mapping[str, Any]:
     found = read(client, companion_name(target, Companion.GROUPS), LEASE_ID)
     assert found is not None
     value: Mapping[str, Any] = found.source["value"]
@@ -55,26 +55,26 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     monkeypatch.setattr(lease, "_now", lambda: now() + timedelta(seconds=seconds))
 
 
-def test_the_second_run_is_told_who_works(client: Client, target: Target) -> None:
-    with held(client, target, "watch") as first:
+def test_the_second_run_is_told_who_works(client: Client, target: IndexTarget) -> None:
+    with held(index_of(client, target), "watch") as first:
         value = stored(client, target)
         assert value["holder"]["pid"] == os.getpid()
         assert datetime.fromisoformat(value["expires"]) - first.taken >= timedelta(seconds=60)
         with pytest.raises(
             LeaseHeld, match=rf"\(watch by pid {os.getpid()} on host .*, since 20.* UTC, its lease ends at 20.* UTC"
         ):
-            held(client, target).__enter__()
+            held(index_of(client, target)).__enter__()
         assert stored(client, target) == value
         first.check()
     assert "returned" in stored(client, target)
-    with pytest.raises(Unreachable), held(client, target):
+    with pytest.raises(Unreachable), held(index_of(client, target)):
         raise Unreachable("in the middle")
-    with held(client, target) as third:  # the error has given it back
+    with held(index_of(client, target)) as third:  # the error has given it back
         third.check()
     assert [one.name for one in threading.enumerate() if one.name == "lease"] == []
 
 
-def test_one_of_many_wins(client: Client, target: Target) -> None:
+def test_one_of_many_wins(client: Client, target: IndexTarget) -> None:
     """Some begin before there is a registry; all are at it until the winner has seen the others lose."""
     number = 6
     together, all_lost, answers = threading.Barrier(number), threading.Event(), []
@@ -82,7 +82,7 @@ def test_one_of_many_wins(client: Client, target: Target) -> None:
     def run() -> None:
         together.wait()
         try:
-            with held(client, target) as mine:
+            with held(index_of(client, target)) as mine:
                 assert all_lost.wait(30)
                 mine.check()
                 answers.append("won")
@@ -99,28 +99,28 @@ def test_one_of_many_wins(client: Client, target: Target) -> None:
     assert sorted(answers) == ["lost"] * (number - 1) + ["won"]
 
 
-def test_a_lease_is_renewed_as_long_as_it_is_held(client: Client, target: Target) -> None:
-    with held(client, target, seconds=0.6) as short:
+def test_a_lease_is_renewed_as_long_as_it_is_held(client: Client, target: IndexTarget) -> None:
+    with held(index_of(client, target), seconds=0.6) as short:
         first = stored(client, target)["expires"]
         end = datetime.fromisoformat(first) + timedelta(seconds=0.6)
         wait_until(lambda: datetime.fromisoformat(stored(client, target)["expires"]) > end, 10)
         with pytest.raises(LeaseHeld):
-            held(client, target).__enter__()
+            held(index_of(client, target)).__enter__()
         short.check()
 
 
-def test_a_lease_that_nobody_renews_ends(client: Client, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    with held(client, target) as still:
+def test_a_lease_that_nobody_renews_ends(client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch) -> None:
+    with held(index_of(client, target)) as still:
         with monkeypatch.context() as forward:
             later(forward, 59)
             with pytest.raises(LeaseHeld):
-                held(client, target).__enter__()
+                held(index_of(client, target)).__enter__()
             later(forward, 2)
             still.check()  # nobody took it meanwhile: it goes on, renewed
             with pytest.raises(LeaseHeld):
-                held(client, target).__enter__()
+                held(index_of(client, target)).__enter__()
             later(forward, 61)
-            other = held(client, target)
+            other = held(index_of(client, target))
             taken = other.__enter__()
         with pytest.raises(LeaseLost, match=f"lease on index {target.name} ended.*run the same command again"):
             still.check()
@@ -131,8 +131,8 @@ def test_a_lease_that_nobody_renews_ends(client: Client, target: Target, monkeyp
     assert "returned" in stored(client, target)
 
 
-def test_a_registry_that_is_removed(client: Client, target: Target) -> None:
-    with held(client, target) as mine:
+def test_a_registry_that_is_removed(client: Client, target: IndexTarget) -> None:
+    with held(index_of(client, target)) as mine:
         client.request("DELETE", path(companion_name(target, Companion.GROUPS)))
         with pytest.raises(LeaseLost):
             mine.check()
@@ -140,7 +140,7 @@ def test_a_registry_that_is_removed(client: Client, target: Target) -> None:
 
 @pytest.mark.parametrize("broken", ["_is_ours", "_write_if_ours"])
 def test_a_run_that_ends_without_giving_it_back(
-    broken: str, client: Client, target: Target, monkeypatch: pytest.MonkeyPatch
+    broken: str, client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process lives on, and knows that the run does not: the server failed at the beginning, or at the end."""
 
@@ -152,14 +152,14 @@ def test_a_run_that_ends_without_giving_it_back(
     with monkeypatch.context() as away:
         away.setattr(lease.Lease, broken, fails)
         away.setattr(threading, "excepthook", lambda _: None)
-        with pytest.raises(Unreachable), held(client, target):
+        with pytest.raises(Unreachable), held(index_of(client, target)):
             raise Unreachable("in the middle")
     assert "returned" not in stored(client, target)
-    with held(client, target) as mine:
+    with held(index_of(client, target)) as mine:
         mine.check()
 
 
-def test_a_holder_that_is_killed(client: Client, target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_is_killed(client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch) -> None:
     """This machine can tell that its process is gone; another one waits for the end of the lease."""
     command = [sys.executable, "-c", HOLDER, client.url, target.name]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -167,16 +167,16 @@ def test_a_holder_that_is_killed(client: Client, target: Target, monkeypatch: py
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
             with pytest.raises(LeaseHeld, match=f"group by pid {process.pid} "):
-                held(client, target).__enter__()
+                held(index_of(client, target)).__enter__()
         finally:
             process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(lease, "_machine", lambda: "another")
         with pytest.raises(LeaseHeld, match=f"group by pid {process.pid} "):
-            held(client, target).__enter__()
+            held(index_of(client, target)).__enter__()
     if lease._machine() is None:  # no such system: it waits like any other
         later(monkeypatch, 61)
-    with held(client, target) as mine:
+    with held(index_of(client, target)) as mine:
         mine.check()
     assert stored(client, target)["holder"]["pid"] == os.getpid()

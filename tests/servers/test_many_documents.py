@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pipeline
 from server_tools import family, make_index, send, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count
 
@@ -20,20 +19,20 @@ def test_twelve_thousand_documents_on_four_shards(client: Client, index_name: st
     for start in range(0, NUMBER, 4000):
         part = enumerate(texts[start : start + 4000], start)
         send(client, [({"index": {"_index": index_name, "_id": f"d{n:05}"}}, {"text": text}) for n, text in part])
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.75))
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.75))
 
-    dry = pipeline.enrich(client, index_name, dry_run=True)
-    enriched = pipeline.enrich(client, index_name)
+    dry = NearDupe(index_name, client).enrich(dry_run=True)
+    enriched = NearDupe(index_name, client).enrich()
     assert (dry.written, enriched.written, enriched.read) == (NUMBER,) * 3
     assert count(client, index_name, {"exists": {"field": "neardupe.scheme"}}) == NUMBER
-    grouped = pipeline.group(client, index_name)
+    grouped = NearDupe(index_name, client).group()
     assert (grouped.documents, grouped.written, grouped.unprocessed) == (NUMBER, NUMBER, 0)
     assert (grouped.groups, grouped.grouped, grouped.alone) == (PAIRS, 2 * PAIRS, NUMBER - 2 * PAIRS)
     expected = {frozenset((f"d{2 * n:05}", f"d{2 * n + 1:05}")) for n in range(PAIRS)}
-    assert {frozenset(member.id for member in one.members) for one in pipeline.groups(client, index_name)} == expected
-    assert {frozenset((one.a[1], one.b[1])) for one in pipeline.pairs(client, index_name)} == expected
-    assert pipeline.enrich(client, index_name, check=True).unchanged == NUMBER
-    assert pipeline.group(client, index_name).written == 0
-    assert pipeline.stats(client, index_name).groups == PAIRS
-    assert pipeline.clean(client, index_name).cleaned == NUMBER
+    assert {frozenset(member.id for member in one.members) for one in NearDupe(index_name, client).groups()} == expected
+    assert {frozenset((one.a[1], one.b[1])) for one in NearDupe(index_name, client).pairs()} == expected
+    assert NearDupe(index_name, client).enrich(check=True).unchanged == NUMBER
+    assert NearDupe(index_name, client).group().written == 0
+    assert NearDupe(index_name, client).stats().groups == PAIRS
+    assert NearDupe(index_name, client).clean().cleaned == NUMBER
     assert count(client, index_name, {"exists": {"field": "neardupe"}}) == 0

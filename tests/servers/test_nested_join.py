@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, change, family, hits, jaccard, make_index, mapping, ours, put, send, theirs, words
@@ -58,30 +57,30 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     assert "relations" not in mapping(client, forum)["_meta"]["neardupe"]
     shown = server_cli("enrich", forum)
     assert "of other relations, left alone" in shown.out
-    report = pipeline.enrich(client, forum, all=True)
+    report = NearDupe(forum, client).enrich(all=True)
     assert (report.documents, report.excluded, report.left_alone, report.written) == (5, 5, 5, 5)
-    assert pipeline.enrich(client, forum, check=True).read == 5
-    assert pipeline.enrich(client, forum, query={"ids": {"values": ["q0", "a0"]}}, check=True).read == 1
-    grouped = pipeline.group(client, forum)
+    assert NearDupe(forum, client).enrich(check=True).read == 5
+    assert NearDupe(forum, client).enrich(query={"ids": {"values": ["q0", "a0"]}}, check=True).read == 1
+    grouped = NearDupe(forum, client).group()
     assert (grouped.documents, grouped.largest, grouped.unprocessed) == (5, 5, 0)
-    stats = pipeline.stats(client, forum)
+    stats = NearDupe(forum, client).stats()
     assert (stats.documents, stats.left_alone, stats.unprocessed) == (5, 5, 0)
-    assert {one.level for one in pipeline.doctor(client, forum)} == {"ok"}
-    audit = pipeline.audit(client, forum)
+    assert {one.level for one in NearDupe(forum, client).doctor()} == {"ok"}
+    audit = NearDupe(forum, client).audit()
     assert (audit.documents, audit.recall.pairs, audit.recall.found) == (5, 10, 10)
-    assert {hit.id for hit in pipeline.similar(client, forum, id="a1", min=0.8).hits} == {
+    assert {hit.id for hit in NearDupe(forum, client).similar(id="a1", min=0.8).hits} == {
         "q0",
         "q1",
         "q2",
         "q3",
         "plain",
     }
-    found = pipeline.search(client, forum, "*")
+    found = NearDupe(forum, client).search("*")
     assert (found.documents, found.groups, found.without_group) == (5, 1, 0)
-    assert "must" in pipeline.search_request(client, forum, "bridge")["query"]["bool"]  # scored, as without children
+    assert "must" in NearDupe(forum, client).search_request("bridge")["query"]["bool"]  # scored, as without children
     assert {id for id, fields in ours(client, forum).items() if fields} == {"q0", "q1", "q2", "q3", "plain"}
     assert (theirs(client, forum), where(client, forum)) == (users, routings)
-    assert pipeline.clean(client, forum).cleaned == 5
+    assert NearDupe(forum, client).clean().cleaned == 5
     assert (theirs(client, forum), where(client, forum)) == (users, routings)
 
 
@@ -91,17 +90,17 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     with pytest.raises(
         IndexUnusable, match=r"has no relation reply\. Relations there: answer, comment, question, vote"
     ):
-        pipeline.init(client, forum, Settings(("text",), relations=("reply",)))
+        NearDupe(forum, client).init(Settings(("text",), relations=("reply",)))
     assert server_cli("init", forum, "--field", "text", "--relation", "answer", "--relation", "vote").code == 0
     assert mapping(client, forum)["_meta"]["neardupe"]["relations"] == ["answer", "vote"]
     with pytest.raises(SchemeMismatch, match="relations: answer\\+vote, not all but children"):
-        pipeline.init(client, forum, Settings(("text",)))
-    report = pipeline.enrich(client, forum)
+        NearDupe(forum, client).init(Settings(("text",)))
+    report = NearDupe(forum, client).enrich()
     assert (report.written, report.left_alone) == (6, 4)  # 4 answers, the vote, and the one without a relation
-    assert pipeline.group(client, forum).largest == 6
+    assert NearDupe(forum, client).group().largest == 6
     change(client, forum, "a2", {"text": " ".join(words("other", 50))}, routing="q2")
-    assert pipeline.enrich(client, forum, check=True).written == 1
-    assert pipeline.group(client, forum).largest == 5
+    assert NearDupe(forum, client).enrich(check=True).written == 1
+    assert NearDupe(forum, client).group().largest == 5
     assert where(client, forum) == routings
     assert {key: one for key, one in theirs(client, forum).items() if key[1] != "a2"} == {
         key: one for key, one in users.items() if key[1] != "a2"
@@ -119,14 +118,14 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     assert "no text or whole number in '_routing' to take the routing from" in done.err
     assert where(client, forum) == routings | {"a9": "q1"}
     assert server_cli("load", forum, str(file), "--routing-field", "_routing", "--json").json["existing"] == 1
-    moved = pipeline.migrate(client, forum, threshold=0.5, sample_mod=4)
+    moved = NearDupe(forum, client).migrate(threshold=0.5, sample_mod=4)
     assert (moved.state, moved.switched, [one for one in moved.changes if "relations" in one]) == ("done", 7, [])
     assert mapping(client, forum)["_meta"]["neardupe"]["relations"] == ["answer", "vote"]
     assert where(client, forum) == routings | {"a9": "q1"}
 
 
 def test_actions_of_ones_own(forum: str, client: Client) -> None:
-    pipeline.init(client, forum, Settings(("text",)))
+    NearDupe(forum, client).init(Settings(("text",)))
     actions: list[JSON] = [
         {"_id": "q8", "text": "a question", "kind": "question"},
         {"_id": "a8", "routing": "q8", "text": "an answer", "kind": {"name": "answer", "parent": "q8"}},
@@ -152,10 +151,10 @@ def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cl
     put(client, index_name, {"one": {"comments": {"text": cut[0][0]}}, "none": {"title": "no comment at all"}})
     users = theirs(client, index_name)
     assert server_cli("init", index_name, "--field", "comments.text").code == 0
-    report = pipeline.enrich(client, index_name)
+    report = NearDupe(index_name, client).enrich()
     assert (report.documents, report.states) == (5, {"signed": 4, "empty": 1})
-    assert pipeline.group(client, index_name).grouped == 4
-    found = {hit.id: hit.similarity for hit in pipeline.similar(client, index_name, id="d0", min=0.5).hits}
+    assert NearDupe(index_name, client).group().grouped == 4
+    found = {hit.id: hit.similarity for hit in NearDupe(index_name, client).similar(id="d0", min=0.5).hits}
     assert found == {
         "d1": 1,
         "one": 1,
@@ -163,14 +162,14 @@ def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cl
     }
     stored = ours(client, index_name)
     assert stored["d0"]["content"] == stored["d1"]["content"] == stored["one"]["content"] != stored["d2"]["content"]
-    assert pipeline.search(client, index_name, f"{base[0]} AND {base[1]}").documents == 4
-    assert pipeline.search(client, index_name, "title").documents == 3
+    assert NearDupe(index_name, client).search(f"{base[0]} AND {base[1]}").documents == 4
+    assert NearDupe(index_name, client).search("title").documents == 3
     assert theirs(client, index_name) == users
     with pytest.raises(SettingsError, match=r"comments\.at lies in the nested objects comments, which a range"):
-        pipeline.enrich(client, index_name, since=("comments.at", "2025-01-01"))
+        NearDupe(index_name, client).enrich(since=("comments.at", "2025-01-01"))
     with pytest.raises(SettingsError, match=r"no date field 'comments\.at'"):
-        pipeline.group(client, index_name, window="comments.at:3")
-    assert pipeline.clean(client, index_name).cleaned == 5
+        NearDupe(index_name, client).group(window="comments.at:3")
+    assert NearDupe(index_name, client).clean().cleaned == 5
     assert theirs(client, index_name) == users
 
 
@@ -193,29 +192,29 @@ def test_routing_is_kept_by_every_command(client: Client, index_name: str, serve
     dry = server_cli("load", index_name, str(file), "--routing-field", "user", "--dry-run", "--json").json
     assert (dry["indexed"], dry["existing"]) == (0, 6)
 
-    assert pipeline.group(client, index_name, evidence=True).largest == 6
+    assert NearDupe(index_name, client).group(evidence=True).largest == 6
     change(client, index_name, "d5", {"text": texts[4]}, routing="user5")
-    assert pipeline.enrich(client, index_name, check=True).written == 1
-    assert pipeline.group(client, index_name, evidence=True).reason == "1 new or changed documents"
-    assert pipeline.groups(client, index_name)[0].size == 6
-    assert {hit.id for hit in pipeline.contained(client, index_name, id="d4", min=0.5).hits} == set(routings) - {"d4"}
-    assert {one.value for one in pipeline.compare(client, index_name, "d4", "d5").measures} == {1}
-    assert pipeline.audit(client, index_name).recall.found == 15
-    assert len(list(pipeline.pairs(client, index_name))) == 15
-    assert pipeline.distribution(client, index_name).documents == 6
+    assert NearDupe(index_name, client).enrich(check=True).written == 1
+    assert NearDupe(index_name, client).group(evidence=True).reason == "1 new or changed documents"
+    assert NearDupe(index_name, client).groups()[0].size == 6
+    assert {hit.id for hit in NearDupe(index_name, client).contained(id="d4", min=0.5).hits} == set(routings) - {"d4"}
+    assert {one.value for one in NearDupe(index_name, client).compare("d4", "d5").measures} == {1}
+    assert NearDupe(index_name, client).audit().recall.found == 15
+    assert len(list(NearDupe(index_name, client).pairs())) == 15
+    assert NearDupe(index_name, client).distribution().documents == 6
     assert where(client, index_name) == routings
     changed = {key: one for key, one in theirs(client, index_name).items() if key[1] != "d5"}
     assert changed == {key: one for key, one in users.items() if key[1] != "d5"}
-    assert pipeline.clean(client, index_name).cleaned == 6
+    assert NearDupe(index_name, client).clean().cleaned == 6
     assert where(client, index_name) == routings
 
 
 def test_a_document_that_no_search_sees_yet(client: Client, index_name: str) -> None:
     """Where a routing is needed, an id alone finds nothing: said as of any unknown id, not as a failure."""
     make_index(client, index_name, settings={"refresh_interval": "-1"}, _routing={"required": True})
-    pipeline.init(client, index_name, Settings(("text",)))
+    NearDupe(index_name, client).init(Settings(("text",)))
     body = {"text": "a text"}
     client.request("PUT", path(index_name, "_doc", "d"), params={"routing": "r"}, body=body)
     with pytest.raises(RequestError, match="There is no document 'd'"):
-        pipeline.similar(client, index_name, id="d")
+        NearDupe(index_name, client).similar(id="d")
     send(client, [({"delete": {"_index": index_name, "_id": "d", "routing": "r"}}, None)])

@@ -6,11 +6,11 @@ import json
 import lzma
 from pathlib import Path
 
-import pipeline
 import pytest
 from conftest import Cli, read_data
 from server_tools import JSON
 
+from es_neardupe import NearDupe
 from es_neardupe.server.client import Client
 
 THRESHOLD = 0.8
@@ -49,7 +49,7 @@ def test_all_planted_pairs_and_no_other(
     loaded, found = load_and_pair(server_cli, index_name, file)
     assert loaded["indexed"] == len(lines)
     assert set(found) == {tuple(sorted(line.split())) for line in planted}
-    grouped = pipeline.group(client, index_name)
+    grouped = NearDupe(index_name, client).group()
     assert (grouped.groups, grouped.grouped) == (len(planted), 2 * len(planted))
 
 
@@ -64,18 +64,18 @@ def test_recall_and_exactness(name: str, client: Client, index_name: str, server
 
     # Below the threshold fewer are found, but what is reported is true all the same.
     low = {
-        (one.a[1], one.b[1]): round(one.resemblance, 6) for one in pipeline.pairs(client, index_name, min=TRUTH_FROM)
+        (one.a[1], one.b[1]): round(one.resemblance, 6) for one in NearDupe(index_name, client).pairs(min=TRUTH_FROM)
     }
     assert low == {pair: truth.get(pair) for pair in low}
     assert len(low) > len(wanted)
 
     # Groups are made of these pairs: each member's similarity is the one to the principal.
-    report = pipeline.group(client, index_name)
+    report = NearDupe(index_name, client).group()
     assert (report.documents, report.stale, report.corrupt, report.refused) == (loaded["indexed"], 0, 0, 0)
     assert report.documents == report.grouped + report.alone == report.written + report.unchanged
-    for group in pipeline.groups(client, index_name):
+    for group in NearDupe(index_name, client).groups():
         for member in group.members[1:]:
             pair = min(group.principal or "", member.id), max(group.principal or "", member.id)
             assert round(found[pair], 6) == pytest.approx(member.similarity, abs=1e-6)
             assert member.similarity >= THRESHOLD
-    assert pipeline.group(client, index_name).written == 0
+    assert NearDupe(index_name, client).group().written == 0

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, new_name
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -29,11 +28,11 @@ BRIDGE = {"1001", "1002", "1003", "1004"}
 def news(client: Client) -> Iterator[str]:
     """The index of the examples, which no test changes."""
     name = new_name()
-    pipeline.init(client, name, Settings(("body",)), create=True)
-    pipeline.load(client, name, [str(DOCS / "articles.jsonl")])
-    pipeline.group(client, name)
+    NearDupe(name, client).init(Settings(("body",)), create=True)
+    NearDupe(name, client).load([str(DOCS / "articles.jsonl")])
+    NearDupe(name, client).group()
     yield name
-    pipeline.clean(client, name)
+    NearDupe(name, client).clean()
     client.request("DELETE", path(name))
 
 
@@ -132,7 +131,7 @@ def test_recipe(title: str, client: Client, news: str) -> None:
 
 def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: str) -> None:
     body = json.loads(RECIPES["The request behind it"].partition("\n")[2])
-    assert pipeline.search_request(client, news, "bridge harbour", fields=["title"]) == body
+    assert NearDupe(news, client).search_request("bridge harbour", fields=["title"]) == body
 
 
 # docs/moved.md
@@ -142,11 +141,11 @@ def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: s
 def pages(client: Client) -> Iterator[str]:
     """The index of the page about moved."""
     name = new_name()
-    pipeline.init(client, name, Settings(("body",)), create=True)
-    pipeline.load(client, name, [str(DOCS / "pages.jsonl")])
-    pipeline.group(client, name)
+    NearDupe(name, client).init(Settings(("body",)), create=True)
+    NearDupe(name, client).load([str(DOCS / "pages.jsonl")])
+    NearDupe(name, client).group()
     yield name
-    pipeline.clean(client, name)
+    NearDupe(name, client).clean()
     client.request("DELETE", path(name))
 
 

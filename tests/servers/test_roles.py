@@ -7,7 +7,6 @@ import logging
 from collections.abc import Iterator
 from pathlib import Path
 
-import pipeline
 import pytest
 import typer
 from conftest import Cli
@@ -28,7 +27,7 @@ from secured_users import ALIAS, KEPT_NAMES, WORKED, documented, less, names_bes
 from server_tools import put
 from test_docs import section, table
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.app import app
 from es_neardupe.commands.doctor.roles import ROLES, Role
 from es_neardupe.errors import Forbidden
@@ -120,7 +119,7 @@ def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: S
     lacking_is_named(run_as, LACKING)
     lacks_at_the_end = f"lacks the index privilege 'delete_index' on {', '.join(COMING)}"
     with worked.client("neardupe-group") as client, pytest.raises(Forbidden, match=lacks_at_the_end):
-        pipeline.migrate(client, WORKED, threshold=0.7)
+        NearDupe(WORKED, client).migrate(threshold=0.7)
 
 
 def test_doctor_says_beforehand(worked: Secured) -> None:
@@ -129,7 +128,7 @@ def test_doctor_says_beforehand(worked: Secured) -> None:
         if "read" not in role.index:
             continue  # may not even look
         with worked.client(role.name) as client:
-            checks = [one for one in pipeline.doctor(client, WORKED) if one.name == "privileges"]
+            checks = [one for one in NearDupe(WORKED, client).doctor() if one.name == "privileges"]
         assert len(checks) == len(ROLES)
         for other, check in zip(ROLES, checks, strict=True):
             lacking = lacks(role, other)
@@ -154,7 +153,7 @@ def test_rights_on_an_alias_alone(worked: Secured, admin: Client) -> None:
     """Requests name the indices behind an alias, so rights on the alias alone are not enough, and it is said so."""
     admin.request("PUT", path(WORKED, "_alias", ALIAS))
     with worked.client("alias-user") as client, pytest.raises(Forbidden, match=f"on {WORKED}"):
-        pipeline.stats(client, ALIAS)
+        NearDupe(ALIAS, client).stats()
 
 
 def test_client_certificates_log_in(worked: Secured) -> None:
@@ -163,9 +162,9 @@ def test_client_certificates_log_in(worked: Secured) -> None:
     certificate = {"client_cert": str(pem.cert), "client_key": str(pem.key)}
     for trust in ({"ca_certs": str(worked.ca_file)}, {"cert_fingerprint": worked.tls.of_authority}):
         client = connect(ConnectionSettings(worked.url, **certificate, **trust))
-        assert pipeline.stats(client, WORKED).documents == len(TEXTS)
+        assert NearDupe(WORKED, client).stats().documents == len(TEXTS)
         with pytest.raises(Forbidden, match="neardupe-read lacks"):
-            pipeline.enrich(client, WORKED, all=True)
+            NearDupe(WORKED, client).enrich(all=True)
         client.close()
 
 
@@ -180,16 +179,16 @@ def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> N
         admin.request("DELETE", path(COMPANIONS[kind]), params={"ignore_unavailable": True})
     put(admin, WORKED, {user: {"text": f"{TEXTS['d0']} {user}", "url": f"/{user}", "date": "2024-01-01"}})
     if "enrich" not in role.commands:  # so that there is something to write
-        pipeline.enrich(admin, WORKED)
+        NearDupe(WORKED, admin).enrich()
     commands = ["init --prefix other"] if role.commands == ("init",) else role.commands
     runs = [run_as(user, one) for one in commands]
     if name == "neardupe-migrate":  # it may have come to any point
         delete_worked(admin)
         make_worked(admin)
     else:
-        pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
-        pipeline.enrich(admin, WORKED)
-        pipeline.group(admin, WORKED, evidence=True)
+        NearDupe(WORKED, admin).init(Settings(("text",), sample_mod=4))
+        NearDupe(WORKED, admin).enrich()
+        NearDupe(WORKED, admin).group(evidence=True)
     assert [run.err for run in runs if run.code == 1 and ("lacks" in run.err or "privilege" in run.err)], lacks
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from role_tools import (
@@ -27,6 +26,7 @@ from secured_users import LIMITS, WORKED, names_beside
 from server_tools import theirs, versions
 from test_docs import DOCS, section, table
 
+from es_neardupe import NearDupe
 from es_neardupe.commands.doctor.roles import ROLES
 from es_neardupe.server.client import Client
 
@@ -115,5 +115,5 @@ def test_a_role_is_enough_for_its_commands(run_as: As) -> None:
 def test_an_index_beside_that_a_user_may_not_see(secured_opensearch_server: Secured, admin: Client, run_as: As) -> None:
     """A request for what is not there is refused to whoever has no rights on its name: it is taken for not there."""
     with secured_opensearch_server.client("neardupe-init") as client:
-        pipeline.clean(admin, WORKED)
-        assert "sidecar" not in {one.name for one in pipeline.doctor(client, WORKED)}
+        NearDupe(WORKED, admin).clean()
+        assert "sidecar" not in {one.name for one in NearDupe(WORKED, client).doctor()}

@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from kill_tools import Moment, run_commands, run_to_death
 from server_tools import JSON, TEXT, family, make_index, mapping, new_name, ours, send, theirs
+from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch import Round, may_pass
 from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotFound, NotInitialised, RequestError, RolledOver
 from es_neardupe.index.hidden_indices import Companion, companion_name, ensure
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.migration_state import Phase, phase_of
 from es_neardupe.index.sidecar.open import sidecars_of, telling_mappings
@@ -114,7 +115,7 @@ def test_a_rollover_in_the_middle_of_a_run(
     """The run goes on with what it began with; the next one prepares the new index, saying so, and takes it."""
     name = rolling.name
     rolling.add(0, 4)
-    first = pipeline.init(client, name, SETTINGS)
+    first = NearDupe(name, client).init(SETTINGS)
     assert (first.rolls_over, first.next_prepared, len(first.prepared)) == (True, False, 1)
     assert first.indices == first.prepared
 
@@ -123,17 +124,17 @@ def test_a_rollover_in_the_middle_of_a_run(
         rolling.add(4, 8)
 
     in_the_middle(monkeypatch, roll)
-    done = pipeline.enrich(client, name, batch=2, workers=1)
+    done = NearDupe(name, client).enrich(batch=2, workers=1)
     assert (done.written, done.documents, done.prepared) == (4, 4, ())
     new = next(index for index in client.request("GET", path(name, "_mapping")) if index not in first.indices)
     assert "neardupe" not in mapping(client, new)["properties"]  # nothing was written there before our mapping
 
     users = theirs(client, name)
-    for work in (pipeline.group, pipeline.groups, pipeline.stats):
+    for work in (NearDupe.group, NearDupe.groups, NearDupe.stats):
         with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
-            work(client, name)
+            work(NearDupe(name, client))
     assert may_pass(RolledOver(""))  # a watch goes on
-    dry = pipeline.enrich(client, name, dry_run=True)
+    dry = NearDupe(name, client).enrich(dry_run=True)
     assert (dry.prepared, dry.written, dry.documents) == ((new,), 4, 8)
     assert "neardupe" not in mapping(client, new)["properties"]
     again = server_cli("enrich", name, "--json")
@@ -141,21 +142,21 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert again.json["written"] == 4
     assert f"New behind {name} since a rollover, and were prepared like the others: {new}." in again.err
     assert mapping(client, new)["_meta"] == mapping(client, first.indices[0])["_meta"]
-    assert pipeline.group(client, name).largest == 8
+    assert NearDupe(name, client).group().largest == 8
     assert theirs(client, name) == users
 
     third = rolling.roll()
     rolling.add(8, 9)
     rounds: list[Round] = []
-    pipeline.watch(client, name, once=True, on_round=rounds.append)
+    NearDupe(name, client).watch(once=True, on_round=rounds.append)
     assert [(one.enriched, one.documents, one.prepared, one.error) for one in rounds] == [(1, 9, (third,), None)]
-    assert pipeline.groups(client, name)[0].size == 9
-    assert {one["group"] for one in ours(client, name).values()} == {pipeline.groups(client, name)[0].group}
-    (warning,) = (one for one in pipeline.doctor(client, name) if one.level != "ok")
+    assert NearDupe(name, client).groups()[0].size == 9
+    assert {one["group"] for one in ours(client, name).values()} == {NearDupe(name, client).groups()[0].group}
+    (warning,) = (one for one in NearDupe(name, client).doctor() if one.level != "ok")
     assert (warning.name, warning.level) == ("rollover", "warning")
     assert "no index template gives the next index" in warning.message
-    assert pipeline.clean(client, name).cleaned == 9
-    assert pipeline.clean(client, name).documents == 0
+    assert NearDupe(name, client).clean().cleaned == 9
+    assert NearDupe(name, client).clean().documents == 0
 
 
 @both
@@ -164,12 +165,12 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
     """Before the switch, in it and after a kill: what is new is prepared, and the end is that of one run."""
     name = rolling.name
     rolling.add(0, 3)
-    pipeline.init(client, name, SETTINGS, sidecar=sidecar)
+    NearDupe(name, client).init(SETTINGS, sidecar=sidecar)
     run_commands(client, name, [("enrich", {}), ("group", {})])
-    assert pipeline.migrate(client, name, shingle=3, prepare=True).state == "prepared"
+    assert NearDupe(name, client).migrate(shingle=3, prepare=True).state == "prepared"
     second = rolling.roll()
     rolling.add(3, 5)
-    dry = pipeline.migrate(client, name, dry_run=True)
+    dry = NearDupe(name, client).migrate(dry_run=True)
     assert (dry.state, dry.enriched) == ("prepared", 2)
     assert "_meta" not in mapping(client, second)
 
@@ -179,30 +180,30 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
     third = rolling.roll()
     rolling.add(5, 9)
     with pytest.raises(BeingMigrated, match=f"`es-neardupe migrate {name}`"):
-        pipeline.enrich(client, name)
-    assert pipeline.migrate(client, name).state == "done"
+        NearDupe(name, client).enrich()
+    assert NearDupe(name, client).migrate().state == "done"
     told = [telling_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
     assert told[0]["neardupe"] == told[1]["neardupe"]
     assert [one.keys() - {"@source"} for one in told] == [{"neardupe"}] * 2
-    assert [one.size for one in pipeline.groups(client, name)] == [9]
-    assert pipeline.enrich(client, name, check=True).written == pipeline.group(client, name, check=True).written == 0
+    assert [one.size for one in NearDupe(name, client).groups()] == [9]
+    assert NearDupe(name, client).enrich(check=True).written == NearDupe(name, client).group(check=True).written == 0
 
 
 def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Client) -> None:
     """While a migration works on an index: it gets one beside it of both kinds before anything is switched."""
     name = rolling.name
     rolling.add(0, 3)
-    pipeline.init(client, name, SETTINGS, sidecar=True)
+    NearDupe(name, client).init(SETTINGS, sidecar=True)
     run_commands(client, name, [("enrich", {}), ("group", {})])
 
     def meanwhile(comparison: object) -> bool:
         new = rolling.roll()
         rolling.add(3, 5)
-        assert pipeline.enrich(client, name, prefix="neardupe_next").prepared == (new,)
+        assert NearDupe(name, client, prefix="neardupe_next").enrich().prepared == (new,)
         return True
 
-    assert pipeline.migrate(client, name, shingle=3, confirm=meanwhile).state == "done"
-    assert [one.size for one in pipeline.groups(client, name)] == [5]
+    assert NearDupe(name, client).migrate(shingle=3, confirm=meanwhile).state == "done"
+    assert [one.size for one in NearDupe(name, client).groups()] == [5]
     beside = sidecars_of(client, mappings_of(client, name), "neardupe")
     assert [one["dynamic"] for one in beside.values()] == ["strict"] * 2, "none was made by its first document"
 
@@ -212,14 +213,14 @@ def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, clie
     """And an index that is deleted meanwhile, as old ones are, keeps none of the others from having theirs back."""
     name = rolling.name
     rolling.add(0, 1)
-    (first,) = pipeline.init(client, name, SETTINGS).indices
+    (first,) = NearDupe(name, client).init(SETTINGS).indices
     second = rolling.roll()
     rolling.add(1, 3)
-    done = pipeline.enrich(client, name, tune=True)
+    done = NearDupe(name, client).enrich(tune=True)
     assert (done.prepared, done.written) == ((second,), 3)
     assert done.tuned is not None
     assert done.tuned.keys() == {first, second}
-    with tuned(client, open_target(client, name), "test"):
+    with tuned(opened(Index(name, client)), "test"):
         client.request("DELETE", path(first))
     assert records(mappings_of(client, name)) == {}
 
@@ -229,21 +230,21 @@ def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> 
     """The second run is an incremental one, and knows the group; the templates of the name do not take our index."""
     name = rolling.name
     rolling.add(0, 3)
-    pipeline.init(client, name, SETTINGS)
-    pipeline.enrich(client, name)
-    pipeline.group(client, name)
-    (before,) = pipeline.groups(client, name)
+    NearDupe(name, client).init(SETTINGS)
+    NearDupe(name, client).enrich()
+    NearDupe(name, client).group()
+    (before,) = NearDupe(name, client).groups()
     registry = companion_name(open_target(client, name), Companion.GROUPS)
     assert registry == f"neardupe-groups-{name}"
     assert "text" not in mapping(client, registry)["properties"]
     rolling.roll()
     rolling.add(3, 4)
-    pipeline.enrich(client, name)
-    again = pipeline.group(client, name)
+    NearDupe(name, client).enrich()
+    again = NearDupe(name, client).group()
     assert (again.reason, again.written) == ("1 new or changed documents", 1)
-    (after,) = pipeline.groups(client, name)
+    (after,) = NearDupe(name, client).groups()
     assert (after.group, after.size) == (before.group, 4)
-    assert pipeline.group_history(client, name, after.group).history[0].event == "founded"
+    assert NearDupe(name, client).group_history(after.group).history[0].event == "founded"
     assert client.request("GET", path(registry, "_count"))["count"] > 0
 
 
@@ -267,47 +268,47 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
         f"Later indices of {name} will have our fields from its index template."
         in server_cli("init", name, "--field", "text").err
     )
-    assert {one.level for one in pipeline.doctor(client, name) if one.name != "documents"} == {"ok"}
+    assert {one.level for one in NearDupe(name, client).doctor() if one.name != "documents"} == {"ok"}
     new = rolling.roll()
     assert mapping(client, new)["_meta"] == {"neardupe": SETTINGS.to_meta()}
-    assert pipeline.stats(client, name).unprocessed == 2  # no rollover stands in the way of anything
+    assert NearDupe(name, client).stats().unprocessed == 2  # no rollover stands in the way of anything
     actions = [{"_op_type": "create", "_id": "d2", "@timestamp": "2026-01-01", "text": rolling.texts[2]}]
     with NearDupe(name, url=client.url) as dupes:
         sent = list(dupes.fingerprinted(actions))
     send(client, [({"create": {"_index": name, "_id": "d2"}}, {k: v for k, v in sent[0].items() if k[0] != "_"})])
-    done = pipeline.enrich(client, name)  # type: ignore[assignment]
+    done = NearDupe(name, client).enrich()  # type: ignore[assignment]
     assert (done.prepared, done.current, done.written) == ((), 1, 2)  # type: ignore[attr-defined]
-    assert pipeline.group(client, name).largest == 3
+    assert NearDupe(name, client).group().largest == 3
 
 
 def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:
     """The index itself, its alias or data stream, a pattern: each has its registry, but one run works at a time."""
     name = rolling.name
     rolling.add(0, 2)
-    (index,) = pipeline.init(client, name, SETTINGS).indices
-    pipeline.enrich(client, name)
+    (index,) = NearDupe(name, client).init(SETTINGS).indices
+    NearDupe(name, client).enrich()
     whole, alone = open_target(client, name), open_target(client, index)
-    with held(client, whole), pytest.raises(LeaseHeld, match=f"works on index {index}"):
-        pipeline.group(client, index)
-    with held(client, alone), pytest.raises(LeaseHeld):
-        pipeline.group(client, name)
-    assert pipeline.group(client, index).largest == 2
+    with held(index_of(client, whole)), pytest.raises(LeaseHeld, match=f"works on index {index}"):
+        NearDupe(index, client).group()
+    with held(index_of(client, alone)), pytest.raises(LeaseHeld):
+        NearDupe(name, client).group()
+    assert NearDupe(index, client).group().largest == 2
     other = Settings(("text",), prefix="other")
-    pipeline.init(client, name, other)
-    with held(client, open_target(client, name, "other")):
-        pipeline.group(client, name)  # other fields: not in each other's way
+    NearDupe(name, client).init(other)
+    with held(opened(Index(name, "other", client))):
+        NearDupe(name, client).group()  # other fields: not in each other's way
 
 
 def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
     """Each has its own lease before it looks for the other's: never do both go on."""
     name = rolling.name
-    (index,) = pipeline.init(client, name, SETTINGS).indices
+    (index,) = NearDupe(name, client).init(SETTINGS).indices
     one, other = (
-        Lease(client, ensure(client, target, Companion.GROUPS), target, "group", 60)
+        Lease(client, ensure(index_of(client, target), Companion.GROUPS), target, "group", 60)
         for target in (open_target(client, name), open_target(client, index))
     )
     one.take()
-    with pytest.raises(LeaseHeld), held(client, other.target):
+    with pytest.raises(LeaseHeld), held(index_of(client, other.target)):
         pass
     one.give_way()  # the other has given its lease back
     other.take()
@@ -321,7 +322,7 @@ def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypat
     name = rolling.name
     monkeypatch.setattr("es_neardupe.index.target._LONGEST_PATH", 0)
     rolling.add(0, 2)
-    pipeline.init(client, name, SETTINGS)
+    NearDupe(name, client).init(SETTINGS)
     rolled: list[str] = []
 
     def roll() -> None:
@@ -329,31 +330,31 @@ def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypat
         rolling.add(2, 4)
 
     in_the_middle(monkeypatch, roll, "refresh")
-    assert pipeline.enrich(client, name).written == 2
+    assert NearDupe(name, client).enrich().written == 2
     assert "neardupe" not in mapping(client, rolled[0])["properties"]
-    again = pipeline.enrich(client, name)
+    again = NearDupe(name, client).enrich()
     assert (again.written, again.prepared) == (2, tuple(rolled))
-    assert pipeline.group(client, name).largest == 4
+    assert NearDupe(name, client).group().largest == 4
 
 
 def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) -> None:
     """A plain alias says nothing of how its indices came about: `init` decides."""
     for number in (1, 2):
         make_index(client, f"{index_name}-{number}", aliases={f"{index_name}-all": {}})
-    pipeline.init(client, f"{index_name}-1", SETTINGS)
+    NearDupe(f"{index_name}-1", client).init(SETTINGS)
     with pytest.raises(NotInitialised, match=f"{index_name}-2 has no near-duplicate keys") as caught:
-        pipeline.enrich(client, f"{index_name}-all")
+        NearDupe(f"{index_name}-all", client).enrich()
     assert not isinstance(caught.value, RolledOver)
 
 
 @pytest.mark.parametrize("rolling", ["stream"], indirect=True)
 def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
-    (index,) = pipeline.init(client, rolling.name, SETTINGS).indices
+    (index,) = NearDupe(rolling.name, client).init(SETTINGS).indices
     with pytest.raises(InputError, match="is a data stream"):
-        pipeline.load(client, rolling.name, ["-"])
+        NearDupe(rolling.name, client).load(["-"])
     rolling.add(0, 2)
-    pipeline.enrich(client, index)  # the backing index by its own name, as any index
-    assert pipeline.group(client, index).largest == 2
+    NearDupe(index, client).enrich()  # the backing index by its own name, as any index
+    assert NearDupe(index, client).group().largest == 2
     registry = companion_name(open_target(client, index), Companion.GROUPS)
     assert registry.startswith("ds-")  # no dot in front, as the server's own have
     client.request("DELETE", path(registry))

@@ -13,16 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from secured import Secured
 from secured_users import CLEANED, NEWS
 from server_tools import JSON, TEXT, family, jaccard, make_index, put, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Forbidden, IndexUnusable, LoginRefused, NotFound
-from es_neardupe.index.target import open_target
+from es_neardupe.index.index import Index, opened
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
@@ -64,10 +63,10 @@ def news(secured_server: Secured) -> Iterator[Secured]:
             for id, text in texts.items()
         }
         put(admin, NEWS, documents)
-        pipeline.init(admin, NEWS, Settings(("text",), sample_mod=4))
+        NearDupe(NEWS, admin).init(Settings(("text",), sample_mod=4))
         with secured_server.client("runner") as runner:
-            assert pipeline.enrich(runner, NEWS).written == len(documents)
-            grouped = pipeline.group(runner, NEWS, evidence=True)
+            assert NearDupe(NEWS, runner).enrich().written == len(documents)
+            grouped = NearDupe(NEWS, runner).group(evidence=True)
         assert (grouped.groups, grouped.written) == (6, len(documents))
         yield secured_server
         for name in (NEWS, f"{NEWS}-neardupe-groups", f"{NEWS}-neardupe-pairs"):
@@ -97,9 +96,9 @@ def test_similar_counts_and_shows_what_the_user_may_read(reader: Client, admin: 
         near = {other: jaccard(text, theirs) for other, theirs in PUBLIC.items() if other != id}
         wanted = {other: value for other, value in near.items() if value >= 0.8}
         asked = {"id": id} if id in PUBLIC else {"text": text}
-        found = pipeline.similar(reader, NEWS, min=0.8, **asked)
+        found = NearDupe(NEWS, reader).similar(min=0.8, **asked)
         assert {hit.id: hit.similarity for hit in found.hits} == pytest.approx(wanted)
-        shown = {hit.id for hit in pipeline.similar(admin, NEWS, min=0.01, top=100, **asked).hits}
+        shown = {hit.id for hit in NearDupe(NEWS, admin).similar(min=0.01, top=100, **asked).hits}
         assert (found.candidates, found.not_compared) == (len(shown & PUBLIC.keys()), 0)
 
 
@@ -108,10 +107,10 @@ def test_contained_counts_and_shows_what_the_user_may_read(reader: Client, admin
     keys, and common ones as common as this user's documents make them."""
     for id, text in {**PUBLIC, **HIDDEN}.items():
         asked = {"id": id} if id in PUBLIC else {"text": text}
-        whole = pipeline.contained(admin, NEWS, min=0.01, top=100, **asked)
+        whole = NearDupe(NEWS, admin).contained(min=0.01, top=100, **asked)
         assert (whole.keys_left_out, whole.not_compared, whole.unreadable) == (0, 0, 0)
         seen = {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in whole.hits if hit.id in PUBLIC}
-        found = pipeline.contained(reader, NEWS, min=0.01, top=100, **asked)
+        found = NearDupe(NEWS, reader).contained(min=0.01, top=100, **asked)
         assert {hit.id: (hit.of_probe, hit.of_document, hit.matched_keys) for hit in found.hits} == seen
         assert (found.found, found.candidates, found.not_compared) == (len(seen), len(seen), 0)
 
@@ -149,7 +148,7 @@ def request(*, query: JSON | None = None, stored_keys: bool = False, largest: in
 
 
 def stages_of(client: Client, **options: Any) -> Any:
-    return pipeline.duplicates(client, NEWS, request(**options)).stages
+    return NearDupe(NEWS, client).duplicates(request(**options)).stages
 
 
 @pytest.mark.parametrize("stored_keys", [False, True])
@@ -175,47 +174,47 @@ def test_duplicates_counts_and_shows_what_the_user_may_read(stored_keys: bool, r
 def test_a_filter_cannot_reach_further(reader: Client) -> None:
     text = HIDDEN["hidden head ü/0"]
     for query in ({"term": {"public": False}}, {"ids": {"values": list(HIDDEN)}}):
-        similar = pipeline.similar(reader, NEWS, text=text, min=0.5, query=query)
-        contained = pipeline.contained(reader, NEWS, text=text, min=0.5, query=query)
+        similar = NearDupe(NEWS, reader).similar(text=text, min=0.5, query=query)
+        contained = NearDupe(NEWS, reader).contained(text=text, min=0.5, query=query)
         assert (similar.hits, similar.candidates, contained.hits, contained.candidates) == ((), 0, (), 0)
-        assert pipeline.search(reader, NEWS, query).documents == 0
+        assert NearDupe(NEWS, reader).search(query).documents == 0
         found = stages_of(reader, query=query)["pairs"]
         assert (len(found.pairs), found.diagnostics["Computing feature hashes"]["Documents"]) == (0, 0)
     everything = {"bool": {"should": [{"match_all": {}}]}}
-    assert len(pipeline.similar(reader, NEWS, text=text, min=0.5, query=everything).hits) == 3
-    assert len(pipeline.contained(reader, NEWS, text=text, min=0.5, query=everything).hits) == 3
+    assert len(NearDupe(NEWS, reader).similar(text=text, min=0.5, query=everything).hits) == 3
+    assert len(NearDupe(NEWS, reader).contained(text=text, min=0.5, query=everything).hits) == 3
 
 
 def test_a_hidden_document_is_as_one_that_is_not_there(reader: Client) -> None:
     for id in ("hidden member ü/2", "nobody"):
         message = f"There is no document '{id}' in {NEWS}."
-        for look in (pipeline.similar, pipeline.contained):
+        for look in (NearDupe.similar, NearDupe.contained):
             with pytest.raises(NotFound) as refused:
-                look(reader, NEWS, id=id)
+                look(NearDupe(NEWS, reader), id=id)
             assert str(refused.value) == message
         with pytest.raises(NotFound) as refused:
-            pipeline.compare(reader, NEWS, "member ü/0", id)
+            NearDupe(NEWS, reader).compare("member ü/0", id)
         assert str(refused.value) == message
 
 
 def test_groups_are_those_of_the_documents_that_the_user_sees(reader: Client, admin: Client) -> None:
-    everything = pipeline.groups(admin, NEWS)
+    everything = NearDupe(NEWS, admin).groups()
     assert sorted(one.size for one in everything) == [2, 2, 2, 2, 3, 4]
     seen = {one.group: [m for m in one.members if m.id in PUBLIC] for one in everything}
     wanted = {group: members for group, members in seen.items() if len(members) > 1}
-    found = pipeline.groups(reader, NEWS)
+    found = NearDupe(NEWS, reader).groups()
     assert {one.group: set(one.members) for one in found} == {group: set(all) for group, all in wanted.items()}
     assert all(one.size == len(one.members) for one in found)
     (headless,) = [one for one in found if one.principal is None]
     assert {member.id for member in headless.members} == {id for id in PUBLIC if id.startswith("head")}
     hidden = next(iter(seen.keys() - wanted.keys()))
-    assert pipeline.groups(reader, NEWS, group=hidden) == []
+    assert NearDupe(NEWS, reader).groups(group=hidden) == []
 
 
 def test_search_collapses_what_the_user_may_read(reader: Client, admin: Client) -> None:
-    groups = {hit.id: one.group for one in pipeline.groups(admin, NEWS) for hit in one.members}
+    groups = {hit.id: one.group for one in NearDupe(NEWS, admin).groups() for hit in one.members}
     sizes = Counter(groups[id] for id in PUBLIC if id in groups)
-    found = pipeline.search(reader, NEWS, {"match_all": {}}, size=100, expand=True)
+    found = NearDupe(NEWS, reader).search({"match_all": {}}, size=100, expand=True)
     assert (found.documents, found.without_group, found.waiting) == (len(PUBLIC), 0, 0)
     assert {hit.group: hit.near_copies + 1 for hit in found.hits if hit.near_copies} == {
         group: size for group, size in sizes.items() if size > 1
@@ -226,32 +225,32 @@ def test_search_collapses_what_the_user_may_read(reader: Client, admin: Client) 
 def test_moved_knows_nothing_of_hidden_documents(reader: Client, admin: Client) -> None:
     """Evidence and groupings tell of documents that are gone; to this user, a hidden one looks just like that."""
     asked = ["/open ü/0", "/hidden head ü/0", *HIDDEN]
-    there, *unknown = pipeline.moved_all(reader, NEWS, asked)
+    there, *unknown = NearDupe(NEWS, reader).moved_all(asked)
     assert [place.id for place in there.places] == ["open ü/1"]
     assert [(one.places, one.basis) for one in unknown] == [((), None)] * len(unknown)
-    with_copies = [one for one in pipeline.moved_all(admin, NEWS, list(HIDDEN)) if one.places]
+    with_copies = [one for one in NearDupe(NEWS, admin).moved_all(list(HIDDEN)) if one.places]
     assert with_copies
 
 
 def test_the_registry_says_something_only_of_groups_that_the_user_sees_whole(news: Secured, admin: Client) -> None:
-    assert {one.known.size if one.known else None for one in pipeline.groups(admin, NEWS)} == {2, 3, 4}
+    assert {one.known.size if one.known else None for one in NearDupe(NEWS, admin).groups()} == {2, 3, 4}
     for name, known in {"reader": 0, "pattern-reader": 0, "registry-reader": 1, "loose-reader": 1}.items():
         with news.client(name) as client:
-            told = [one for one in pipeline.groups(client, NEWS) if one.known is not None]
+            told = [one for one in NearDupe(NEWS, client).groups() if one.known is not None]
             assert len(told) == known
             assert all(member.id.startswith("open") for one in told for member in one.members)
 
 
 def test_pairs_and_stats_count_visible_documents(reader: Client, admin: Client) -> None:
-    everything = {(one.a[1], one.b[1]): one.similarity for one in pipeline.pairs(admin, NEWS)}
+    everything = {(one.a[1], one.b[1]): one.similarity for one in NearDupe(NEWS, admin).pairs()}
     wanted = {pair: value for pair, value in everything.items() if set(pair) <= PUBLIC.keys()}
-    large = pipeline.pairs(reader, NEWS, max_bucket=1).large_buckets  # every bucket of two texts is called large
+    large = NearDupe(NEWS, reader).pairs(max_bucket=1).large_buckets  # every bucket of two texts is called large
     assert max(one.documents for one in large) == 3
-    found = pipeline.pairs(reader, NEWS)
+    found = NearDupe(NEWS, reader).pairs()
     assert {(one.a[1], one.b[1]): one.similarity for one in found} == wanted
     assert len(wanted) == found.listed < len(everything)
-    stats = pipeline.stats(reader, NEWS)
-    sizes = Counter(one.size for one in pipeline.groups(reader, NEWS))
+    stats = NearDupe(NEWS, reader).stats()
+    sizes = Counter(one.size for one in NearDupe(NEWS, reader).groups())
     assert stats.documents == stats.states["signed"] == stats.schemes[stats.scheme] == len(PUBLIC)
     assert (stats.sizes, stats.grouped) == (dict(sizes), sum(sizes.elements()))
     assert stats.buckets is not None
@@ -284,7 +283,7 @@ def test_frequencies_are_kept_for_each_user_apart(
             (reader, len(PUBLIC)),
             (admin, len(PUBLIC) + len(HIDDEN)),
         ):
-            found = frequencies(client, open_target(client, NEWS), Measure())
+            found = frequencies(opened(Index(NEWS, client)), Measure())
             assert found.weights.documents == documents
         assert len(list((tmp_path / "frequencies").iterdir())) == 2
         assert (admin.login, reader.login) == ("basic admin", "basic reader")
@@ -339,18 +338,18 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
     """A run of theirs would take hidden documents for deleted ones; the registry and the evidence tell of them."""
     before = registry(admin)
     assert len(before) == 6 + 1  # groups, and the last run
-    group = next(one.group for one in pipeline.groups(admin, NEWS) if one.size == 4)
-    assert pipeline.group_history(admin, NEWS, group).size == 4
+    group = next(one.group for one in NearDupe(NEWS, admin).groups() if one.size == 4)
+    assert NearDupe(NEWS, admin).group_history(group).size == 4
     with news.client("half-runner") as half:
-        assert [one.level for one in pipeline.doctor(half, NEWS) if one.name == "visibility"] == ["warning"]
+        assert [one.level for one in NearDupe(NEWS, half).doctor() if one.name == "visibility"] == ["warning"]
         for refused in (
-            lambda: pipeline.enrich(half, NEWS, all=True),
-            lambda: pipeline.group(half, NEWS, rebuild=True),
-            lambda: pipeline.group(half, NEWS, dry_run=True),
-            lambda: pipeline.clean(half, NEWS),
-            lambda: pipeline.migrate(half, NEWS, threshold=0.7),
-            lambda: pipeline.group_history(half, NEWS, group),
-            lambda: pipeline.what_if(half, NEWS, min=[0.5]),
+            lambda: NearDupe(NEWS, half).enrich(all=True),
+            lambda: NearDupe(NEWS, half).group(rebuild=True),
+            lambda: NearDupe(NEWS, half).group(dry_run=True),
+            lambda: NearDupe(NEWS, half).clean(),
+            lambda: NearDupe(NEWS, half).migrate(threshold=0.7),
+            lambda: NearDupe(NEWS, half).group_history(group),
+            lambda: NearDupe(NEWS, half).what_if(min=[0.5]),
         ):
             with pytest.raises(
                 Forbidden, match=f"sees only a part of the documents or fields of {NEWS}, and .* about all"
@@ -358,64 +357,64 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
                 refused()
     for name in ("pattern-reader", "registry-reader", "loose-reader", "few-fields"):
         with news.client(name) as client, pytest.raises(Forbidden, match="sees only a part"):
-            pipeline.group_history(client, NEWS, group)
+            NearDupe(NEWS, client).group_history(group)
     with news.client("looker") as looker:
-        assert not any(one.name == "visibility" for one in pipeline.doctor(looker, NEWS))
-        told = [one.message for one in pipeline.doctor(looker, NEWS) if one.level == "error"]
+        assert not any(one.name == "visibility" for one in NearDupe(NEWS, looker).doctor())
+        told = [one.message for one in NearDupe(NEWS, looker).doctor() if one.level == "error"]
     assert told == [
         f"looker may not run load, enrich: lacks index, maintenance on {NEWS}",
         f"looker may not run group, watch: lacks index, maintenance on {NEWS} and create_index, read, "
         f"view_index_metadata, index, maintenance on {NEWS}-neardupe-groups",
     ]
     with news.client("runner") as runner:
-        assert {one.level for one in pipeline.doctor(runner, NEWS)} == {"ok"}
+        assert {one.level for one in NearDupe(NEWS, runner).doctor()} == {"ok"}
     assert registry(admin) == before
-    assert pipeline.stats(admin, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+    assert NearDupe(NEWS, admin).stats().documents == len(PUBLIC) + len(HIDDEN)
 
 
 def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
     """Hidden texts would be taken for empty ones, which are all alike."""
     with news.client("few-fields") as client:
         for refused in (
-            lambda: pipeline.similar(client, NEWS, id="alone"),
-            lambda: pipeline.contained(client, NEWS, id="alone"),
-            lambda: pipeline.compare(client, NEWS, "alone", "copied"),
-            lambda: list(pipeline.pairs(client, NEWS)),
-            lambda: pipeline.distribution(client, NEWS),
-            lambda: pipeline.moved(client, NEWS, "alone"),
+            lambda: NearDupe(NEWS, client).similar(id="alone"),
+            lambda: NearDupe(NEWS, client).contained(id="alone"),
+            lambda: NearDupe(NEWS, client).compare("alone", "copied"),
+            lambda: list(NearDupe(NEWS, client).pairs()),
+            lambda: NearDupe(NEWS, client).distribution(),
+            lambda: NearDupe(NEWS, client).moved("alone"),
         ):
             with pytest.raises(Forbidden, match=f"This user does not see text of index {NEWS}"):
                 refused()
-        assert len(pipeline.groups(client, NEWS)) == 6  # these need none
-        assert pipeline.stats(client, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+        assert len(NearDupe(NEWS, client).groups()) == 6  # these need none
+        assert NearDupe(NEWS, client).stats().documents == len(PUBLIC) + len(HIDDEN)
 
 
 def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) -> None:
     """Of enrich and group: see the fixture. Nobody here may do more than what the command needs."""
     with news.client("maker") as maker:
-        assert pipeline.init(maker, CLEANED, Settings(("text",)), create=True).created
+        assert NearDupe(CLEANED, maker).init(Settings(("text",)), create=True).created
     file = tmp_path / "clean.jsonl"
     file.write_text("".join(json.dumps({"id": str(k), "text": t}) + "\n" for k, t in enumerate(family("clean", 2))))
     with news.client("cleaner") as cleaner:
-        assert pipeline.load(cleaner, CLEANED, [str(file)]).indexed == 2
-        pipeline.group(admin, CLEANED, evidence=True)
-        assert pipeline.clean(cleaner, CLEANED).cleaned == 2
+        assert NearDupe(CLEANED, cleaner).load([str(file)]).indexed == 2
+        NearDupe(CLEANED, admin).group(evidence=True)
+        assert NearDupe(CLEANED, cleaner).clean().cleaned == 2
     left = admin.request("GET", path("_cat", "indices", f"{CLEANED}*"), params={"h": "index", "format": "json"})
     assert [one["index"] for one in left] == [CLEANED]
     admin.request("DELETE", path(CLEANED))
     with news.client("looker") as looker:
-        wanted = [one.members for one in pipeline.groups(looker, NEWS)]
+        wanted = [one.members for one in NearDupe(NEWS, looker).groups()]
     with news.client("unread") as unread:
-        assert [one.members for one in pipeline.groups(unread, NEWS)] == wanted
+        assert [one.members for one in NearDupe(NEWS, unread).groups()] == wanted
         with pytest.raises(Forbidden):
-            pipeline.suggest_keep(unread, NEWS)
+            NearDupe(NEWS, unread).suggest_keep()
         with pytest.raises(Forbidden, match="neardupe-groups"):
-            pipeline.pairs(unread, NEWS, ignore_common=0.5)
+            NearDupe(NEWS, unread).pairs(ignore_common=0.5)
     with news.client("auditor") as auditor:
-        assert pipeline.audit(auditor, NEWS).documents == len(PUBLIC) + len(HIDDEN)
+        assert NearDupe(NEWS, auditor).audit().documents == len(PUBLIC) + len(HIDDEN)
         with pytest.raises(IndexUnusable, match="too few"):  # allowed, and then refused for want of documents
-            pipeline.pairs(auditor, NEWS, ignore_common=0.5)
-        assert len(pipeline.suggest_keep(auditor, NEWS)) == len(wanted) == 6
+            NearDupe(NEWS, auditor).pairs(ignore_common=0.5)
+        assert len(NearDupe(NEWS, auditor).suggest_keep()) == len(wanted) == 6
 
 
 def test_what_is_missing_is_said_in_one_line(news: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ import re
 from importlib.resources import files
 from typing import Any
 
-import pipeline
 import pytest
 from conftest import Cli
 from kill_tools import Command, Moment, State, copies_of, put_back, run_commands, run_to_death, writes_of
@@ -16,6 +15,7 @@ from secured import Secured
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, put, send, theirs
 from sidecar_tools import PROPERTIES, Both, document, random_changes, state, texts, untouched
 
+from es_neardupe import NearDupe
 from es_neardupe.errors import Blocked, Forbidden, IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.server.client import Client, path
@@ -30,16 +30,16 @@ def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, 
         if turn:
             random_changes(both, rng, documents, [f"n{turn}{k}" for k in range(5)])
         before = state(client, both.beside)
-        pipeline.enrich(client, both.inline, check=True)
-        pipeline.enrich(client, both.beside)
+        NearDupe(both.inline, client).enrich(check=True)
+        NearDupe(both.beside, client).enrich()
         options = {"check": True, "evidence": turn > 1}
-        one, other = both.run(pipeline.group, **options)
+        one, other = both.run(NearDupe.group, **options)
         untouched(client, both.beside, before)
         assert both.groups(both.inline) == both.groups(both.beside), turn
         assert both.groups(both.beside).keys() == documents.keys()
         for name in ("documents", "groups", "grouped", "alone", "largest", "min_similarity", "matches", "stale"):
             assert one[name] == other[name], (turn, name)
-        again = pipeline.group(client, both.beside, **options)
+        again = NearDupe(both.beside, client).group(**options)
         assert (again.written, again.stale) == (0, 0)
 
 
@@ -49,27 +49,27 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     documents = texts(2, 40)
     both.put(documents)
     for index in both.names:
-        pipeline.enrich(client, index, query={"range": {"date": {"lte": "2024-05-25"}}})
-        pipeline.group(client, index, evidence=True, within="source", principal="date:asc")
+        NearDupe(index, client).enrich(query={"range": {"date": {"lte": "2024-05-25"}}})
+        NearDupe(index, client).group(evidence=True, within="source", principal="date:asc")
     both.put({"late1": document("late1", documents["d000"]["text"]), "late2": document("late2", "quite new")})
     scope, by_url = {"term": {"source": "a"}}, {"query": {"match": {"title": "text"}}, "sort": ["url"]}
     id = next(id for id, one in documents.items() if one["text"] and one["date"] < "2024-05-20")
     commands = [
-        (pipeline.stats, (), {}),
-        (pipeline.groups, (), {}),
-        (pipeline.suggest_keep, (), {"policy": "date:desc"}),
-        (pipeline.similar, (), {"id": id, "min": 0.1}),
-        (pipeline.similar, (), {"id": id, "min": 0.1, "query": scope}),
-        (pipeline.contained, (), {"id": id, "min": 0.2, "query": scope}),
-        (pipeline.moved, (f"http://example.org/{id}",), {"min": 0.1, "earlier": True}),
-        (pipeline.distribution, (), {}),
-        (pipeline.what_if, (), {"min": [0.5, 0.9]}),
-        (pipeline.audit, (), {"sample": 100}),
-        (pipeline.compare, (id, "late1"), {}),
-        (pipeline.search, (by_url,), {"size": 5, "start": 3, "expand": True, "query": scope}),
-        (pipeline.search, (by_url,), {"size": 50, "expand": True}),
-        (pipeline.group, (), {"dry_run": True, "rebuild": True, "window": "date:7"}),
-        (pipeline.enrich, (), {"dry_run": True, "query": scope}),
+        (NearDupe.stats, (), {}),
+        (NearDupe.groups, (), {}),
+        (NearDupe.suggest_keep, (), {"policy": "date:desc"}),
+        (NearDupe.similar, (), {"id": id, "min": 0.1}),
+        (NearDupe.similar, (), {"id": id, "min": 0.1, "query": scope}),
+        (NearDupe.contained, (), {"id": id, "min": 0.2, "query": scope}),
+        (NearDupe.moved, (f"http://example.org/{id}",), {"min": 0.1, "earlier": True}),
+        (NearDupe.distribution, (), {}),
+        (NearDupe.what_if, (), {"min": [0.5, 0.9]}),
+        (NearDupe.audit, (), {"sample": 100}),
+        (NearDupe.compare, (id, "late1"), {}),
+        (NearDupe.search, (by_url,), {"size": 5, "start": 3, "expand": True, "query": scope}),
+        (NearDupe.search, (by_url,), {"size": 50, "expand": True}),
+        (NearDupe.group, (), {"dry_run": True, "rebuild": True, "window": "date:7"}),
+        (NearDupe.enrich, (), {"dry_run": True, "query": scope}),
     ]
     for command, arguments, options in commands:
         one, other = both.run(command, *arguments, **options)
@@ -77,10 +77,10 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
     found = [_by_stored_keys(client, index) for index in both.names]
     assert found[0] == found[1]
     assert found[0]
-    pairs = [sorted((p.a[1], p.b[1], round(p.similarity, 9)) for p in pipeline.pairs(client, i)) for i in both.names]
+    pairs = [sorted((p.a[1], p.b[1], round(p.similarity, 9)) for p in NearDupe(i, client).pairs()) for i in both.names]
     assert pairs[0] == pairs[1]
     assert pairs[0]
-    orders = [[hit.id for hit in pipeline.search(client, index, by_url, size=9).hits] for index in both.names]
+    orders = [[hit.id for hit in NearDupe(index, client).search(by_url, size=9).hits] for index in both.names]
     assert orders[0] == orders[1]
 
 
@@ -94,7 +94,7 @@ def _by_stored_keys(client: Client, index: str) -> list[tuple[str, str]]:
         "type": "pairwiseSimilarity:resemblance",
         "fields": {"type": "fields:reference", "use": "sourceFields"},
     }
-    found: Any = pipeline.duplicates(client, index, request).stages["similarPairs"]
+    found: Any = NearDupe(index, client).duplicates(request).stages["similarPairs"]
     return sorted((pair.a[1], pair.b[1]) for pair in found.pairs)
 
 
@@ -103,13 +103,13 @@ def _ready(client: Client, index: str, **init: object) -> dict[str, JSON]:
     documents = texts(3, 20)
     make_index(client, index, PROPERTIES)
     put(client, index, documents)
-    pipeline.init(client, index, Settings(("text",)), sidecar=True, **init)  # type: ignore[arg-type]
+    NearDupe(index, client).init(Settings(("text",)), sidecar=True, **init)  # type: ignore[arg-type]
     return documents
 
 
 def _work(client: Client, index: str) -> None:
-    pipeline.enrich(client, index)
-    pipeline.group(client, index)
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group()
 
 
 def _stored(client: Client, index: str) -> dict[str, JSON]:
@@ -126,31 +126,31 @@ def test_write_group_writes_group_ids_and_nothing_else(client: Client, index_nam
     }
     assert mapping(client, index_name)["properties"]["neardupe"]["properties"] == {"group": {"type": "keyword"}}
     after = state(client, index_name)
-    again = pipeline.enrich(client, index_name)
+    again = NearDupe(index_name, client).enrich()
     assert (again.read, again.mirrored.written) == (0, 0)  # our own write is no change of the text
     _work(client, index_name)
     untouched(client, index_name, after)
 
-    collapsed = pipeline.search(client, index_name, {"query": {"match": {"title": "text"}}, "sort": ["url"]}, size=30)
+    collapsed = NearDupe(index_name, client).search({"query": {"match": {"title": "text"}}, "sort": ["url"]}, size=30)
     assert sum(1 + hit.near_copies for hit in collapsed.hits) == len(before)
     change(client, index_name, "d000", {"text": "another text than before " * 4})
-    assert pipeline.group(client, index_name).mirrored.written == 0  # enrich has not seen it
+    assert NearDupe(index_name, client).group().mirrored.written == 0  # enrich has not seen it
     _work(client, index_name)
     assert _stored(client, index_name)["d000"]["principal"]
-    cleaned = pipeline.clean(client, index_name)
+    cleaned = NearDupe(index_name, client).clean()
     assert cleaned.cleaned == len(before)
     assert not any("neardupe" in hit["_source"] for hit in hits(client, index_name))
 
 
 def test_a_change_while_group_ids_are_written_is_noticed(client: Client, index_name: str) -> None:
     _ready(client, index_name, write_group=True)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     entries = f"{index_name}-neardupe-sidecar"
     change(client, entries, "d001", {"@source": {"mirrored": False}})
     change(client, index_name, "d001", {"text": "what nobody has seen"})
-    report = pipeline.group(client, index_name)
+    report = NearDupe(index_name, client).group()
     assert report.mirrored.left == 1
-    assert pipeline.enrich(client, index_name).written == 1
+    assert NearDupe(index_name, client).enrich().written == 1
 
 
 def test_only_changed_texts_are_read_and_gone_documents_are_removed(client: Client, index_name: str) -> None:
@@ -160,11 +160,11 @@ def test_only_changed_texts_are_read_and_gone_documents_are_removed(client: Clie
     change(client, index_name, "d002", {"title": "another title"})
     change(client, index_name, "d003", {"text": "another text of seven words or so"})
     client.request("DELETE", path(index_name, "_doc", "d004"), params={"refresh": True})
-    shown = pipeline.stats(client, index_name, quick=True)
+    shown = NearDupe(index_name, client).stats(quick=True)
     assert shown.documents == len(documents)  # counts are those of the last enrich
-    for one in pipeline.groups(client, index_name):
+    for one in NearDupe(index_name, client).groups():
         assert "d004" not in [member.id for member in one.members]
-    report = pipeline.enrich(client, index_name)
+    report = NearDupe(index_name, client).enrich()
     assert (report.read, report.written, report.unchanged, report.removed) == (2, 1, 1, 1)
     assert report.documents == len(documents) - 1
     stored = _stored(client, index_name)
@@ -172,25 +172,25 @@ def test_only_changed_texts_are_read_and_gone_documents_are_removed(client: Clie
     assert stored["d002"]["group"] == group
     assert stored["d002"]["similarity"] is not None
     assert stored["d003"]["similarity"] is None
-    assert pipeline.enrich(client, index_name).read == 0
-    everything = pipeline.enrich(client, index_name, all=True)
+    assert NearDupe(index_name, client).enrich().read == 0
+    everything = NearDupe(index_name, client).enrich(all=True)
     assert everything.written == len(documents) - 1
 
 
 def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, index_name: str) -> None:
     make_index(client, index_name, PROPERTIES)
     put(client, index_name, {"a": document("a", "the first text of this document")})
-    pipeline.init(client, index_name, Settings(("text",)), sidecar=True)
+    NearDupe(index_name, client).init(Settings(("text",)), sidecar=True)
     _work(client, index_name)
     client.request("DELETE", path(index_name))
     make_index(client, index_name, PROPERTIES)
     put(client, index_name, {"a": document("a", "quite another text, of the same number")})
-    told = [one.message for one in pipeline.doctor(client, index_name) if one.level == "warning"]
+    told = [one.message for one in NearDupe(index_name, client).doctor() if one.level == "warning"]
     assert [
         one for one in told if one.startswith(f"of the entries, 1 are of an index that was called {index_name} before")
     ]
-    assert pipeline.enrich(client, index_name).written == 1
-    assert [one.level for one in pipeline.doctor(client, index_name) if one.name == "sidecar"] == ["ok"]
+    assert NearDupe(index_name, client).enrich().written == 1
+    assert [one.level for one in NearDupe(index_name, client).doctor() if one.name == "sidecar"] == ["ok"]
 
 
 def test_a_read_only_index(client: Client, index_name: str) -> None:
@@ -201,13 +201,13 @@ def test_a_read_only_index(client: Client, index_name: str) -> None:
     client.request("PUT", path(index_name, "_settings"), body={block: True})
     try:
         before = state(client, index_name)
-        pipeline.init(client, index_name, Settings(("text",)), sidecar=True)
+        NearDupe(index_name, client).init(Settings(("text",)), sidecar=True)
         with pytest.raises(Blocked):
-            pipeline.init(client, index_name, Settings(("text",)), sidecar=True, write_group=True)
+            NearDupe(index_name, client).init(Settings(("text",)), sidecar=True, write_group=True)
         _work(client, index_name)
-        assert pipeline.groups(client, index_name)
-        assert {one.level for one in pipeline.doctor(client, index_name)} == {"ok"}
-        removed = pipeline.clean(client, index_name).removed
+        assert NearDupe(index_name, client).groups()
+        assert {one.level for one in NearDupe(index_name, client).doctor()} == {"ok"}
+        removed = NearDupe(index_name, client).clean().removed
         assert f"{index_name}-neardupe-sidecar" in removed
         untouched(client, index_name, before)
     finally:
@@ -220,25 +220,25 @@ def test_texts_in_stored_fields_alone(client: Client, index_name: str) -> None:
     make_index(client, bare, PROPERTIES, **off)
     make_index(client, stored, {**PROPERTIES, "text": {"type": "text", "store": True}}, dynamic="strict", **off)
     with pytest.raises(IndexUnusable, match="neither in _source nor as a stored field"):
-        pipeline.init(client, bare, Settings(("text",)), sidecar=True)
+        NearDupe(bare, client).init(Settings(("text",)), sidecar=True)
     documents = texts(5, 20)
     put(client, stored, documents)
-    pipeline.init(client, stored, Settings(("text",)), sidecar=True)
+    NearDupe(stored, client).init(Settings(("text",)), sidecar=True)
     _work(client, stored)
     both = Both(client, index_name)
     both.init()
     both.put(documents)
     _work(client, both.inline)
-    sizes = [sorted(one.size for one in pipeline.groups(client, index)) for index in (stored, both.inline)]
+    sizes = [sorted(one.size for one in NearDupe(index, client).groups()) for index in (stored, both.inline)]
     assert sizes[0] == sizes[1]
     assert sizes[0]
     change_id = next(id for id, one in documents.items() if one["text"])
-    found = pipeline.similar(client, stored, id=change_id, min=0.1)
+    found = NearDupe(stored, client).similar(id=change_id, min=0.1)
     assert found.query["tokens"] > 0
-    assert pipeline.audit(client, stored, sample=50).lost
-    assert pipeline.enrich(client, stored).read == 0
+    assert NearDupe(stored, client).audit(sample=50).lost
+    assert NearDupe(stored, client).enrich().read == 0
     with pytest.raises(IndexUnusable, match="title"):
-        pipeline.search(client, stored, "text", fields=["title"])
+        NearDupe(stored, client).search("text", fields=["title"])
 
 
 def test_routing_is_kept(client: Client, index_name: str) -> None:
@@ -248,14 +248,14 @@ def test_routing_is_kept(client: Client, index_name: str) -> None:
     for number, text in enumerate(some):
         one = {"index": {"_index": index_name, "_id": f"r{number}", "routing": f"way{number}"}}
         send(client, [(one, document(f"r{number}", text))])
-    pipeline.init(client, index_name, Settings(("text",)), sidecar=True, write_group=True)
+    NearDupe(index_name, client).init(Settings(("text",)), sidecar=True, write_group=True)
     _work(client, index_name)
     ways = {hit["_id"]: hit["_routing"] for hit in hits(client, f"{index_name}-neardupe-sidecar")}
     assert ways == {f"r{number}": f"way{number}" for number in range(6)}
-    (found,) = pipeline.groups(client, index_name)
+    (found,) = NearDupe(index_name, client).groups()
     assert found.size == 6
     client.request("DELETE", path(index_name, "_doc", "r3"), params={"routing": "way3", "refresh": True})
-    report = pipeline.enrich(client, index_name, query={"match_none": {}})
+    report = NearDupe(index_name, client).enrich(query={"match_none": {}})
     assert (report.removed, report.documents) == (1, 0)  # the others are seen to be there by their routing
 
 
@@ -266,11 +266,11 @@ def test_a_block_of_ours_is_told_by_its_name(client: Client, index_name: str, wr
     client.request("PUT", path(ours, "_settings"), body={"index.blocks.write": True})
     lift = rf"by index.blocks.write\. .*PUT /{ours}/_settings"
     with pytest.raises(Blocked, match=lift):
-        pipeline.enrich(client, index_name)
-    (found,) = [one for one in pipeline.doctor(client, index_name) if one.name == "blocks"]
+        NearDupe(index_name, client).enrich()
+    (found,) = [one for one in NearDupe(index_name, client).doctor() if one.name == "blocks"]
     assert re.search(lift.removeprefix("by "), found.message.replace(": nothing can be written", ""))
     client.request("PUT", path(ours, "_settings"), body={"index.blocks.write": None})
-    assert pipeline.enrich(client, index_name).written > 0
+    assert NearDupe(index_name, client).enrich().written > 0
 
 
 def test_since_reads_recent_texts_and_all_that_changed(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -295,29 +295,29 @@ def test_since_reads_recent_texts_and_all_that_changed(client: Client, index_nam
 def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> None:
     _ready(client, index_name)
     with pytest.raises(SchemeMismatch, match="kept beside"):
-        pipeline.init(client, index_name, Settings(("text",)))
+        NearDupe(index_name, client).init(Settings(("text",)))
     with pytest.raises(SchemeMismatch, match="other settings"):
-        pipeline.init(client, index_name, Settings(("text",), threshold=0.5), sidecar=True)
+        NearDupe(index_name, client).init(Settings(("text",), threshold=0.5), sidecar=True)
     with pytest.raises(IndexUnusable, match="kept beside"):
-        pipeline.load(client, index_name, ["-"])
+        NearDupe(index_name, client).load(["-"])
     with pytest.raises(SettingsError, match="write-group"):
-        pipeline.search_request(client, index_name, "text")
+        NearDupe(index_name, client).search_request("text")
     with pytest.raises(SettingsError, match="cannot be asked from the side"):
-        pipeline.similar(client, index_name, text="x y z", query={"dis_max": {"queries": [_SIGNED]}})
+        NearDupe(index_name, client).similar(text="x y z", query={"dis_max": {"queries": [_SIGNED]}})
     assert "--create and --template" in one_line(
         server_cli("init", index_name, "--field", "text", "--sidecar", "--create").err
     )
     inline = f"{index_name}2"
     make_index(client, inline, PROPERTIES)
-    pipeline.init(client, inline, Settings(("text",)))
+    NearDupe(inline, client).init(Settings(("text",)))
     with pytest.raises(SchemeMismatch, match="in its documents already"):
-        pipeline.init(client, inline, Settings(("text",)), sidecar=True)
+        NearDupe(inline, client).init(Settings(("text",)), sidecar=True)
     with pytest.raises(SchemeMismatch, match="name them apart"):
-        pipeline.stats(client, f"{index_name}*")
+        NearDupe(f"{index_name}*", client).stats()
     other = f"{index_name}-x"
     make_index(client, other, PROPERTIES)
     with pytest.raises(NotInitialised, match="--sidecar"):
-        pipeline.enrich(client, f"{index_name},{other}")
+        NearDupe(f"{index_name},{other}", client).enrich()
 
 
 _SIGNED = {"term": {"neardupe.state": "signed"}}
@@ -339,10 +339,10 @@ def test_several_indices_at_once(client: Client, index_name: str, server_cli: Cl
     assert len(stored) == len(some) + 1
     assert len(set(stored.values())) < len(some)
     by_index = {"term": {"_index": f"{index_name}-b"}}
-    found = pipeline.similar(client, name, text=some["d001"]["text"], min=0.9, query=by_index)
+    found = NearDupe(name, client).similar(text=some["d001"]["text"], min=0.9, query=by_index)
     assert {hit.index for hit in found.hits} == {f"{index_name}-b"}
     mixed = {"bool": {"filter": [_SIGNED, {"term": {"source": "a"}}]}}
-    scoped = pipeline.similar(client, name, text=some["d001"]["text"], min=0.1, query=mixed)
+    scoped = NearDupe(name, client).similar(text=some["d001"]["text"], min=0.1, query=mixed)
     assert {id for id, one in some.items() if one["source"] == "a"} >= {hit.id for hit in scoped.hits}
 
 
@@ -380,14 +380,14 @@ def test_rights_on_the_index_beside_suffice(secured_server: Secured) -> None:
         put(admin, index, documents)
         before = state(admin, index)
         with pytest.raises(Forbidden):
-            pipeline.init(user, index, settings)
-        pipeline.init(user, index, settings, sidecar=True)
-        assert pipeline.enrich(user, index).written == len(documents)
-        assert pipeline.group(user, index, evidence=True).groups
-        assert {one.level for one in pipeline.doctor(user, index)} == {"ok"}
-        assert pipeline.search(user, index, "text").hits
-        assert pipeline.similar(user, index, text=documents["d000"]["text"]).hits
-        assert len(pipeline.clean(user, index).removed) == 3
+            NearDupe(index, user).init(settings)
+        NearDupe(index, user).init(settings, sidecar=True)
+        assert NearDupe(index, user).enrich().written == len(documents)
+        assert NearDupe(index, user).group(evidence=True).groups
+        assert {one.level for one in NearDupe(index, user).doctor()} == {"ok"}
+        assert NearDupe(index, user).search("text").hits
+        assert NearDupe(index, user).similar(text=documents["d000"]["text"]).hits
+        assert len(NearDupe(index, user).clean().removed) == 3
         untouched(admin, index, before)
         admin.request("DELETE", path(index))
 
@@ -401,18 +401,18 @@ def test_a_rollover_gets_another_index_beside(client: Client, index_name: str) -
         client.request("PUT", path(first))
         put(client, first, texts(9, 6))
         name, settings = f"{index_name}-all", Settings(("text",))
-        report = pipeline.init(client, name, settings, sidecar=True)
+        report = NearDupe(name, client).init(settings, sidecar=True)
         assert report.sidecars == (f"neardupe-sidecar-{first}",)
         assert report.indices == (first,)
-        pipeline.enrich(client, name)
+        NearDupe(name, client).enrich()
         second = f"{index_name}-000002"
         client.request("PUT", path(second))
         put(client, second, {"new": document("new", texts(9, 6)["d000"]["text"])})
         with pytest.raises(NotInitialised, match="--sidecar"):
-            pipeline.enrich(client, name)
-        assert pipeline.init(client, name, settings, sidecar=True).prepared == (second,)
-        assert pipeline.enrich(client, name).written == 1
-        assert {*pipeline.stats(client, name).indices} == {first, second}  # ours are not behind the alias
+            NearDupe(name, client).enrich()
+        assert NearDupe(name, client).init(settings, sidecar=True).prepared == (second,)
+        assert NearDupe(name, client).enrich().written == 1
+        assert {*NearDupe(name, client).stats().indices} == {first, second}  # ours are not behind the alias
     finally:
         client.request("DELETE", template)
         for number in ("000001", "000002"):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import JSON, assert_settled, family, hits, make_index, make_or_skip, put, send, theirs
 from sidecar_tools import PROPERTIES, document, state, texts
 from test_rollover import Rolling, rolled
 
+from es_neardupe import NearDupe
 from es_neardupe.errors import IndexUnusable, RequestError, RolledOver
 from es_neardupe.index.hidden_indices import exists
 from es_neardupe.index.settings import Settings
@@ -35,19 +35,19 @@ def _backing(client: Client, name: str) -> list[str]:
 def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, server_cli: Cli) -> None:
     name = rolling.name
     rolling.add(0, 4)
-    first = pipeline.init(client, name, SETTINGS, sidecar=True)
+    first = NearDupe(name, client).init(SETTINGS, sidecar=True)
     assert (first.rolls_over, first.next_prepared) == (True, None)
-    pipeline.enrich(client, name)
-    pipeline.group(client, name)
+    NearDupe(name, client).enrich()
+    NearDupe(name, client).group()
     new = rolling.roll()
     rolling.add(4, 8)
     made = sidecar_name(new, "neardupe")
     before = [state(client, index) for index in _backing(client, name)]
 
-    for work in (pipeline.group, pipeline.groups, pipeline.stats):
+    for work in (NearDupe.group, NearDupe.groups, NearDupe.stats):
         with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
-            work(client, name)
-    dry = pipeline.enrich(client, name, dry_run=True, show_requests=2)
+            work(NearDupe(name, client))
+    dry = NearDupe(name, client).enrich(dry_run=True, show_requests=2)
     assert (dry.prepared, dry.documents, dry.written) == ((new,), 8, 4)
     assert {json.loads(one.body.splitlines()[0])["create"]["_index"] for one in dry.requests} == {made}
     assert not exists(client, made)
@@ -55,9 +55,9 @@ def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, se
     run = server_cli("watch", name, "--once", "--json")
     assert run.code == 0, run.err
     assert exists(client, made)
-    (found,) = pipeline.groups(client, name)
+    (found,) = NearDupe(name, client).groups()
     assert found.size == 8  # the group crosses both
-    assert [one.level for one in pipeline.doctor(client, name) if one.name == "rollover"] == ["ok"]
+    assert [one.level for one in NearDupe(name, client).doctor() if one.name == "rollover"] == ["ok"]
     assert [state(client, index) for index in _backing(client, name)] == before
 
 
@@ -65,12 +65,12 @@ def test_clean_after_a_rollover(rolling: Rolling, client: Client) -> None:
     """What the rollover made has nothing beside it that could be removed."""
     name = rolling.name
     rolling.add(0, 2)
-    (beside,) = pipeline.init(client, name, SETTINGS, sidecar=True).sidecars
+    (beside,) = NearDupe(name, client).init(SETTINGS, sidecar=True).sidecars
     rolling.roll()
-    dry = pipeline.clean(client, name, dry_run=True, show_requests=2)
+    dry = NearDupe(name, client).clean(dry_run=True, show_requests=2)
     assert [(one.method, one.path) for one in dry.requests] == [("DELETE", path(beside))]
     assert exists(client, beside)
-    assert pipeline.clean(client, name).removed == (beside,)
+    assert NearDupe(name, client).clean().removed == (beside,)
     assert not exists(client, beside)
 
 
@@ -91,29 +91,29 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
         actions.append((child, {"text": text, "kind": {"name": "answer", "parent": f"p{number}"}}))
     send(client, actions)
     before = state(client, index_name)
-    report = pipeline.init(client, index_name, SETTINGS, sidecar=True)
+    report = NearDupe(index_name, client).init(SETTINGS, sidecar=True)
     assert report.left_alone == {"kind": ("answer",)}
-    done = pipeline.enrich(client, index_name)
+    done = NearDupe(index_name, client).enrich()
     assert (done.documents, done.left_alone, done.written, done.excluded) == (6, 6, 6, 6)
-    grouped = pipeline.group(client, index_name)
+    grouped = NearDupe(index_name, client).group()
     assert (grouped.documents, grouped.grouped, grouped.unprocessed) == (6, 6, 0)
     assert {hit["_id"] for hit in hits(client, f"{index_name}-neardupe-sidecar")} == {f"p{k}" for k in range(6)}
-    shown = pipeline.stats(client, index_name, quick=True)
+    shown = NearDupe(index_name, client).stats(quick=True)
     assert (shown.documents, shown.left_alone, shown.unprocessed) == (6, 6, 0)
-    assert {hit.id for hit in pipeline.similar(client, index_name, text=some[0], min=0.5).hits} == {
+    assert {hit.id for hit in NearDupe(index_name, client).similar(text=some[0], min=0.5).hits} == {
         f"p{k}" for k in range(6)
     }
     assert state(client, index_name) == before
 
     monkeypatch.setattr(join_query, "MOST_IDS", 2)  # any number of either kind: their join field is not asked for
     monkeypatch.setattr(join_query, "_PAGE", 2)
-    assert pipeline.stats(client, index_name, quick=True) == shown
+    assert NearDupe(index_name, client).stats(quick=True) == shown
     now_child = {"text": some[3], "kind": {"name": "answer", "parent": "p1"}}
     client.request("PUT", path(index_name, "_doc", "p3"), params={"routing": "p3", "refresh": True}, body=now_child)
-    assert pipeline.enrich(client, index_name).removed == 1
-    after = pipeline.stats(client, index_name, quick=True)
+    assert NearDupe(index_name, client).enrich().removed == 1
+    after = NearDupe(index_name, client).stats(quick=True)
     assert (after.documents, after.left_alone, after.states["signed"]) == (5, 7, 5)
-    assert pipeline.group(client, index_name).documents == 5
+    assert NearDupe(index_name, client).group().documents == 5
 
 
 @pytest.mark.parametrize("write_group", [False, True])
@@ -141,11 +141,11 @@ def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, serve
     told = shown("enrich", index_name)
     assert json.loads(told[0]["body"].splitlines()[0])["create"]["_index"] == beside
     assert not hits(client, beside)
-    pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).enrich()
     before = state(client, index_name)
     told = shown("group", index_name)
     assert {json.loads(line)["update"]["_index"] for line in told[0]["body"].splitlines()[::2]} == {beside}
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).group()
     before = state(client, index_name)
     told = shown("clean", index_name)
     assert (told[-1]["method"], told[-1]["path"]) == ("DELETE", f"/{beside}")
@@ -157,13 +157,13 @@ def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_na
     make_index(client, index_name, PROPERTIES)
     put(client, index_name, texts(3, 6))
     for beside in (False, True, True, False):
-        made = pipeline.init(client, index_name, SETTINGS, sidecar=beside).sidecars
-        assert pipeline.enrich(client, index_name).written >= 6
-        assert pipeline.stats(client, index_name, quick=True).sidecars == made
-        pipeline.group(client, index_name)
-        assert pipeline.clean(client, index_name).removed == (f"{index_name}-neardupe-groups", *made)
+        made = NearDupe(index_name, client).init(SETTINGS, sidecar=beside).sidecars
+        assert NearDupe(index_name, client).enrich().written >= 6
+        assert NearDupe(index_name, client).stats(quick=True).sidecars == made
+        NearDupe(index_name, client).group()
+        assert NearDupe(index_name, client).clean().removed == (f"{index_name}-neardupe-groups", *made)
         assert not any(exists(client, name) for name in made)
-        assert pipeline.clean(client, index_name).removed == ()
+        assert NearDupe(index_name, client).clean().removed == ()
 
 
 def test_source_that_a_setting_disables(client: Client, index_name: str) -> None:
@@ -171,11 +171,11 @@ def test_source_that_a_setting_disables(client: Client, index_name: str) -> None
     make_or_skip(client, index_name, stored, {"index.mapping.source.mode": "disabled"})
     put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
     with pytest.raises(IndexUnusable, match="has _source disabled"):
-        pipeline.init(client, index_name, SETTINGS)
-    pipeline.init(client, index_name, SETTINGS, sidecar=True)
-    assert pipeline.enrich(client, index_name).written >= 6
-    assert pipeline.group(client, index_name).stale == 0
-    assert [one.message for one in pipeline.doctor(client, index_name) if one.level != "ok"] == []
+        NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).init(SETTINGS, sidecar=True)
+    assert NearDupe(index_name, client).enrich().written >= 6
+    assert NearDupe(index_name, client).group().stale == 0
+    assert [one.message for one in NearDupe(index_name, client).doctor() if one.level != "ok"] == []
 
 
 @pytest.mark.parametrize("sidecar", [False, True])
@@ -187,15 +187,15 @@ def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool
     put(client, index_name, {id: {**one, "tags": ["b", "a"]} for id, one in documents.items()})
     before = theirs(client, index_name)
     assert all('"tags": ["a", "b"]' in doc for doc in before.values())
-    pipeline.init(client, index_name, Settings(("text",), threshold=0.6), sidecar=sidecar, write_group=sidecar)
-    done = pipeline.enrich(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",), threshold=0.6), sidecar=sidecar, write_group=sidecar)
+    done = NearDupe(index_name, client).enrich()
     assert done.written == done.documents == len(documents)
-    pipeline.group(client, index_name)
-    assert 0 < min(one.min_similarity for one in pipeline.groups(client, index_name)) < 1
+    NearDupe(index_name, client).group()
+    assert 0 < min(one.min_similarity for one in NearDupe(index_name, client).groups()) < 1
     assert_settled(client, index_name)
-    assert pipeline.enrich(client, index_name, check=True).written == 0
+    assert NearDupe(index_name, client).enrich(check=True).written == 0
     assert theirs(client, index_name) == before
-    assert pipeline.clean(client, index_name).left == 0
+    assert NearDupe(index_name, client).clean().left == 0
     assert {json.dumps(hit["_source"]) for hit in hits(client, index_name)} == {*before.values()}
 
 
@@ -203,9 +203,9 @@ def test_source_that_is_derived(client: Client, index_name: str) -> None:
     make_or_skip(client, index_name, PROPERTIES, {"index.derived_source.enabled": True})
     put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
     with pytest.raises(IndexUnusable, match=r"cannot from ours.*--sidecar"):
-        pipeline.init(client, index_name, SETTINGS)
-    pipeline.init(client, index_name, SETTINGS, sidecar=True, write_group=True)
-    done = pipeline.enrich(client, index_name)
+        NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).init(SETTINGS, sidecar=True, write_group=True)
+    done = NearDupe(index_name, client).enrich()
     assert done.mirrored.written == done.written == done.documents
-    assert pipeline.group(client, index_name).stale == 0
-    assert pipeline.enrich(client, index_name).read == 0
+    assert NearDupe(index_name, client).group().stale == 0
+    assert NearDupe(index_name, client).enrich().read == 0

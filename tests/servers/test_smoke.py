@@ -10,7 +10,6 @@ import elasticsearch
 import elasticsearch.helpers
 import opensearchpy
 import opensearchpy.helpers
-import pipeline
 import pytest
 from conftest import Cli
 from server_tools import change, family, hits, make_index, ours, put, theirs, true_pairs, words
@@ -30,27 +29,27 @@ def test_the_whole_job(client: Client, index_name: str) -> None:
     texts |= {f"alone{n:04}": " ".join(words(n, 20)) for n in range(150)}
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
     users = theirs(client, index_name)
-    assert pipeline.init(client, index_name, SETTINGS).prepared == (index_name,)
-    assert pipeline.enrich(client, index_name).written == len(texts)
-    assert pipeline.enrich(client, index_name, check=True).unchanged == len(texts)
-    found = pipeline.similar(client, index_name, id="f007-1", min=0.7)
+    assert NearDupe(index_name, client).init(SETTINGS).prepared == (index_name,)
+    assert NearDupe(index_name, client).enrich().written == len(texts)
+    assert NearDupe(index_name, client).enrich(check=True).unchanged == len(texts)
+    found = NearDupe(index_name, client).similar(id="f007-1", min=0.7)
     truth = true_pairs({id: text for id, text in texts.items() if id.startswith("f")}, 0.7)
     wanted = {(set(pair) - {"f007-1"}).pop(): value for pair, value in truth.items() if "f007-1" in pair}
     assert {hit.id: hit.resemblance for hit in found.hits} == pytest.approx(wanted)
-    quoted = pipeline.contained(client, index_name, text=" ".join(texts["f007-1"].split()[:40]), min=0.9)
+    quoted = NearDupe(index_name, client).contained(text=" ".join(texts["f007-1"].split()[:40]), min=0.9)
     directions = {hit.id: hit.direction.name for hit in quoted.hits}
     assert (directions["f007-1"], directions["alone0007"]) == ("CONTAINS", "CONTAINED")  # which begins the family
     assert set(directions) <= {"f007-0", "f007-1", "f007-2", "alone0007"}
-    grouped = pipeline.group(client, index_name, evidence=True)
+    grouped = NearDupe(index_name, client).group(evidence=True)
     assert (grouped.groups, grouped.grouped, grouped.written) == (30, 90, len(texts))
-    assert pipeline.group(client, index_name, evidence=True).written == 0
-    pairs = {(one.a[1], one.b[1]): one.resemblance for one in pipeline.pairs(client, index_name)}
+    assert NearDupe(index_name, client).group(evidence=True).written == 0
+    pairs = {(one.a[1], one.b[1]): one.resemblance for one in NearDupe(index_name, client).pairs()}
     assert pairs == pytest.approx(truth)
-    assert {one.size for one in pipeline.groups(client, index_name)} == {3}
-    assert pipeline.stats(client, index_name).documents == len(texts)
-    assert {one.level for one in pipeline.doctor(client, index_name)} == {"ok"}
+    assert {one.size for one in NearDupe(index_name, client).groups()} == {3}
+    assert NearDupe(index_name, client).stats().documents == len(texts)
+    assert {one.level for one in NearDupe(index_name, client).doctor()} == {"ok"}
     assert theirs(client, index_name) == users
-    assert pipeline.clean(client, index_name).cleaned == len(texts)
+    assert NearDupe(index_name, client).clean().cleaned == len(texts)
     assert not any(ours(client, index_name).values())
 
 
@@ -74,18 +73,18 @@ def test_commands_from_a_file_to_a_collapsed_search(index_name: str, server_cli:
 def test_incremental(client: Client, index_name: str) -> None:
     make_index(client, index_name)
     put(client, index_name, {f"{n:02}-{k}": {"text": t} for n in range(20) for k, t in enumerate(family(n, 3))})
-    pipeline.init(client, index_name, SETTINGS)
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name)
-    before = {one.principal: one.group for one in pipeline.groups(client, index_name)}
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
+    before = {one.principal: one.group for one in NearDupe(index_name, client).groups()}
     put(client, index_name, {"new": {"text": family(3, 1)[0]}})
     change(client, index_name, "05-1", {"text": " ".join(words("away", 200))})
     client.request("DELETE", path(index_name, "_doc", "07-2"), params={"refresh": "true"})
-    assert pipeline.enrich(client, index_name, check=True).written == 2
-    report = pipeline.group(client, index_name, check=True)
+    assert NearDupe(index_name, client).enrich(check=True).written == 2
+    report = NearDupe(index_name, client).group(check=True)
     assert (report.whole, report.groups, report.largest, report.alone) == (False, 20, 4, 1)
-    assert {one.group for one in pipeline.groups(client, index_name)} == set(before.values())
-    again = pipeline.group(client, index_name, rebuild=True, dry_run=True)
+    assert {one.group for one in NearDupe(index_name, client).groups()} == set(before.values())
+    again = NearDupe(index_name, client).group(rebuild=True, dry_run=True)
     assert (again.written, again.unchanged) == (0, len(hits(client, index_name)))
 
 

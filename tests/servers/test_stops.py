@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-import pipeline
 import pytest
 from kill_tools import State, copies_of, put_back
 from server_tools import JSON, family, make_index, new_name, one_line, ours, put, required, theirs, wait_until
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.local_server import control, state
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
@@ -37,7 +36,7 @@ def filled(client: Client, index: str, families: int = NUMBER) -> None:
     for n in range(families):
         documents |= {f"f{n:03}-{k}": {"text": text} for k, text in enumerate(family(n, 3, length=60, edits=1))}
     put(client, index, documents)
-    pipeline.init(client, index, Settings(("text",), threshold=0.7))
+    NearDupe(index, client).init(Settings(("text",), threshold=0.7))
 
 
 def start(command: str, index: str, url: str) -> subprocess.Popen[str]:
@@ -85,22 +84,22 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
         killed_midway("enrich", client, index_name, more_than(client, index_name, "scheme"))
     part = number_with(client, index_name, "scheme")
     assert 60 < part < 3 * NUMBER
-    rest = pipeline.enrich(client, index_name)
+    rest = NearDupe(index_name, client).enrich()
     assert rest.current >= part  # the server goes on with a request whose client is gone
     assert rest.written == rest.read - rest.unchanged <= 3 * NUMBER - part
     assert number_with(client, index_name, "scheme") == 3 * NUMBER
     for _ in range(2):
         killed_midway("group", client, index_name, more_than(client, index_name, "similarity"))
     assert 60 < number_with(client, index_name, "similarity") < 3 * NUMBER
-    assert 0 < pipeline.group(client, index_name).written < 3 * NUMBER
+    assert 0 < NearDupe(index_name, client).group().written < 3 * NUMBER
     assert theirs(client, index_name) == users
     disturbed = ours(client, index_name)
-    assert pipeline.enrich(client, index_name, check=True).written == pipeline.group(client, index_name).written == 0
+    assert NearDupe(index_name, client).enrich(check=True).written == NearDupe(index_name, client).group().written == 0
 
     client.request("DELETE", path(index_name))
     filled(client, index_name)
-    pipeline.enrich(client, index_name)
-    pipeline.group(client, index_name)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
     assert ours(client, index_name) == disturbed
 
 
@@ -162,7 +161,7 @@ def test_a_server_that_crashes_and_comes_back(own_node: state.Node, command: str
     filled(client, index, families=200)
     beginning = copies_of(client, index)
     if command == "group":
-        pipeline.enrich(client, index)
+        NearDupe(index, client).enrich()
     moved = more_than(client, index, "similarity" if command == "group" else "scheme")
     process = start(command, index, own_node.url)
     wait_until(lambda: moved() or process.poll() is not None)
@@ -172,13 +171,13 @@ def test_a_server_that_crashes_and_comes_back(own_node: state.Node, command: str
     print(process.returncode, said)
     if process.returncode:
         assert one_line(said).endswith(AGAIN)
-    pipeline.enrich(client, index)
-    pipeline.group(client, index)
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group()
     disturbed = State.of(client, index)
 
     put_back(client, beginning)
-    pipeline.enrich(client, index)
-    pipeline.group(client, index)
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group()
     assert State.of(client, index) == disturbed
     client.close()
 
@@ -196,7 +195,7 @@ def test_a_server_that_stops_in_the_middle(own_node: state.Node, command: str, f
     filled(client, index)
     users = theirs(client, index)
     if command == "group":
-        pipeline.enrich(client, index)
+        NearDupe(index, client).enrich()
     moved = more_than(client, index, field)
     process = start(command, index, own_node.url)
     wait_until(lambda: moved() or process.poll() is not None)
@@ -209,14 +208,14 @@ def test_a_server_that_stops_in_the_middle(own_node: state.Node, command: str, f
 
     control.start(own_node.server, port=own_node.port, heap="384m")
     assert 0 < number_with(client, index, field) < 3 * NUMBER
-    pipeline.enrich(client, index)
-    pipeline.group(client, index)
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group()
     assert theirs(client, index) == users
     disturbed = ours(client, index)
 
     client.request("DELETE", path(index))
     filled(client, index)
-    pipeline.enrich(client, index)
-    pipeline.group(client, index)
+    NearDupe(index, client).enrich()
+    NearDupe(index, client).group()
     assert ours(client, index) == disturbed
     client.close()

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import warnings
 
-import pipeline
 import pytest
 from conftest import Cli
 from kill_tools import Moment, run_to_death
 from secured import Secured
 from secured_users import NEWS
 from server_tools import make_index, mapping, ours, put
+from unit_tools import index_of
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Forbidden, LeaseHeld, NotFound
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.target import open_target
 from es_neardupe.index.tuning import TuningWarning, records, tuned
 from es_neardupe.server.client import Client, path
@@ -29,7 +30,7 @@ DOCUMENTS = {f"d{n}": {"text": f"{n} words are here for a test of settings"} for
 def prepared(client: Client, index: str, **settings: object) -> None:
     make_index(client, index, settings={"number_of_shards": 1, "number_of_replicas": 1, **settings})
     put(client, index, DOCUMENTS)
-    pipeline.init(client, index, SETTINGS)
+    NearDupe(index, client).init(SETTINGS)
 
 
 def stored(client: Client, index: str) -> dict[str, str | None]:
@@ -60,8 +61,8 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
     def look(stage: str, done: int, total: int | None) -> None:
         seen.append(stored(client, index))
 
-    assert pipeline.enrich(client, index, tune=True, dry_run=True, progress=look).tuned is None
-    done = pipeline.enrich(client, index, tune=True, progress=look)
+    assert NearDupe(index, client).enrich(tune=True, dry_run=True, progress=look).tuned is None
+    done = NearDupe(index, client).enrich(tune=True, progress=look)
     assert (done.written, done.tuned) == (12, {index: {f"index.{name}": one for name, one in FORMER.items()}})
     assert seen[0] == FORMER
     assert seen[-1] == LOWERED
@@ -76,23 +77,23 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
 
     def interrupted(stage: str, done: int, total: int | None) -> None:
         with pytest.raises(LeaseHeld, match="enrich --tune"):
-            pipeline.group(client, index, tune=True)
+            NearDupe(index, client).group(tune=True)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pipeline.enrich(client, index, check=True, tune=True, progress=interrupted)
+        NearDupe(index, client).enrich(check=True, tune=True, progress=interrupted)
     check_untouched(client, index)
 
 
 def test_changed_by_somebody_meanwhile(client: Client, index: str) -> None:
     """What is not as we left it is somebody else's."""
     target = open_target(client, index)
-    with tuned(client, target, "test") as lowered:
+    with tuned(index_of(client, target), "test") as lowered:
         put_setting(client, index, "refresh_interval", "7s")
     assert lowered[index].keys() == {"index.refresh_interval", "index.number_of_replicas"}
     assert stored(client, index) == {"refresh_interval": "7s", "number_of_replicas": "1"}
     put_setting(client, index, "auto_expand_replicas", "0-2")
-    with tuned(client, target, "test") as lowered:
+    with tuned(index_of(client, target), "test") as lowered:
         assert stored(client, index)["refresh_interval"] == "-1"
     assert lowered == {index: {"index.refresh_interval": "7s"}}
 
@@ -105,9 +106,9 @@ def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client,
     assert stored(client, index) == (LOWERED if lowered else FORMER)
     (record,) = records({index: mapping(client, index)}).values()
     assert record.before == {f"index.{name}": one for name, one in FORMER.items()}
-    (check,) = (one for one in pipeline.doctor(client, index) if one.name == "tuning")
+    (check,) = (one for one in NearDupe(index, client).doctor() if one.name == "tuning")
     assert (check.level, index in check.message) == ("warning", True)
-    assert pipeline.enrich(client, index, dry_run=True).documents == 12
+    assert NearDupe(index, client).enrich(dry_run=True).documents == 12
     assert stored(client, index) == (LOWERED if lowered else FORMER)
     run = server_cli("enrich", index)
     assert run.code == 0
@@ -120,23 +121,23 @@ def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) 
     """It is the index beside whose settings are lowered, and given back by the next command; the user's stay."""
     make_index(client, index_name, settings={"number_of_shards": 1, "number_of_replicas": 1})
     put(client, index_name, DOCUMENTS)
-    (beside,) = pipeline.init(client, index_name, SETTINGS, sidecar=True).sidecars
-    done = pipeline.enrich(client, index_name, tune=True)
+    (beside,) = NearDupe(index_name, client).init(SETTINGS, sidecar=True).sidecars
+    done = NearDupe(index_name, client).enrich(tune=True)
     assert (done.written, done.tuned) == (12, {beside: {"index.refresh_interval": None}})
     before = mapping(client, beside)
     for command in (["enrich"], ["clean", "--yes"]):
         moment = Moment(1, "after", of="_bulk")
         run_to_death(client, index_name, [("enrich", {"tune": True, "all": True})], moment)
         assert (stored(client, index_name), stored(client, beside)["refresh_interval"]) == (FORMER, "-1")
-        assert [one.name for one in pipeline.doctor(client, index_name) if beside in one.message][-1] == "tuning"
+        assert [one.name for one in NearDupe(index_name, client).doctor() if beside in one.message][-1] == "tuning"
         assert (
             f"Settings of index {beside} (refresh_interval) were"
             in server_cli(command[0], index_name, *command[1:]).err
         )
         assert not exists(client, beside) or mapping(client, beside) == before
     assert not exists(client, beside)
-    pipeline.init(client, index_name, SETTINGS, sidecar=True)
-    assert pipeline.migrate(client, index_name, threshold=0.5, tune=True).tuned == {
+    NearDupe(index_name, client).init(SETTINGS, sidecar=True)
+    assert NearDupe(index_name, client).migrate(threshold=0.5, tune=True).tuned == {
         beside: {"index.refresh_interval": None}
     }
     assert stored(client, beside)["refresh_interval"] is None
@@ -156,13 +157,13 @@ def test_records_that_are_none_of_ours(client: Client, index: str) -> None:
         client.request("PUT", path(index, "_mapping"), body={"_meta": {**meta, "neardupe.tune": forged}})
         with warnings.catch_warnings():
             warnings.simplefilter("error", TuningWarning)
-            pipeline.enrich(client, index)
+            NearDupe(index, client).enrich()
         assert stored(client, index) == FORMER
     elsewhere = {"before": {"index.refresh_interval": "3s"}, "lowered": {"index.refresh_interval": "-1"}}
     body = {"_meta": {**meta, "neardupe.tune": {**sound, **elsewhere, "registry": "../x"}}}
     client.request("PUT", path(index, "_mapping"), body=body)
     with pytest.warns(TuningWarning, match="refresh_interval, which somebody has changed since"):
-        pipeline.group(client, index)
+        NearDupe(index, client).group()
     check_untouched(client, index)
 
 
@@ -172,18 +173,18 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
         prepared(admin, NEWS)
         try:
             with pytest.raises(Forbidden, match="`manage` granted on it, or leave --tune out"):
-                pipeline.enrich(runner, NEWS, tune=True)
+                NearDupe(NEWS, runner).enrich(tune=True)
             check_untouched(admin, NEWS)
             assert not exists(admin, companion_name(open_target(admin, NEWS), Companion.GROUPS))
-            with tuned(admin, open_target(admin, NEWS), "test"):
+            with tuned(opened(Index(NEWS, admin)), "test"):
                 meta = mapping(admin, NEWS)["_meta"]
             admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if nobody had given them back
             put_setting(admin, NEWS, "refresh_interval", "-1")
             with pytest.warns(TuningWarning, match="could not be given back"):
-                assert pipeline.enrich(runner, NEWS).written == 12
+                assert NearDupe(NEWS, runner).enrich().written == 12
             assert stored(admin, NEWS)["refresh_interval"] == "-1"
             with pytest.warns(TuningWarning, match="They are back as they were"):
-                pipeline.enrich(admin, NEWS)
+                NearDupe(NEWS, admin).enrich()
             check_untouched(admin, NEWS)
         finally:
             for name in (NEWS, f"{NEWS}-neardupe-groups"):

@@ -18,20 +18,21 @@ from typing import Any, NoReturn
 
 from server_tools import JSON, hits, put, theirs
 
+from es_neardupe import NearDupe
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
 from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import ConnectionSettings
 
 Command = tuple[str, dict[str, Any]]
-"""A function of the pipeline and its options."""
+"""A method of the Python interface and its options."""
 
 _LEASE = "lease"
 """Of what kind the documents are by which runs say that they are at work; nobody's end state."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
-_IMPORTED = ["es_neardupe.commands", "es_neardupe.server.drivers.opensearch"]
+_IMPORTED = ["es_neardupe.api", "es_neardupe.server.drivers.opensearch"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def _die() -> NoReturn:
 def run_commands(client: Client, index: str, commands: Sequence[Command], **more: Any) -> None:
     """One command after the other. ``more``: options for all of them."""
     for name, options in commands:
-        getattr(commands, name)(client, index, **options, **more)
+        getattr(NearDupe(index, client), name)(**options, **more)
 
 
 def _child(told: Connection, url: str, index: str, commands: Sequence[Command], moment: Moment | None) -> None:

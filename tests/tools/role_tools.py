@@ -6,14 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import pipeline
 import pytest
 from conftest import Cli, Run
 from secured import Secured
 from secured_users import KEPT, KEPT_NAMES, WORKED
 from server_tools import TEXT, delete_all, family, make_index, put, theirs
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.doctor.roles import ROLES
 from es_neardupe.commands.duplicates.request_parse import example
 from es_neardupe.index.hidden_indices import exists
@@ -53,9 +52,9 @@ def _fill(admin: Client, index: str) -> None:
 
 def make_worked(admin: Client) -> None:
     _fill(admin, WORKED)
-    pipeline.init(admin, WORKED, Settings(("text",), sample_mod=4))
-    pipeline.enrich(admin, WORKED)
-    pipeline.group(admin, WORKED, evidence=True)
+    NearDupe(WORKED, admin).init(Settings(("text",), sample_mod=4))
+    NearDupe(WORKED, admin).enrich()
+    NearDupe(WORKED, admin).group(evidence=True)
 
 
 def delete_worked(admin: Client) -> None:
@@ -79,7 +78,7 @@ def runner(server: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyP
         word, *options = name.split()
         values = [str(files.get(one, one)) for one in ARGUMENTS.get(name, ARGUMENTS.get(word, ()))]
         if "GROUP" in values:
-            values = [pipeline.groups(admin, index)[0].group if one == "GROUP" else one for one in values]
+            values = [NearDupe(index, admin).groups()[0].group if one == "GROUP" else one for one in values]
         return cli(word, index, *options, *values)
 
     return run
@@ -92,8 +91,8 @@ def with_keys_beside(run: As, admin: Client, most: int) -> None:
         before = theirs(admin, KEPT)
         done = run("neardupe-init-beside", "init --sidecar", KEPT)
         assert done.code == 0, done.err
-        pipeline.enrich(admin, KEPT)
-        pipeline.group(admin, KEPT, evidence=True)
+        NearDupe(KEPT, admin).enrich()
+        NearDupe(KEPT, admin).group(evidence=True)
         for role in sorted(ROLES, key=lambda one: one.name == "neardupe-clean"):
             for name in role.commands_for(KEPT_NAMES)[:most] if role.name != "neardupe-init" else ():
                 done = run(f"{role.name}-beside", name, KEPT)

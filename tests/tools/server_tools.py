@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-import pipeline
 import pytest
 
+from es_neardupe import NearDupe
 from es_neardupe.errors import NodeError, RequestError
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import Entry, Registry
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
 from es_neardupe.server.client import Client, path, to_json
 
 JSON = dict[str, Any]
@@ -204,13 +204,12 @@ class Spy:
 
 
 def registry(client: Client, index: str) -> Registry:
-    _, target = opened(client, index)
-    return Registry(client, target)
+    return Registry(opened(Index(index, client)))
 
 
 def assert_settled(client: Client, index: str, **options: Any) -> None:
     """A whole run would change nothing, the registry says what the documents say, and totals reconcile."""
-    fresh = pipeline.group(client, index, rebuild=True, dry_run=True, **options)
+    fresh = NearDupe(index, client).group(rebuild=True, dry_run=True, **options)
     assert (fresh.whole, fresh.written, fresh.stale) == (True, 0, 0)
     assert fresh.documents == fresh.grouped + fresh.alone == fresh.unchanged
     there = {one.group: (one.size, one.members[0].address, one.min_similarity) for one in groups_of(client, index)}
@@ -219,7 +218,7 @@ def assert_settled(client: Client, index: str, **options: Any) -> None:
 
 
 def groups_of(client: Client, index: str) -> list[Group]:
-    return pipeline.groups(client, index)
+    return NearDupe(index, client).groups()
 
 
 def living(client: Client, index: str) -> list[Entry]:

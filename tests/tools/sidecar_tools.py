@@ -8,9 +8,9 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import pipeline
 from server_tools import JSON, change, family, hits, make_index, put, versions, words
 
+from es_neardupe import NearDupe
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.server.client import Client, path
@@ -62,8 +62,8 @@ class Both:
 
     def init(self, *, write_group: bool = False, **settings: Any) -> None:
         chosen = Settings(("text",), **settings)
-        pipeline.init(self.client, self.inline, chosen)
-        pipeline.init(self.client, self.beside, chosen, sidecar=True, write_group=write_group)
+        NearDupe(self.inline, self.client).init(chosen)
+        NearDupe(self.beside, self.client).init(chosen, sidecar=True, write_group=write_group)
 
     def put(self, documents: Mapping[str, JSON]) -> None:
         self.ids |= documents.keys()
@@ -80,7 +80,7 @@ class Both:
 
     def run(self, command: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, Any]:
         """What a command says of each, with the same names of indices and groups."""
-        one, other = (self.same(command(self.client, index, *arguments, **options)) for index in self.names)
+        one, other = (self.same(command(NearDupe(index, self.client), *arguments, **options)) for index in self.names)
         return one, other
 
     def same(self, report: Any) -> Any:

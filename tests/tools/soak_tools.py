@@ -14,16 +14,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pipeline
 from fault_proxy import BULK, ENDING, PASSING, Fault, FaultProxy, Forward, Reply, Request, Trouble
 from kill_tools import Moment, run_to_death
 from server_tools import JSON, assert_settled, hits, jaccard, make_index, ours_of, reconcile, send, words
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NeardupeError
 from es_neardupe.index.document_text import fingerprint_sources
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.sidecar.names import sidecar_name
-from es_neardupe.index.sidecar.open import opened
 from es_neardupe.index.stored_fields import encode
 from es_neardupe.index.tuning import TuningWarning
 from es_neardupe.server.client import Client, path
@@ -133,7 +132,7 @@ class World:
         self.mirrored = self.beside and self.dice.random() < 0.5
         where = "with group ids in documents" * self.mirrored or "beside" * self.beside or "in documents"
         self.log.append(f"init {self.settings.threshold}, {where}, group {self.grouping}")
-        pipeline.init(self.client, self.index, self.settings, sidecar=self.beside, write_group=self.mirrored)
+        NearDupe(self.index, self.client).init(self.settings, sidecar=self.beside, write_group=self.mirrored)
 
     def load(self) -> None:
         """Documents from a file, some of which are there; a run that ends early is repeated."""
@@ -153,7 +152,7 @@ class World:
         self.log.append(f"{name} {options or ''}: {', '.join(told for told, _ in faults) or 'nothing'}")
         options |= {"batch": self.dice.choice((8, 500)), "workers": self.dice.choice((1, 2))}
         try:
-            report = getattr(pipeline, name)(self.through, self.index, *arguments, **options)
+            report = getattr(NearDupe(self.index, self.through), name)(*arguments, **options)
         except NeardupeError as error:
             self.log.append(f"  {type(error).__name__}: {error}")
             self.ended += 1
@@ -205,7 +204,7 @@ class World:
         else:
             self.disturbed("migrate", **wanted)
         self.settings = Settings(("text",), threshold=threshold)
-        done = pipeline.migrate(self.client, self.index, **wanted)
+        done = NearDupe(self.index, self.client).migrate(**wanted)
         self.log.append(f"  on to its end: {done.state}, {done.left} left")
         assert (done.state, done.left) == ("done", 0)
         assert not [name for name in self._settings() if "_next" in name]
@@ -227,14 +226,14 @@ class World:
         self.check_users_fields()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TuningWarning)
-            reconcile("enrich", pipeline.enrich(self.client, self.index, check=True))
-        reconcile("group", pipeline.group(self.client, self.index, check=True, **self.grouping))
+            reconcile("enrich", NearDupe(self.index, self.client).enrich(check=True))
+        reconcile("group", NearDupe(self.index, self.client).group(check=True, **self.grouping))
         self.check_users_fields()
         self.check_fingerprints()
         self.check_groups()
         self.check_settings()
-        assert pipeline.enrich(self.client, self.index, check=True).written == 0
-        assert pipeline.group(self.client, self.index, check=True, **self.grouping).written == 0
+        assert NearDupe(self.index, self.client).enrich(check=True).written == 0
+        assert NearDupe(self.index, self.client).group(check=True, **self.grouping).written == 0
 
     def _settings(self) -> dict[str, JSON]:
         """Of the index and of ours beside it."""
@@ -273,11 +272,11 @@ class World:
     def check_groups(self) -> None:
         """A whole run would change nothing; each similarity is the true one; copies are never apart."""
         assert_settled(self.client, self.index, **self.grouping)
-        chosen = opened(self.client, self.index)[1].settings
+        chosen = opened(Index(self.index, self.client)).settings
         assert (chosen.threshold, chosen.scheme) == (self.settings.threshold, self.settings.scheme)
         least = self.grouping.get("min", self.settings.threshold)
         group_of: dict[str, str] = {}
-        for one in pipeline.groups(self.client, self.index):
+        for one in NearDupe(self.index, self.client).groups():
             texts = [self.model[member.id]["text"] for member in one.members]
             group_of |= dict.fromkeys(texts, one.group)
             assert len(texts) > 1

@@ -13,6 +13,7 @@ from es_neardupe.cli.output import ExitCode, named, print_json, print_table, pro
 from es_neardupe.commands.audit.audit import audit as audit_
 from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Lost, Part, Recall
 from es_neardupe.commands.audit.why_missed import Loss
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
 from es_neardupe.server.client import Client
 
@@ -52,13 +53,11 @@ def audit(
     """
     with progress_bars() as progress:
         report = audit_(
-            client,
-            index,
+            Index(index, client, prefix),
             sample=sample,
             min=min,
             seed=seed,
             max_bucket=max_bucket,
-            prefix=prefix,
             progress=progress,
         )
     if as_json:

@@ -22,6 +22,7 @@ from es_neardupe.cli.options import (
 from es_neardupe.cli.output import ExitCode, print_json, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.clean import clean as clean_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -48,15 +49,17 @@ def clean(
 
       es-neardupe clean news --yes
     """
-    options: dict[str, Any] = {"prefix": prefix, "workers": workers, "batch": batch}
+    options: dict[str, Any] = {"workers": workers, "batch": batch}
     if not yes and not dry_run:
-        found = clean_(client, index, dry_run=True, **options)
+        found = clean_(Index(index, client, prefix), dry_run=True, **options)
         what = f"Remove {prefix!r} from {found.documents:,} documents of {index}?"
         if found.removed and not found.documents:
             what = f"Delete {', '.join(found.removed)}?"
         typer.confirm(printable(what), abort=True, err=True)
     with resumable(), progress_bars() as progress:
-        report = clean_(client, index, dry_run=dry_run, show_requests=show_requests, progress=progress, **options)
+        report = clean_(
+            Index(index, client, prefix), dry_run=dry_run, show_requests=show_requests, progress=progress, **options
+        )
     result(report)
     if as_json:
         print_json(report)

@@ -18,6 +18,7 @@ from es_neardupe.cli.output import print_json, print_table, printable, results, 
 from es_neardupe.commands.compare import compare as compare_
 from es_neardupe.commands.load.files import read_text_file
 from es_neardupe.errors import InputError
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.pages.files import check_file
 from es_neardupe.pages.page import MAX_SHOWN, page, write_page
@@ -85,15 +86,13 @@ def compare(
     else:
         text = None if file is None else read_text_file(file)
         found = compare_(
-            open(),
-            what[0],
+            Index(what[0], open(), prefix),
             what[1],
             what[2] if text is None else None,
             text=text,
             name=file or "",
             shingle=shingle,
             weighted=weighted,
-            prefix=prefix,
         )
     if html is not None:
         _write(html, found, matching)

@@ -11,6 +11,7 @@ from es_neardupe.cli.output import named, print_json, print_table, progress_bars
 from es_neardupe.commands.contained import SURE, Contained, ContainedHit
 from es_neardupe.commands.contained import contained as contained_
 from es_neardupe.commands.load.files import read_text_file
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.alignment import Matching
@@ -51,8 +52,7 @@ def contained(
         text = read_text_file(file)
     with progress_bars() as progress:
         found = contained_(
-            client,
-            index,
+            Index(index, client, prefix),
             id=id,
             text=text,
             matching=matching,
@@ -60,7 +60,6 @@ def contained(
             top=top,
             query=parse_query(query),
             max_candidates=max_candidates,
-            prefix=prefix,
             progress=progress,
         )
     if as_json:

@@ -21,8 +21,8 @@ from es_neardupe.commands.load.load import load_records
 from es_neardupe.commands.similar import similar
 from es_neardupe.commands.stats import stats
 from es_neardupe.errors import InputError
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.target import open_target
 from es_neardupe.local_server import control
 from es_neardupe.server.client import Client
 
@@ -51,7 +51,9 @@ def demo(
     records = _records(file, text_field)
     client = _client(url)
     try:
-        _tell(client, index, records, Settings((text_field,), threshold=threshold), words=None if file else _WORDS)
+        _tell(
+            Index(index, client), records, Settings((text_field,), threshold=threshold), words=None if file else _WORDS
+        )
     finally:
         client.close()
 
@@ -74,29 +76,33 @@ def _client(url: str | None) -> Client:
     return connect_to(url=url, local_url=local)
 
 
-def _tell(client: Client, index: str, records: list[Record], settings: Settings, words: str | None) -> None:
+def _tell(index: Index, records: list[Record], settings: Settings, words: str | None) -> None:
     started = time.monotonic()
     (field,) = settings.fields
     old, new = records[::2], records[1::2]
-    _step(1, f"An index as you may have it: {len(old):,} documents in {index} on {client.server} at {client.url}")
-    create_index(client, index, field)
-    index_plain(client, index, old)
+    _step(
+        1,
+        f"An index as you may have it: {len(old):,} documents in {index.name} on {index.client.server} at "
+        f"{index.client.url}",
+    )
+    create_index(index.client, index.name, field)
+    index_plain(index.client, index.name, old)
     _step(2, "init: put our mapping into it, enrich: give every document its keys")
-    prepared = init(client, index, settings)
+    prepared = init(index, settings)
     with progress_bars() as progress:
-        enriched = enrich(client, index, progress=progress)
+        enriched = enrich(index, progress=progress)
     show(
         f"{enriched.written:,} documents enriched in {enriched.seconds:.1f} s; {prepared.bands} keys each find a pair "
         f"exactly {settings.threshold:g} similar with probability {prepared.detection:.4f}"
     )
     _step(3, "load: new documents get their keys as they are indexed")
-    target = open_target(client, index)
+    found = opened(index)
     with progress_bars() as progress:
-        loaded = load_records(client, target, new, progress=progress)
+        loaded = load_records(found, new, progress=progress)
     show(f"{loaded.indexed:,} documents loaded in {loaded.seconds:.1f} s")
     _step(4, "group: candidates by keys, every pair verified on its texts, groups written back")
     with progress_bars() as progress:
-        grouped = group(client, index, progress=progress)
+        grouped = group(index, progress=progress)
     show(
         f"{grouped.candidates:,} candidate pairs verified, {grouped.matches:,} at least {grouped.min:g} similar, "
         f"{grouped.copies:,} exact copies; {grouped.seconds:.1f} s"
@@ -105,34 +111,34 @@ def _tell(client: Client, index: str, records: list[Record], settings: Settings,
         show(
             f"{grouped.skipped:,} comparisons were skipped: keys that too many texts share (see --max-bucket of group)"
         )
-    totals = stats(client, index, quick=True)
+    totals = stats(index, quick=True)
     show(
         f"{totals.documents:,} documents: {totals.grouped:,} in {totals.groups:,} groups of two or more, "
         f"{totals.documents - totals.grouped:,} alone; every member is at least "
         f"{grouped.min_similarity or 1:.4f} similar to the principal of its group"
     )
     _step(5, "groups: the ten largest")
-    largest = groups(client, index, top=10)
+    largest = groups(index, top=10)
     show_groups(largest, members=1)
     ids = [record.id for record in records]
     probe = _MIT if _MIT in ids else largest[0].principal if largest else ids[0]
     _step(6, f"similar: the near-duplicates of {probe}")
-    show_similar(similar(client, index, id=probe, top=5))
+    show_similar(similar(index, id=probe, top=5))
     _step(7, "An ordinary search, before and after it collapses on the group")
     text = str(records[ids.index(largest[0].principal or probe if largest else probe)].source[field])
     query = words or " ".join(text.split()[:12])
     for collapse in (False, True):
-        hits = list(search_hits(client, index, field, query, target.fields.group, collapse=collapse))
-        how = f'with "collapse": {{"field": "{target.fields.group}"}}' if collapse else "before"
+        hits = list(search_hits(index.client, index.name, field, query, found.fields.group, collapse=collapse))
+        how = f'with "collapse": {{"field": "{found.fields.group}"}}' if collapse else "before"
         title = f"{query!r}, {how}: {len({hit.group for hit in hits})} groups in {len(hits)} hits"
         print_table(["id", "title", "group"], [(hit.id, hit.title, hit.group) for hit in hits], title=title)
     show(f"All of this took {time.monotonic() - started:.0f} s. Go on with:")
     for command in (
-        f"es-neardupe stats {index}",
-        f"es-neardupe groups {index} --min-size 5",
-        f"es-neardupe similar {index} --text 'any text of yours'",
-        f"es-neardupe pairs {index} --min 0.95 --top 20",
-        f"es-neardupe doctor {index}",
+        f"es-neardupe stats {index.name}",
+        f"es-neardupe groups {index.name} --min-size 5",
+        f"es-neardupe similar {index.name} --text 'any text of yours'",
+        f"es-neardupe pairs {index.name} --min 0.95 --top 20",
+        f"es-neardupe doctor {index.name}",
         "es-neardupe node stop",
     ):
         show(f"  {command}")

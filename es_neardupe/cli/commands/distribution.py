@@ -12,6 +12,7 @@ from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Prefix, connec
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.commands.distribution.distribution import distribution as distribution_
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Level
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.alignment import Matching
@@ -64,8 +65,7 @@ def distribution(
     """
     with progress_bars() as progress:
         found = distribution_(
-            client,
-            index,
+            Index(index, client, prefix),
             measure=measure,
             matching=matching,
             shingle=listed(int, "whole numbers")(shingle),
@@ -75,7 +75,6 @@ def distribution(
             thresholds=listed(float, "numbers")(thresholds),
             plot=plot,
             max_bucket=max_bucket,
-            prefix=prefix,
             progress=progress,
         )
     if as_json:

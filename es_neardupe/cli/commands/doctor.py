@@ -13,6 +13,7 @@ from es_neardupe.cli.options import (
 from es_neardupe.cli.output import ExitCode, print_json, print_table
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.doctor.doctor import doctor as doctor_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -30,7 +31,7 @@ def doctor(client: Client, index: IndexName, *, prefix: Prefix = DEFAULT_PREFIX,
 
       es-neardupe doctor news
     """
-    checks = doctor_(client, index, prefix=prefix)
+    checks = doctor_(Index(index, client, prefix))
     result({"checks": checks})
     if as_json:
         print_json({"checks": checks})

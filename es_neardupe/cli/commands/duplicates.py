@@ -39,6 +39,7 @@ from es_neardupe.commands.duplicates.results import (
 )
 from es_neardupe.commands.load.files import read_text_file
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.pages.duplicates_page import MAX_OPENED, MAX_TEXT, duplicates_page
 from es_neardupe.pages.files import check_file, replacing
@@ -320,7 +321,7 @@ def duplicates(
             say(line)
     client = open()
     with progress_bars() as progress:
-        report = duplicates_(client, index, plan, prefix=prefix, progress=progress)
+        report = duplicates_(Index(index, client, prefix), plan, progress=progress)
     if as_json:
         print_json(duplicates_json(report))
     elif pairs_only:

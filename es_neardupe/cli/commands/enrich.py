@@ -27,6 +27,7 @@ from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.enrich.enrich import enrich as enrich_
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -66,8 +67,7 @@ def enrich(
     """
     with resumable(), progress_bars() as progress:
         report = enrich_(
-            client,
-            index,
+            Index(index, client, prefix),
             check=check,
             since=parse_since(since),
             all=all,
@@ -75,7 +75,6 @@ def enrich(
             workers=workers,
             batch=batch,
             max_chars=max_chars,
-            prefix=prefix,
             tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,

@@ -38,6 +38,7 @@ from es_neardupe.cli.output import print_json, print_table, progress_bars, say, 
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.group import group as group_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -95,8 +96,7 @@ def group(
     """
     with resumable(), progress_bars() as progress:
         report = group_(
-            client,
-            index,
+            Index(index, client, prefix),
             **choice,
             linkage=linkage,
             principal=principal,
@@ -108,7 +108,6 @@ def group(
             max_bucket=max_bucket,
             workers=workers,
             batch=batch,
-            prefix=prefix,
             tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,

@@ -15,6 +15,7 @@ from es_neardupe.commands.groups import suggest_keep as suggest_keep_
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import Entry
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.records import Address
 from es_neardupe.server.client import Client
@@ -58,11 +59,11 @@ def groups(
     if history is not None:
         if suggest_keep or group is not None or top is not None:
             raise SettingsError("--history tells of one group: --suggest-keep, --group and --top mean nothing to it.")
-        return _tell_history(group_history(client, index, history, prefix=prefix), as_json)
-    scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group, "prefix": prefix}
+        return _tell_history(group_history(Index(index, client, prefix), history), as_json)
+    scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group}
     if suggest_keep:
-        return _tell_advice(suggest_keep_(client, index, policy=keep_policy, **scope), as_json)
-    found = groups_(client, index, **scope)
+        return _tell_advice(suggest_keep_(Index(index, client, prefix), policy=keep_policy, **scope), as_json)
+    found = groups_(Index(index, client, prefix), **scope)
     if as_json:
         print_lines(_group_lines(found))
     elif found:

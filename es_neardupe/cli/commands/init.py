@@ -26,6 +26,7 @@ from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.init.init import InitReport
 from es_neardupe.commands.init.init import init as init_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX, PRESETS, Settings
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.server.client import Client
@@ -118,8 +119,7 @@ def init(
         prefix=prefix,
     )
     report = init_(
-        client,
-        index,
+        Index(index, client, prefix),
         settings,
         sample_keys=sample_keys,
         create=create,

@@ -24,6 +24,7 @@ from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_b
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.load.files import Problem
 from es_neardupe.commands.load.load import load as load_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -81,8 +82,7 @@ def load(
 
     with resumable(), progress_bars() as progress:
         report = load_(
-            client,
-            index,
+            Index(index, client, prefix),
             files,
             id_field=id_field,
             text_field=text_field,
@@ -92,7 +92,6 @@ def load(
             workers=workers,
             batch=batch,
             max_chars=max_chars,
-            prefix=prefix,
             tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,

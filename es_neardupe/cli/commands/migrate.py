@@ -32,6 +32,7 @@ from es_neardupe.commands.group import group as group_
 from es_neardupe.commands.migrate.migrate import MigrateReport
 from es_neardupe.commands.migrate.migrate import migrate as migrate_
 from es_neardupe.groups.compare_groupings import GroupChanges
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, PRESETS
 from es_neardupe.server.client import Client
 
@@ -126,8 +127,7 @@ def migrate(
         typer.confirm(f"Take the new keys of {index} away?", abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = migrate_(
-            client,
-            index,
+            Index(index, client, prefix),
             fields=field,
             preset=preset,
             threshold=threshold,
@@ -145,7 +145,6 @@ def migrate(
             workers=workers,
             batch=batch,
             max_chars=max_chars,
-            prefix=prefix,
             tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,

@@ -17,6 +17,7 @@ from es_neardupe.commands.load.files import read_lines
 from es_neardupe.commands.moved.answer import Moved, Place
 from es_neardupe.commands.moved.moved import moved as moved_
 from es_neardupe.commands.moved.moved import moved_all
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -67,11 +68,10 @@ def moved(
         "min": min,
         "earlier": earlier,
         "max_candidates": max_candidates,
-        "prefix": prefix,
     }
     if gone is not None:
-        return _print_all(moved_all(client, index, read_lines(gone), **options), as_json)
-    found = moved_(client, index, str(address), **options)
+        return _print_all(moved_all(Index(index, client, prefix), read_lines(gone), **options), as_json)
+    found = moved_(Index(index, client, prefix), str(address), **options)
     if as_json:
         print_json(found)
     else:

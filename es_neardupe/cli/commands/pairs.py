@@ -20,6 +20,7 @@ from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Prefix, connec
 from es_neardupe.cli.output import by_measure, named, print_lines, print_table, progress_bars, say, warn
 from es_neardupe.commands.pairs import Pair
 from es_neardupe.commands.pairs import pairs as pairs_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -49,11 +50,9 @@ def pairs(
     """
     with progress_bars() as progress:
         found = pairs_(
-            client,
-            index,
+            Index(index, client, prefix),
             **choice,
             max_bucket=max_bucket,
-            prefix=prefix,
             progress=progress,
         )
     chosen, several = islice(found, top), len(found.indices) > 1

@@ -15,6 +15,7 @@ from es_neardupe.commands.search.request import search_request
 from es_neardupe.commands.search.search import Found, SearchHit
 from es_neardupe.commands.search.search import search as search_
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client, path
 from es_neardupe.similarity.common_passages import beginning
@@ -75,15 +76,14 @@ def search(
         "start": start,
         "fields": fields or (),
         "expand": expand,
-        "prefix": prefix,
     }
     wanted = text if text is not None else _read(str(dsl))
     if show_request:
-        body = search_request(client, index, wanted, **options)
+        body = search_request(Index(index, client, prefix), wanted, **options)
         say(f"POST {path(index, '_search')}")
         typer.echo(as_json_text(body, indent=None if as_json else 2))
         return None
-    found = search_(client, index, wanted, **options)
+    found = search_(Index(index, client, prefix), wanted, **options)
     if as_json:
         print_json(found)
     elif found.documents or found.without_group:

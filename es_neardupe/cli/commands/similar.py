@@ -17,6 +17,7 @@ from es_neardupe.cli.output import by_measure, named, print_json, print_table, s
 from es_neardupe.commands.load.files import read_text_file
 from es_neardupe.commands.similar import Similar
 from es_neardupe.commands.similar import similar as similar_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -54,8 +55,7 @@ def similar(
     if file is not None:
         text = read_text_file(file)
     found = similar_(
-        client,
-        index,
+        Index(index, client, prefix),
         id=id,
         text=text,
         **choice,
@@ -63,7 +63,6 @@ def similar(
         top=top,
         query=parse_query(query),
         max_candidates=max_candidates,
-        prefix=prefix,
     )
     if as_json:
         print_json(similar_json(found))

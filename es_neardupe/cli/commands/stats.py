@@ -15,6 +15,7 @@ from es_neardupe.cli.options import (
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say
 from es_neardupe.cli.run_log import result
 from es_neardupe.commands.stats import stats as stats_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -38,7 +39,7 @@ def stats(
       es-neardupe stats news --quick
     """
     with progress_bars() as progress:
-        report = stats_(client, index, quick=quick, prefix=prefix, progress=progress)
+        report = stats_(Index(index, client, prefix), quick=quick, progress=progress)
     result(report)
     if as_json:
         print_json(report)

@@ -14,6 +14,7 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.commands.version import VersionReport
 from es_neardupe.commands.version import version as version_
 from es_neardupe.errors import NeardupeError
+from es_neardupe.index.index import Index
 from es_neardupe.server.client import Client
 
 __all__ = ["register"]
@@ -56,7 +57,7 @@ def version(
 
 def _asked(open: Callable[[], Client]) -> VersionReport:
     try:
-        return version_(open())
+        return version_(Index("", open()))
     except NeardupeError as error:
         return replace(version_(), problem=str(error))
 

@@ -37,6 +37,7 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.commands.watch import Lag, Round
 from es_neardupe.commands.watch import watch as watch_
 from es_neardupe.errors import SettingsError
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -195,8 +196,7 @@ def watch(
             _tell(done, as_json)
 
         report = watch_(
-            client,
-            index,
+            Index(index, client, prefix),
             every=seconds(every),
             once=once,
             since=parse_since(since),
@@ -214,7 +214,6 @@ def watch(
             workers=workers,
             batch=batch,
             max_chars=max_chars,
-            prefix=prefix,
         )
     if not once:
         say(f"Stopped. Rounds: {report.rounds:,}, failed: {report.failed:,}.")

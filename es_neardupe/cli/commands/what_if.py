@@ -12,6 +12,7 @@ from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected, listed
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.commands.what_if import WhatIf
 from es_neardupe.commands.what_if import what_if as what_if_
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
@@ -43,11 +44,9 @@ def what_if(
     """
     with progress_bars() as progress:
         found = what_if_(
-            client,
-            index,
+            Index(index, client, prefix),
             min=listed(float, "numbers")(min) or (),
             linkage=linkage,
-            prefix=prefix,
             progress=progress,
         )
     if as_json:

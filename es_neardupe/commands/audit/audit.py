@@ -19,15 +19,13 @@ from es_neardupe.commands.audit.why_missed import Candidacy, Described, Loss, de
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of, text_pages
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
-from es_neardupe.index.target import Target
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.verification.criterion import check_min
@@ -44,14 +42,12 @@ _DETECTIONS = (0.99, 0.995, 0.999, 0.9995, 0.9999)
 
 
 def audit(
-    client: Client,
-    index: str,
+    index: Index,
     *,
     sample: int = 2000,
     min: float | None = None,
     seed: int = 1,
     max_bucket: int = DEFAULT_MAX_BUCKET,
-    prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> AuditReport:
     """Compare a random sample of the documents with all documents, by the exact resemblance of their present texts.
@@ -62,26 +58,26 @@ def audit(
     `SettingsError` for values out of range, `IndexUnusable` with fewer than two documents.
     """
     started = time.monotonic()
-    client, target = opened(client, index, prefix, texts=True)
-    least = check_min(target.settings.threshold if min is None else min)
+    index = opened(index, texts=True)
+    least = check_min(index.settings.threshold if min is None else min)
     _check(sample, seed)
-    refresh_if_allowed(client, target.path)
-    total, chosen = _drawn(client, target, sample, seed, progress)
-    ground = _ground(client, target, chosen, least=least, max_bucket=max_bucket, progress=progress)
-    claims = Claims(client, target, ground, progress)
+    refresh_if_allowed(index.client, index.path)
+    total, chosen = _drawn(index, sample, seed, progress)
+    ground = _ground(index, chosen, least=least, max_bucket=max_bucket, progress=progress)
+    claims = Claims(index, ground, progress)
     tally = Tally(len(ground.sample.addresses))
-    for pairs, others in _true_pairs(client, target, ground, progress):
+    for pairs, others in _true_pairs(index, ground, progress):
         claims.confirm(pairs, ground.sample, others)
         verdict = verdicts(ground.candidacy, ground.sample, others, pairs.inside, pairs.given)
         tally.add(pairs, verdict, ground.sample, others)
-    members = _members(client, target, chosen, ground)
+    members = _members(index, chosen, ground)
     wrong = [*claims.denied(), *(one for one in members or () if not one.holds)]
     claimed = len(claims) + len(members or ())
     whole = len(ground.sample.addresses) >= total
     return AuditReport(
-        index=index,
-        indices=target.indices,
-        scheme=target.scheme_id,
+        index=index.name,
+        indices=index.target.indices,
+        scheme=index.scheme_id,
         min=least,
         max_bucket=max_bucket,
         seed=seed,
@@ -89,8 +85,8 @@ def audit(
         sampled=len(ground.sample.addresses),
         recall=tally.all.recall(whole),
         within=tally.within.recall(whole),
-        promised=target.settings.scheme.detection(least),
-        expected=tally.expected(target.settings.scheme),
+        promised=index.settings.scheme.detection(least),
+        expected=tally.expected(index.settings.scheme),
         lengths=tally.lengths(whole),
         scripts=tally.scripts(whole),
         lost=tally.reasons(),
@@ -99,7 +95,7 @@ def audit(
         denied=len(wrong),
         precision=1 - len(wrong) / claimed if claimed else None,
         wrong=tuple(wrong[:_EXAMPLES]),
-        advice=_advice(target, least, tally, whole),
+        advice=_advice(index.target, least, tally, whole),
         seconds=time.monotonic() - started,
     )
 
@@ -111,15 +107,15 @@ def _check(sample: int, seed: int) -> None:
         raise SettingsError(f"--seed must be 0 or more and fit into 64 bits, not {seed}.")
 
 
-def _drawn(client: Client, target: Target, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:
+def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:
     """The number of all documents, and random ones of them: those whose addresses have the lowest hashes.
 
     The same seed draws the same documents, and a smaller sample is a part of a larger one.
     """
-    everything = queries.matching(target.within())
-    expected, read = count(client, target.path, everything), 0
+    everything = queries.matching(index.target.within())
+    expected, read = count(index.client, index.path, everything), 0
     numbers, kept = np.empty(0, np.uint64), np.empty(0, object)
-    for page in client.pages(target.path, {"query": everything, "_source": False}, page_size=_PAGE):
+    for page in index.client.pages(index.path, {"query": everything, "_source": False}, page_size=_PAGE):
         references = np.empty(len(page), object)
         references[:] = [hit.reference for hit in page]
         numbers = np.concatenate((numbers, _numbers(page, seed)))
@@ -129,7 +125,7 @@ def _drawn(client: Client, target: Target, size: int, seed: int, progress: Progr
         read += len(page)
         progress("drawing the sample", read, expected)
     if read < 2:
-        raise IndexUnusable(f"Index {target.name} has {read} documents, and a pair takes two.")
+        raise IndexUnusable(f"Index {index.name} has {read} documents, and a pair takes two.")
     return read, list(kept)
 
 
@@ -139,8 +135,7 @@ def _numbers(page: Sequence[Hit], seed: int) -> NDArray[np.uint64]:
 
 
 def _ground(
-    client: Client,
-    target: Target,
+    index: Index,
     chosen: Sequence[Reference],
     *,
     least: float,
@@ -148,53 +143,51 @@ def _ground(
     progress: Progress,
 ) -> Ground:
     """Read the keys of the index, and the sample."""
-    corpus = read_fingerprints(client, target, progress)
+    corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
-    candidates = joined(client, target, corpus, classes, max_bucket)
-    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, target.settings.scheme.agree)
-    parts: list[Described] = [described([], target.settings, candidacy)]
+    candidates = joined(index, corpus, classes, max_bucket)
+    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, index.settings.scheme.agree)
+    parts: list[Described] = [described([], index.settings, candidacy)]
     found: list[NDArray[np.uint64]] = []
-    present = (hit for hit in fetch(client, chosen, source_of(target.settings), batch=_FETCH) if hit is not None)
+    present = (hit for hit in fetch(index.client, chosen, source_of(index.settings), batch=_FETCH) if hit is not None)
     for hits in chunked(present, _FETCH):
-        found += _features(hits, target)
-        parts.append(described(hits, target.settings, candidacy))
+        found += _features(hits, index.target)
+        parts.append(described(hits, index.settings, candidacy))
     sample = Described.joined(parts)
     return Ground(corpus, classes, candidates.left, candidates.right, candidacy, sample, Inverted(found), least)
 
 
-def _members(client: Client, target: Target, chosen: Sequence[Reference], ground: Ground) -> list[Membership] | None:
+def _members(index: Index, chosen: Sequence[Reference], ground: Ground) -> list[Membership] | None:
     """The stored similarities of the sample, None where another measure may have made them."""
-    if not by_resemblance(client, target):
+    if not by_resemblance(index):
         return None
-    return list(memberships(client, target, chosen, ground.candidacy, ground.least))
+    return list(memberships(index, chosen, ground.candidacy, ground.least))
 
 
-def _features(hits: Sequence[Hit], target: Target) -> list[NDArray[np.uint64]]:
+def _features(hits: Sequence[Hit], target: IndexTarget) -> list[NDArray[np.uint64]]:
     """Of the present texts; none for a document without a readable one."""
     texts = [text_of(hit.source, target.settings.fields) for hit in hits]
     return features(texts, target.settings.shingle)
 
 
-def _true_pairs(
-    client: Client, target: Target, ground: Ground, progress: Progress
-) -> Iterator[tuple[Similarities, Described]]:
+def _true_pairs(index: Index, ground: Ground, progress: Progress) -> Iterator[tuple[Similarities, Described]]:
     """Every true pair once: first those within the sample, then those of a document of it and any other."""
     for pairs in ground.inverted.within(ground.least):
         yield pairs, ground.sample
     own = set(ground.sample.addresses)
-    everything = queries.matching(target.within())
-    total, read = count(client, target.path, everything), 0
-    for page in text_pages(client, target, everything, source_of(target.settings)):
+    everything = queries.matching(index.target.within())
+    total, read = count(index.client, index.path, everything), 0
+    for page in text_pages(index, everything, source_of(index.settings)):
         others = [hit for hit in page if hit.address not in own]
-        for inside, given, similarity in ground.inverted.similar(_features(others, target), ground.least):
+        for inside, given, similarity in ground.inverted.similar(_features(others, index.target), ground.least):
             numbers, places = np.unique(given, return_inverse=True)
-            theirs = described([others[k] for k in numbers.tolist()], target.settings, ground.candidacy)
+            theirs = described([others[k] for k in numbers.tolist()], index.settings, ground.candidacy)
             yield Similarities(inside, places.reshape(-1), similarity), theirs
         read += len(page)
         progress("comparing with all texts", read, total)
 
 
-def _advice(target: Target, least: float, tally: Tally, whole: bool) -> BandsAdvice | None:
+def _advice(target: IndexTarget, least: float, tally: Tally, whole: bool) -> BandsAdvice | None:
     """Other bands, if those of the index find too few of the pairs that nothing else loses."""
     settings = target.settings
     by_bands = tally.lost[Loss.BANDS]

@@ -14,14 +14,14 @@ from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, Described, d
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress
 from es_neardupe.records import Classes, Corpus, Hit, Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure, MeasureName
@@ -55,11 +55,11 @@ class Claims:
     Comparing everything has to confirm each of them, with the same similarity.
     """
 
-    def __init__(self, client: Client, target: Target, ground: Ground, progress: Progress) -> None:
-        self._client, self._target, self._corpus = client, target, ground.corpus
+    def __init__(self, index: Index, ground: Ground, progress: Progress) -> None:
+        self._index, self._corpus = index, ground.corpus
         self._candidacy = ground.candidacy
-        measure = Measure(shingle=target.settings.shingle)
-        self._verifier = Verifier(client, target.settings, ground.corpus, ground.classes, measure)
+        measure = Measure(shingle=index.settings.shingle)
+        self._verifier = Verifier(index.client, index.settings, ground.corpus, ground.classes, measure)
         sampled = np.zeros(len(ground.classes), np.bool_)
         sampled[ground.sample.classes[ground.sample.condition == FOUND]] = True
         touched = sampled[ground.left] | sampled[ground.right]
@@ -92,7 +92,7 @@ class Claims:
             if texts is None or len(texts) < 2:
                 self._confirmed[k] = True
                 continue
-            actual = resemblance(*features(texts, self._target.settings.shingle))
+            actual = resemblance(*features(texts, self._index.target.settings.shingle))
             claimed = float(self._similarity[k])
             one, other = (self._corpus.references[row][:2] for row in rows if row is not None)
             if abs(claimed - actual) > _TOLERANCE:
@@ -100,8 +100,8 @@ class Claims:
 
     def _texts(self, rows: list[int]) -> list[str] | None:
         """The present texts, None if one is no longer what was fingerprinted."""
-        fields = self._target.settings.fields
-        hits = list(fetch(self._client, [self._corpus.references[row] for row in rows], fields))
+        fields = self._index.target.settings.fields
+        hits = list(fetch(self._index.client, [self._corpus.references[row] for row in rows], fields))
         texts = ["" if hit is None else text_of(hit.source, fields) for hit in hits]
         stored = [self._corpus.content[row].decode() for row in rows]
         return texts if contents(texts) == stored else None
@@ -123,59 +123,57 @@ class Membership(Denied):
         return abs(self.claimed - self.actual) <= _SIMILARITY_TOLERANCE
 
 
-def by_resemblance(client: Client, target: Target) -> bool:
+def by_resemblance(index: Index) -> bool:
     """Whether the last run of ``group`` came to its end and went by the resemblance: then the groups can be judged."""
-    last = Registry(client, target).last_run()
+    last = Registry(index).last_run()
     return last is not None and last.finished and last.settings.get("measure") == MeasureName.RESEMBLANCE.value
 
 
-def memberships(
-    client: Client, target: Target, sample: Sequence[Reference], candidacy: Candidacy, least: float
-) -> Iterator[Membership]:
+def memberships(index: Index, sample: Sequence[Reference], candidacy: Candidacy, least: float) -> Iterator[Membership]:
     """The members among some documents that are stored as ``least`` similar to their principal.
 
     Left out are those where either text is no longer the one that was fingerprinted, or no principal is stored.
     """
-    settings = target.settings
-    source = [*source_of(settings), target.fields.principal, target.fields.similarity]
+    settings = index.settings
+    source = [*source_of(settings), index.fields.principal, index.fields.similarity]
     for references in chunked(sample, _FETCH):
-        present = (hit for hit in fetch(client, references, source) if hit is not None)
-        members = {hit.address: hit for hit in present if _claim(hit, target) >= least}
-        principals = _principals(client, target, list(members.values()), source)
+        present = (hit for hit in fetch(index.client, references, source) if hit is not None)
+        members = {hit.address: hit for hit in present if _claim(hit, index.target) >= least}
+        principals = _principals(index, list(members.values()), source)
         hits = [*members.values(), *principals.values()]
         texts = [text_of(hit.source, settings.fields) for hit in hits]
         judged = zip(described(hits, settings, candidacy).condition, features(texts, settings.shingle), strict=True)
         sound = {hit.address: found for hit, (code, found) in zip(hits, judged, strict=True) if code == FOUND}
         for member in members.values():
-            principal = principals.get(_group(member, target))
+            principal = principals.get(_group(member, index.target))
             if principal is not None and {member.address, principal.address} <= sound.keys():
                 actual = resemblance(sound[member.address], sound[principal.address])
-                yield Membership(*addressed(member.address, principal.address), _claim(member, target), actual)
+                yield Membership(*addressed(member.address, principal.address), _claim(member, index.target), actual)
 
 
-def _claim(hit: Hit, target: Target) -> float:
+def _claim(hit: Hit, target: IndexTarget) -> float:
     """The stored similarity of a member; -1 for a principal and for a document that is in no group."""
     grouping = decode_grouping(_stored(hit, target))
     return -1.0 if grouping is None or grouping.principal else grouping.similarity
 
 
-def _group(hit: Hit, target: Target) -> str:
+def _group(hit: Hit, target: IndexTarget) -> str:
     return str(_stored(hit, target)["group"])
 
 
-def _stored(hit: Hit, target: Target) -> Mapping[str, Any]:
+def _stored(hit: Hit, target: IndexTarget) -> Mapping[str, Any]:
     return stored_fields(hit.source, target.settings.prefix)
 
 
-def _principals(client: Client, target: Target, members: Sequence[Hit], source: Sequence[str]) -> dict[str, Hit]:
+def _principals(index: Index, members: Sequence[Hit], source: Sequence[str]) -> dict[str, Hit]:
     """Group -> its principal as it is this moment, where there is just one."""
-    groups = sorted({_group(hit, target) for hit in members})
-    body = {"query": queries.groups_by_id(target.fields, groups), "_source": False}
-    pages = client.pages(target.path, body, page_size=_PAGE) if groups else ()
+    groups = sorted({_group(hit, index.target) for hit in members})
+    body = {"query": queries.groups_by_id(index.fields, groups), "_source": False}
+    pages = index.client.pages(index.path, body, page_size=_PAGE) if groups else ()
     references = [hit.reference for page in pages for hit in page]
     found: dict[str, list[Hit]] = {}
-    for hit in fetch(client, references, source):
-        grouping = None if hit is None else decode_grouping(_stored(hit, target))
+    for hit in fetch(index.client, references, source):
+        grouping = None if hit is None else decode_grouping(_stored(hit, index.target))
         if hit is not None and grouping is not None and grouping.principal:
             found.setdefault(grouping.group, []).append(hit)
     return {group: hits[0] for group, hits in found.items() if len(hits) == 1}

@@ -26,14 +26,13 @@ from es_neardupe.commands.distribution.report import (
 from es_neardupe.commands.distribution.sample import Sample, compare_sample, random_rows
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.linkage import star
-from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
-from es_neardupe.server.client import Client
 from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, MeasureName, default_sample, measure_words, weights_of
@@ -127,10 +126,8 @@ _THRESHOLDS = tuple(step / 20 for step in range(6, 21))
 
 
 def distribution(
-    client: Client,
-    index: str,
+    index: Index,
     *,
-    prefix: str = DEFAULT_PREFIX,
     measure: Sequence[MeasureName | str] | None = None,
     matching: Matching | str = Matching.LITERAL,
     shingle: Sequence[int] | None = None,
@@ -155,19 +152,19 @@ def distribution(
         check_plot(plot)
     names = _names(measure)
     _check(sample, seed)
-    client, target = opened(client, index, prefix, texts=True)
-    settings = target.settings
+    index = opened(index, texts=True)
+    settings = index.settings
     chosen = settings.threshold if threshold is None else threshold
     levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)
     unweighted = list(_measures(names, Matching(matching), shingle or (settings.shingle,), settings))
 
-    corpus = read_fingerprints(client, target, progress)
+    corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
-    texts = Texts(client, settings, corpus)
+    texts = Texts(index.client, settings, corpus)
     sizes = [sample or default_sample(one.name) for one in unweighted]
-    rows, drawn = _drawn(index, texts, random_rows(corpus, seed)[: max(sizes)], progress)
+    rows, drawn = _drawn(index.name, texts, random_rows(corpus, seed)[: max(sizes)], progress)
     measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
-    candidates = joined(client, target, corpus, classes, max_bucket)
+    candidates = joined(index, corpus, classes, max_bucket)
     compared = compare(texts, classes, candidates.left, candidates.right, measures=measures, progress=progress)
     distributions = []
     for one, size, its in zip(measures, sizes, compared, strict=True):
@@ -180,9 +177,9 @@ def distribution(
         above, below = examples(texts, classes, its, near, chosen)
         distributions.append(replace(made, above=above, below=below))
     report = DistributionReport(
-        index=index,
-        indices=target.indices,
-        scheme=target.scheme_id,
+        index=index.name,
+        indices=index.target.indices,
+        scheme=index.scheme_id,
         threshold=chosen,
         seed=seed,
         documents=_keyed(corpus),

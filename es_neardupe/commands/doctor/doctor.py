@@ -11,16 +11,16 @@ from es_neardupe.commands.doctor.roles import Check, Level, Names, privilege_che
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import check_source, check_text_fields
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import names_of, seen_in_part, way_out, write_blocks
 from es_neardupe.index.rollover import families_of, family_named, next_index_has
-from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.entries import of_others
-from es_neardupe.index.sidecar.joined_client import View
 from es_neardupe.index.sidecar.names import sidecar_name, writes_group
-from es_neardupe.index.sidecar.open import must_be_stored, opened, sidecars_of, telling_mappings, with_source_modes
-from es_neardupe.index.target import Target, mappings_of, stored_settings
+from es_neardupe.index.sidecar.open import must_be_stored, sidecars_of, telling_mappings, with_source_modes
+from es_neardupe.index.target import IndexTarget, mappings_of, stored_settings
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.server.client import Client
@@ -32,36 +32,36 @@ __all__ = ["Check", "Level", "doctor"]
 _UNKNOWN = ("?",)
 
 
-def doctor(client: Client, index: str, *, prefix: str = DEFAULT_PREFIX) -> list[Check]:
+def doctor(index: Index) -> list[Check]:
     """All checks, in the order in which one would mend things. Writes nothing."""
-    checks = [Check("server", "ok", f"{client.server} at {client.url}")]
+    checks = [Check("server", "ok", f"{index.client.server} at {index.client.url}")]
     try:
-        mappings = with_source_modes(client, index, mappings_of(client, index))
+        mappings = with_source_modes(index.client, index.name, mappings_of(index.client, index.name))
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
-    beside = sidecars_of(client, mappings, prefix)
+    beside = sidecars_of(index.client, mappings, index.prefix)
     for name, mapping in mappings.items():
-        settings = _settings(beside.get(name, mapping), prefix)
+        settings = _settings(beside.get(name, mapping), index.prefix)
         checks.append(_texts(name, mapping, settings, beside=name in beside))
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks += _rights(client, index, mappings, beside, prefix)
-    checks += _migration(index, telling_mappings(client, index, prefix), prefix)
-    checks += _tuning({**mappings, **_names_beside(beside, prefix)})
+    checks += _rights(index.client, index.name, mappings, beside, index.prefix)
+    checks += _migration(index.name, telling_mappings(index.client, index.name, index.prefix), index.prefix)
+    checks += _tuning({**mappings, **_names_beside(beside, index.prefix)})
     try:
-        client, target = opened(client, index, prefix)
+        index = opened(index)
     except NeardupeError as error:
         return [*checks, Check("scheme", "error", str(error))]
-    scheme = target.settings.scheme
+    scheme = index.settings.scheme
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
-    parts = f"{scheme.id}: {bands}, threshold {target.settings.threshold:g}"
+    parts = f"{scheme.id}: {bands}, threshold {index.settings.threshold:g}"
     if scheme.sample_mod:
         parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
-    checks += [Check("scheme", "ok", parts), *_replaced(client, target)]
-    checks += [*_rollover(client, target), *_visibility(client, target)]
-    return [*checks, *_limits(client, target), *_documents(client, target)]
+    checks += [Check("scheme", "ok", parts), *_replaced(index)]
+    checks += [*_rollover(index), *_visibility(index)]
+    return [*checks, *_limits(index), *_documents(index)]
 
 
 def _texts(name: str, mapping: dict[str, object], settings: Settings, *, beside: bool) -> Check:
@@ -112,35 +112,37 @@ def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str)
     """The names that privileges are about: as the user gave it, and those of our indices beside it."""
     family = family_named(families_of(client, index, mappings), index)
     groups, pairs, coming_groups, coming_pairs = (
-        companion_name(Target(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind)
+        companion_name(
+            IndexTarget(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind
+        )
         for one in (prefix, next_prefix(prefix))
         for kind in (Companion.GROUPS, Companion.PAIRS)
     )
     return Names(index, groups, pairs, coming_groups, coming_pairs)
 
 
-def _replaced(client: Client, target: Target) -> Iterator[Check]:
+def _replaced(index: Index) -> Iterator[Check]:
     """Whether the keys beside an index are those of another one, which it has taken the place of."""
-    if not isinstance(client, View):
+    if index.target.sidecar is None:
         return
-    for index, number in of_others(client.plain, target).items():
+    for name, number in of_others(index).items():
         yield Check(
             "sidecar",
             "warning",
-            f"of the entries, {number:,} are of an index that was called {index} before: run `es-neardupe enrich "
-            f"{target.name}`, then `group`",
+            f"of the entries, {number:,} are of an index that was called {name} before: run `es-neardupe enrich "
+            f"{index.name}`, then `group`",
         )
 
 
-def _rollover(client: Client, target: Target) -> Iterator[Check]:
+def _rollover(index: Index) -> Iterator[Check]:
     """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
-    if target.family is None:
+    if index.target.family is None:
         return
-    if target.beside is not None:
-        yield Check("rollover", "ok", f"the next index of {target.name} gets one beside it by the next run of `enrich`")
+    if index.target.sidecar is not None:
+        yield Check("rollover", "ok", f"the next index of {index.name} gets one beside it by the next run of `enrich`")
         return
-    has = next_index_has(client, target.family, target.settings.prefix, target.settings.to_meta())
-    name = target.name
+    has = next_index_has(index.client, index.target.family, index.settings.prefix, index.settings.to_meta())
+    name = index.name
     if has is None:
         yield Check("rollover", "ok", "not checked: the server does not tell what the next index will have")
     elif has:
@@ -154,8 +156,8 @@ def _rollover(client: Client, target: Target) -> Iterator[Check]:
         )
 
 
-def _visibility(client: Client, target: Target) -> Iterator[Check]:
-    if partly := seen_in_part(client, target):
+def _visibility(index: Index) -> Iterator[Check]:
+    if partly := seen_in_part(index):
         yield Check(
             "visibility",
             "warning",
@@ -196,8 +198,8 @@ def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
         )
 
 
-def _limits(client: Client, target: Target) -> Iterator[Check]:
-    window = target.max_result_window
+def _limits(index: Index) -> Iterator[Check]:
+    window = index.target.max_result_window
     if window < 1000:
         yield Check(
             "limits",
@@ -208,11 +210,11 @@ def _limits(client: Client, target: Target) -> Iterator[Check]:
         yield Check("limits", "ok", f"result window {window}")
 
 
-def _documents(client: Client, target: Target) -> Iterator[Check]:
-    name = target.name
-    total = count(client, target.path, target.within())
-    without = count(client, target.path, target.stale())
-    waiting = count(client, target.path, queries.ungrouped(target.fields, target.scheme_id))
+def _documents(index: Index) -> Iterator[Check]:
+    name = index.name
+    total = count(index.client, index.path, index.target.within())
+    without = count(index.client, index.path, index.target.stale())
+    waiting = count(index.client, index.path, queries.ungrouped(index.fields, index.scheme_id))
     if without:
         yield Check("documents", "warning", f"{without:,} of {total:,} have no keys: run `es-neardupe enrich {name}`")
     else:

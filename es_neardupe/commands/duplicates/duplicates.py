@@ -23,7 +23,7 @@ from es_neardupe.commands.duplicates.results import (
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.document_text import text_of, values_at
-from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.index.index import Index
 from es_neardupe.index.target import mappings_of
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Hit
@@ -202,11 +202,9 @@ def _texts(
 
 
 def duplicates(
-    client: Client,
-    index: str,
+    index: Index,
     request: RequestPlan | Mapping[str, Any] | str,
     *,
-    prefix: str = DEFAULT_PREFIX,
     progress: Progress = silent,
 ) -> DuplicatesReport:
     """Find the pairs of documents that a request describes, and read of them what it asks for.
@@ -219,17 +217,17 @@ def duplicates(
     """
     started = time.monotonic()
     plan = request if isinstance(request, RequestPlan) else parse_request(request)
-    mappings = mappings_of(client, index)
-    check_fields(index, mappings, plan, prefix)
-    refresh_if_allowed(client, index)
+    mappings = mappings_of(index.client, index.name)
+    check_fields(index.name, mappings, plan, index.prefix)
+    refresh_if_allowed(index.client, index.name)
     stages: dict[str, PairsResult | ContentResult | OverlapsResult] = {}
     pairs: dict[str, PairList] = {}
     for stage in plan.stages:
         if isinstance(stage, DuplicatesPlan):
-            found = find_pairs(client, index, stage, prefix=prefix, progress=progress)
+            found = find_pairs(index, stage, progress=progress)
             stages[stage.name], pairs[stage.name] = found, found.pairs
         elif isinstance(stage, ContentPlan):
-            stages[stage.name] = contents(client, pairs[stage.pairs], stage, progress)
+            stages[stage.name] = contents(index.client, pairs[stage.pairs], stage, progress)
         else:
-            stages[stage.name] = overlapping(client, pairs[stage.pairs], stage, progress)
-    return DuplicatesReport(index, tuple(sorted(mappings)), stages, time.monotonic() - started)
+            stages[stage.name] = overlapping(index.client, pairs[stage.pairs], stage, progress)
+    return DuplicatesReport(index.name, tuple(sorted(mappings)), stages, time.monotonic() - started)

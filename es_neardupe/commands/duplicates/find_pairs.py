@@ -23,8 +23,8 @@ from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeK
 from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
-from es_neardupe.index.sidecar.joined_client import View
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.sidecar.joined_client import SidecarClient
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.progress import Progress
 from es_neardupe.records import Reference, Scope
@@ -90,23 +90,20 @@ _LOOKED_AT = 100_000
 
 
 def skipped_groups(
-    client: Client,
-    index: str,
+    index: Index,
     scope: Scope,
     groups: Sequence[LargeGroup],
     grouping: FeatureTree | SchemeKeys,
-    *,
-    prefix: str,
 ) -> tuple[SkippedGroup, ...]:
     """The groups by their documents' addresses, each with its feature as a document has it now. For stored keys that
     is the passage that some of its documents share."""
     if not groups:
         return ()
     if isinstance(grouping, SchemeKeys):
-        fields = opened(client, index, prefix)[1].settings.fields
-        found = [_passage(client, scope, one, fields) for one in groups]
+        fields = opened(index).settings.fields
+        found = [_passage(index.client, scope, one, fields) for one in groups]
     else:
-        found = _features(client, scope, groups, grouping)
+        found = _features(index.client, scope, groups, grouping)
     return tuple(
         SkippedGroup(one.size, tuple(scope.references[number][:2] for number in one.documents), text)
         for one, text in zip(groups, found, strict=True)
@@ -137,7 +134,7 @@ def _passage(client: Client, scope: Scope, group: LargeGroup, fields: Sequence[s
 Diagnostics = dict[str, Any]
 
 
-def find_pairs(client: Client, index: str, plan: DuplicatesPlan, *, prefix: str, progress: Progress) -> PairsResult:
+def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> PairsResult:
     """Answer a stage of type ``documentPairs:duplicates``.
 
     Texts are read twice at most: all of them to be hashed, those of candidates to be compared. What would take
@@ -146,13 +143,13 @@ def find_pairs(client: Client, index: str, plan: DuplicatesPlan, *, prefix: str,
     clock = _Clock()
     with scratch() as files:
         entries = Entries(files)
-        scope, hashed = _scope(client, index, plan, entries, prefix=prefix, progress=progress)
+        scope, hashed = _scope(index, plan, entries, progress=progress)
         hashed["Seconds"] = clock.lap()
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
         aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
-        comparer, weighed = comparer_of(client, scope, plan.validation)
+        comparer, weighed = comparer_of(index.client, scope, plan.validation)
         left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
-        found = validate(client, scope, left, right, comparer=comparer, files=files, progress=progress)
+        found = validate(index.client, scope, left, right, comparer=comparer, files=files, progress=progress)
     passing = (found.similarity >= plan.validation.min) & (found.similarity <= plan.validation.max)
     validation = _validation(plan, comparer, found, passing) | weighed | {"Seconds": clock.lap()}
     aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - int((~np.isnan(found.similarity)).sum())
@@ -163,7 +160,7 @@ def find_pairs(client: Client, index: str, plan: DuplicatesPlan, *, prefix: str,
             "Aggregating results": aggregated,
             f"Validating pairs using {comparer.label}": validation,
         },
-        skipped_groups=skipped_groups(client, index, scope, groups.largest, plan.grouping, prefix=prefix),
+        skipped_groups=skipped_groups(index, scope, groups.largest, plan.grouping),
     )
 
 
@@ -178,16 +175,14 @@ class _Clock:
         return round(self._since - before, 3)
 
 
-def _scope(
-    client: Client, index: str, plan: DuplicatesPlan, entries: Entries, *, prefix: str, progress: Progress
-) -> tuple[Scope, Diagnostics]:
+def _scope(index: Index, plan: DuplicatesPlan, entries: Entries, *, progress: Progress) -> tuple[Scope, Diagnostics]:
     """Read the documents in scope; the hashes of their features, or their stored keys, are in ``entries`` then."""
     query = queries.matching(plan.query)
     if isinstance(plan.grouping, SchemeKeys):
-        return _enriched(client, index, query, entries, prefix=prefix, progress=progress)
-    total = count(client, index, query)
+        return _enriched(index, query, entries, progress=progress)
+    total = count(index.client, index.name, query)
     fields = fields_of(plan.grouping)
-    pages = field_pages(client, index, fields, query, fields)
+    pages = field_pages(index.client, index.name, fields, query, fields)
     scope = read_scope(pages, plan.grouping, entries, progress, total)
     return scope, {
         "Features": describe(plan.grouping),
@@ -198,19 +193,19 @@ def _scope(
 
 
 def _enriched(
-    client: Client, index: str, query: dict[str, Any], entries: Entries, *, prefix: str, progress: Progress
+    index: Index, query: dict[str, Any], entries: Entries, *, progress: Progress
 ) -> tuple[Scope, Diagnostics]:
     """The stored keys of those documents in scope that have a fingerprint; the others are counted."""
-    client, target = opened(client, index, prefix)
-    total = count(client, index, query)
-    corpus = read_fingerprints(client, target, progress, scope=query)
-    if isinstance(client, View):  # the texts are read by the user's versions, which entries do not bear
-        corpus = replace(corpus, versions=client.versions(corpus.references))
-    scheme = target.settings.scheme
+    index = opened(index)
+    total = count(index.client, index.name, query)
+    corpus = read_fingerprints(index, progress, scope=query)
+    if isinstance(index.client, SidecarClient):  # the texts are read by the user's versions, which entries do not bear
+        corpus = replace(corpus, versions=index.client.versions(corpus.references))
+    scheme = index.settings.scheme
     scope = enriched_scope(corpus, scheme.agree, entries)
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
     return scope, {
-        "Features": f"band keys of scheme {target.scheme_id} ({bands})",
+        "Features": f"band keys of scheme {index.scheme_id} ({bands})",
         "Documents": total,
         "Documents without fingerprint": total - len(corpus),
         "Documents without features": scope.empty,

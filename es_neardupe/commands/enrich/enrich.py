@@ -9,24 +9,22 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from es_neardupe.commands.enrich.sidecar import Beside, Send
+from es_neardupe.commands.enrich.sidecar import Send, SidecarEnrichment
 from es_neardupe.commands.enrich.updates import Plan, is_current, plan, source_of, update
 from es_neardupe.commands.init.sidecar import prepare_rolled_over
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_pages
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.index.sidecar.joined_client import View
-from es_neardupe.index.sidecar.open import opened, over
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
 from es_neardupe.index.stored_fields import stored_fields, timestamp
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import Tally, chunked, pretend, write
-from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import counts, refresh
@@ -85,10 +83,8 @@ class EnrichReport:
 
 @tunable
 def enrich(
-    client: Client,
-    index: str,
+    index: Index,
     *,
-    prefix: str = DEFAULT_PREFIX,
     query: Mapping[str, Any] | None = None,
     check: bool = False,
     since: tuple[str, str] | None = None,
@@ -110,28 +106,29 @@ def enrich(
     many. Nothing but our own fields changes; a run that was killed is resumed by starting it again.
     """
     started = time.monotonic()
-    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    client, target = opened(rehearsal if dry_run else client, index, prefix, adopting=True, writes=not dry_run)
-    check_sees_all(client, target, "enriching")
-    prepared = target.new
+    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    index = opened(index.through(rehearsal) if dry_run else index, adopting=True, writes=not dry_run)
+    check_sees_all(index, "enriching")
+    prepared = index.target.new
     if not dry_run:
-        check_writable(client, index)
-        check_updates(client, target, "enriching")
-        client, target = _prepare_new(client, target)
+        check_writable(index.client, index.name)
+        check_updates(index, "enriching")
+        prepare_rolled_over(index)
+        index = index.with_target(replace(index.target, new=()))
     if since is not None:
-        check_range_field(client, target.path, since[0])
-    refresh(client, target.path)
-    rehearsed = partial(write, client, batch=batch, workers=1) if show_requests else pretend
-    send = rehearsed if dry_run else partial(write, client, batch=batch, workers=workers)
+        check_range_field(index.client, index.path, since[0])
+    refresh(index.client, index.path)
+    rehearsed = partial(write, index.client, batch=batch, workers=1) if show_requests else pretend
+    send = rehearsed if dry_run else partial(write, index.client, batch=batch, workers=workers)
     asked = _Asked(query, check, since, all, max_chars, progress)
-    done = _beside(client, target, asked, send) if isinstance(client, View) else _inline(client, target, asked, send)
+    done = _inline(index, asked, send) if index.target.sidecar is None else _sidecar(index, asked, send)
     if not dry_run:
-        refresh(client, target.path)
-    mirrored = mirror(client, target, batch=batch, workers=workers, dry_run=dry_run)
+        refresh(index.client, index.path)
+    mirrored = mirror(index, batch=batch, workers=workers, dry_run=dry_run)
     counted = done.tally.counts
     return EnrichReport(
-        index=index,
-        scheme=target.scheme_id,
+        index=index.name,
+        scheme=index.scheme_id,
         documents=done.before["scope"],
         excluded=done.before["everything"] - done.before["scope"],
         left_alone=done.before["left_alone"],
@@ -148,13 +145,6 @@ def enrich(
         requests=rehearsal.shown,
         tuned=None,
     )
-
-
-def _prepare_new(client: Client, target: Target) -> tuple[Client, Target]:
-    """See `prepare_rolled_over`; with the target, and its client, as they are then."""
-    plain, ready = client.plain if isinstance(client, View) else client, replace(target, new=())
-    prepare_rolled_over(plain, target)
-    return over(plain, ready), ready
 
 
 class _Asked(NamedTuple):
@@ -178,43 +168,43 @@ class _Done(NamedTuple):
     states: Mapping[str, int]
 
 
-def _inline(client: Client, target: Target, asked: _Asked, send: Send) -> _Done:
+def _inline(index: Index, asked: _Asked, send: Send) -> _Done:
     """Write the fingerprints into the documents."""
-    selection = _selection(target, asked.query, asked.check, asked.since, asked.all)
+    selection = _selection(index.target, asked.query, asked.check, asked.since, asked.all)
     before = counts(
-        client,
-        target.path,
-        scope=queries.matching(target.within(asked.query)),
+        index.client,
+        index.path,
+        scope=queries.matching(index.target.within(asked.query)),
         everything={"match_all": {}},
-        left_alone=queries.of_relations(target.left_alone),
-        current=queries.all_of(target.within(asked.query), queries.fingerprinted(target.fields, target.scheme_id)),
+        left_alone=queries.of_relations(index.target.left_alone),
+        current=queries.all_of(index.target.within(asked.query), queries.fingerprinted(index.fields, index.scheme_id)),
         selected=selection,
     )
-    renewal = _Renewal(target, rewrite=asked.all)
-    pages = text_pages(client, target, selection, source_of(target.settings, target.inherits))
-    read = plan(pages, target.settings, asked.max_chars)
+    renewal = _Renewal(index.target, rewrite=asked.all)
+    pages = text_pages(index, selection, source_of(index.settings, index.target.inherits))
+    read = plan(pages, index.settings, asked.max_chars)
     updates = renewal.updates(tracked(read, asked.progress, "fingerprinting", before["selected"]))
     lost = renewal.settle(send(updates))
     for _ in range(_ROUNDS):
         if not lost:
             break
-        present = plan(_present(client, target, lost, renewal.tally), target.settings, asked.max_chars)
+        present = plan(_present(index, lost, renewal.tally), index.settings, asked.max_chars)
         lost = renewal.settle(send(renewal.updates(present, again=True)))
     renewal.tally.counts["conflicts"] = len(lost)
     return _Done(before, before["current"], renewal.tally, renewal.states)
 
 
-def _beside(client: View, target: Target, asked: _Asked, send: Send) -> _Done:
-    """Write the fingerprints into the index beside."""
-    scope = queries.matching(target.within(asked.query))
+def _sidecar(index: Index, asked: _Asked, send: Send) -> _Done:
+    """Write the fingerprints into the sidecar index."""
+    scope = queries.matching(index.target.within(asked.query))
     before = counts(
-        client,
-        target.path,
+        index.client,
+        index.path,
         scope=scope,
         everything={"match_all": {}},
-        left_alone=queries.of_relations(target.left_alone),
+        left_alone=queries.of_relations(index.target.left_alone),
     )
-    run = Beside(client, target, rewrite=asked.all, max_chars=asked.max_chars, progress=asked.progress)
+    run = SidecarEnrichment(index, rewrite=asked.all, max_chars=asked.max_chars, progress=asked.progress)
     recent = None if asked.since is None else queries.since(*asked.since)
     every = recent is None and (asked.check or asked.all)
     run.run(scope, before["scope"], send, every=every, recent=recent)
@@ -222,7 +212,7 @@ def _beside(client: View, target: Target, asked: _Asked, send: Send) -> _Done:
 
 
 def _selection(
-    target: Target, query: Mapping[str, Any] | None, check: bool, since: tuple[str, str] | None, all: bool
+    target: IndexTarget, query: Mapping[str, Any] | None, check: bool, since: tuple[str, str] | None, all: bool
 ) -> dict[str, Any]:
     """Which documents have to be read at all."""
     stale, scope = target.stale(query), target.within(query)
@@ -232,11 +222,11 @@ def _selection(
     return queries.matching(scope) if check or all else stale
 
 
-def _present(client: Client, target: Target, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:
+def _present(index: Index, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:
     """The documents that changed under our hands, as they are now."""
-    source = [*source_of(target.settings, target.inherits), target.fields.at]
+    source = [*source_of(index.settings, index.target.inherits), index.fields.at]
     for chunk in chunked(lost, 100):
-        found = list(fetch(client, chunk, source))
+        found = list(fetch(index.client, chunk, source))
         tally.counts["deleted"] += found.count(None)
         yield [hit for hit in found if hit is not None]
 
@@ -244,7 +234,7 @@ def _present(client: Client, target: Target, lost: Iterable[Reference], tally: T
 class _Renewal:
     """Decides what is written of the documents that were read, and counts what becomes of all of them."""
 
-    def __init__(self, target: Target, *, rewrite: bool) -> None:
+    def __init__(self, target: IndexTarget, *, rewrite: bool) -> None:
         self.settings = target.settings
         self.inherits = target.inherits
         self.rewrite = rewrite

@@ -7,13 +7,14 @@ from types import MappingProxyType
 from typing import Any
 
 from es_neardupe.index.document_text import fingerprint_sources, has_any
+from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
 from es_neardupe.index.settings import DEFAULT_MAX_CHARS, Settings
 from es_neardupe.index.stored_fields import encode, own_group, timestamp
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 
-__all__ = ["fingerprinted_actions", "first_fields"]
+__all__ = ["fingerprinted", "fingerprinted_actions", "first_fields"]
 
 _CHUNK = 256
 _OF_BEFORE = dict.fromkeys(("content", "signature", "numeric", "principal", "similarity"))
@@ -37,6 +38,20 @@ def first_fields(
         fields = {name: value for name, value in encode(fingerprint, at).items() if value is not None}
         result.append(fields | ({"group": own_group(*address)} if address else {}))
     return result
+
+
+def fingerprinted(
+    index: Index, actions: Iterable[Mapping[str, Any]], *, max_chars: int = DEFAULT_MAX_CHARS
+) -> Iterator[dict[str, Any]]:
+    """Add the keys to your own bulk actions: hand the result to the driver's ``helpers.bulk``.
+
+    See `fingerprinted_actions` for what happens to which action. Actions that name no index are taken to go to this
+    one.
+    """
+    found = opened_inline(index, "fingerprinted", writes=True)
+    yield from fingerprinted_actions(
+        actions, found.settings, index=index.name, max_chars=max_chars, left_alone=found.target.left_alone
+    )
 
 
 def fingerprinted_actions(

@@ -14,17 +14,17 @@ from typing import Any
 from es_neardupe.commands.enrich.updates import is_current, plan, update
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index
 from es_neardupe.index.sidecar.entries import Known, confirmation, entry, gone, uuids, with_inherited, with_stored
-from es_neardupe.index.sidecar.joined_client import View
+from es_neardupe.index.sidecar.join_query import Names
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.index.target import Target
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import Tally, chunked
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import search
 
-__all__ = ["Beside", "Send"]
+__all__ = ["Send", "SidecarEnrichment"]
 
 _ROUNDS = 10
 _PAGE = 10_000
@@ -38,17 +38,16 @@ _FEW = 0.5
 Send = Callable[[Iterable[Action]], Iterable[Outcome]]
 
 
-class Beside:
+class SidecarEnrichment:
     """One run: decides what is written, and counts what becomes of all documents."""
 
-    def __init__(self, client: View, target: Target, *, rewrite: bool, max_chars: int, progress: Progress) -> None:
-        self._client = client
-        self._target = target
+    def __init__(self, index: Index, *, rewrite: bool, max_chars: int, progress: Progress) -> None:
+        self._index = index
         self._rewrite = rewrite
         self._max_chars = max_chars
         self._progress = progress
-        self._uuids = uuids(client, target)
-        self._known = Known(client.plain, target, self._uuids)
+        self._uuids = uuids(index)
+        self._known = Known(index, self._uuids)
         self._at = timestamp()
         self.tally = Tally()
         self.states: Counter[str] = Counter()
@@ -73,17 +72,17 @@ class Beside:
                 break
             lost = self._settle(send(self._writes(self._fetched(lost), again=True)))
         self.tally.counts["conflicts"] = len(lost)
-        removals = gone(self._client.plain, self._target, self._known.unseen())
+        removals = gone(self._index, self._known.unseen())
         self.tally.counts["removed"] = sum(outcome.done for outcome in send(removals))
 
     def _texts(self, scope: Mapping[str, Any]) -> Iterator[list[Hit]]:
         """All documents with their texts, of their own version."""
-        fields = list(self._target.settings.fields)
+        fields = list(self._index.settings.fields)
         body = {"query": dict(scope), "_source": fields}
-        some = search(self._client, self._target.path, {**body, "size": _SAMPLE})["hits"]["hits"]
+        some = search(self._index.client, self._index.path, {**body, "size": _SAMPLE})["hits"]["hits"]
         chars = sum(len(text_of(hit.get("_source", {}), fields)) for hit in some) / max(len(some), 1)
         size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
-        for page in self._client.pages(self._target.path, body, page_size=size, first_page=min(300, size)):
+        for page in self._index.client.pages(self._index.path, body, page_size=size, first_page=min(300, size)):
             self._see(page)
             yield page
 
@@ -97,7 +96,7 @@ class Beside:
     def _changed(self, scope: Mapping[str, Any], total: int) -> Iterator[list[Hit]]:
         """Only the texts of documents whose version is not that of their entry."""
         body = {"query": dict(scope), "_source": False}
-        pages = self._client.pages(self._target.path, body, page_size=_PAGE)
+        pages = self._index.client.pages(self._index.path, body, page_size=_PAGE)
         for page in tracked(pages, self._progress, "reading versions", -(-total // _PAGE), step=1):
             self._see(page)
             changed = [hit.reference for hit in page if not self._known.same(hit)]
@@ -111,24 +110,24 @@ class Beside:
     def _fetched(self, references: Iterable[Reference], *, new: bool = False) -> Iterator[list[Hit]]:
         """Texts as they are now; those deleted meanwhile are counted."""
         for chunk in chunked(references, _FETCH):
-            found = list(fetch(self._client, chunk, self._target.settings.fields))
+            found = list(fetch(self._index.client, chunk, self._index.settings.fields))
             self.tally.counts["deleted"] += found.count(None)
             self.tally.counts["read"] += found.count(None) if new else 0
             yield [hit for hit in found if hit is not None]
 
     def _writes(self, pages: Iterable[list[Hit]], *, again: bool = False) -> Iterator[Action]:
         """The writes that are needed. ``again``: of documents that were read and counted before."""
-        settings, plain = self._target.settings, self._client.plain
+        settings = self._index.settings
         for read in pages:
             self.tally.counts["read"] += 0 if again else len(read)
-            page = with_inherited(plain, self._target, read)
+            page = with_inherited(self._index, read)
             found = [(hit, None) for hit in page]
             if again or any(self._known.has(hit) for hit in page):
-                found = list(with_stored(plain, self._target, page))  # type: ignore[arg-type]
+                found = list(with_stored(self._index, page))  # type: ignore[arg-type]
             plans = plan([[hit for hit, _ in found]], settings, self._max_chars)
             for one, (hit, there) in zip(plans, found, strict=True):
                 current, uuid = there is not None and is_current(one, settings), self._uuids[hit.index]
-                wanted = update(one, settings, self._at, current=current, inherits=self._target.inherits)
+                wanted = update(one, settings, self._at, current=current, inherits=self._index.target.inherits)
                 if not current or (self._rewrite and not again):
                     yield entry(wanted, there, settings.prefix, uuid, current=current)
                 elif there is not None and not again and self._known.same(hit):
@@ -139,7 +138,7 @@ class Beside:
     def _settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents whose entry somebody else wrote or removed before us."""
         lost: list[Reference] = []
-        prefix, names = self._target.settings.prefix, self._client.theirs
+        prefix, names = self._index.settings.prefix, Names(self._index.target).theirs
         for outcome in outcomes:
             action = outcome.action
             if outcome.conflict or outcome.gone:

@@ -12,6 +12,7 @@ from es_neardupe.commands.init.sidecar import Sidecars, check_inline
 from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_left_alone
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.rollover import families_of, family_named, next_index_has
@@ -65,8 +66,7 @@ class InitReport:
 
 
 def init(
-    client: Client,
-    index: str,
+    index: Index,
     settings: Settings,
     *,
     sample_keys: int | None = None,
@@ -94,35 +94,40 @@ def init(
             "--create and --template are about indices of yours, which --sidecar leaves alone; --write-group goes with "
             "that."
         )
+    if settings.prefix != index.prefix:
+        raise SettingsError(
+            f"The settings have the prefix {settings.prefix!r}, and the index {index.prefix!r}: give the same to both."
+        )
+    client, name = index.plain, index.name
     rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
     dry_run = dry_run or template
     writer = rehearsal if dry_run else client
     try:
-        mappings = mappings_of(client, index)
+        mappings = mappings_of(client, name)
     except NotFound:
         if not (create or template):
             raise
-        made = _create(writer, index, settings, sample_keys, template=template, dry_run=dry_run)
+        made = _create(writer, name, settings, sample_keys, template=template, dry_run=dry_run)
         return replace(made, requests=rehearsal.shown)
     if not dry_run:
-        mend(client, tuned_mappings(client, index, settings.prefix))
-        mappings = mappings_of(client, index)
-    mappings = with_source_modes(client, index, mappings)
+        mend(client, tuned_mappings(client, name, settings.prefix))
+        mappings = mappings_of(client, name)
+    mappings = with_source_modes(client, name, mappings)
     if sidecar:
-        report = _beside(writer, index, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)
+        report = _beside(writer, name, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)
         return replace(report, requests=rehearsal.shown)
     check_inline(client, mappings, settings.prefix)
-    settings, sampling = _sampled(client, index, mappings, settings, sample_keys)
-    found = {"left_alone": _checked_relations(mappings, settings), **_later(client, index, mappings, settings)}
-    to_prepare = [name for name, mapping in mappings.items() if _needs(name, mapping, settings)]
+    settings, sampling = _sampled(client, name, mappings, settings, sample_keys)
+    found = {"left_alone": _checked_relations(mappings, settings), **_later(client, name, mappings, settings)}
+    to_prepare = [one for one, mapping in mappings.items() if _needs(one, mapping, settings)]
     if to_prepare:
-        check_writable(client, index, new=True)
-    for name in to_prepare:
-        _prepare(writer, name, mappings[name], settings)
+        check_writable(client, name, new=True)
+    for one in to_prepare:
+        _prepare(writer, one, mappings[one], settings)
     indices = tuple(sorted(mappings))
     prepared = tuple(to_prepare)
     report = _report(
-        index, indices, settings, prepared=prepared, sampling=sampling, template=template, dry_run=dry_run, **found
+        name, indices, settings, prepared=prepared, sampling=sampling, template=template, dry_run=dry_run, **found
     )
     return replace(report, requests=rehearsal.shown)
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from es_neardupe.errors import Conflict, MappingConflict, RequestError, SchemeMismatch
 from es_neardupe.index import mapping as schema
+from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_source, check_text_fields
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.names import sidecar_mapping, sidecar_name, writes_group
 from es_neardupe.index.sidecar.open import must_be_stored, sidecars_of
-from es_neardupe.index.target import Target, mappings_of, prepare_new, stored_settings
+from es_neardupe.index.target import mappings_of, prepare_new, stored_settings
 from es_neardupe.server.client import Client, path
 
 __all__ = ["Sidecars", "check_inline", "prepare_rolled_over"]
@@ -29,17 +30,17 @@ def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> N
         )
 
 
-def prepare_rolled_over(client: Client, target: Target) -> None:
+def prepare_rolled_over(index: Index) -> None:
     """Give the indices that a rollover made the fields and settings of their siblings, or ours beside them.
 
     Raises what `prepare_new` does.
     """
-    if target.beside is None:
-        prepare_new(client, target)
-    elif target.new:
-        mappings = {index: mappings_of(client, index)[index] for index in target.new}
-        write_group = target.beside.write_group
-        Sidecars(client, target.name, mappings, target.settings, write_group=write_group).prepare(target.settings)
+    if index.target.sidecar is None:
+        prepare_new(index)
+    elif index.target.new:
+        mappings = {concrete: mappings_of(index.client, concrete)[concrete] for concrete in index.target.new}
+        write_group = index.target.sidecar.write_group
+        Sidecars(index.client, index.name, mappings, index.settings, write_group=write_group).prepare(index.settings)
 
 
 class Sidecars:

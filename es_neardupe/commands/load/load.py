@@ -15,11 +15,11 @@ from es_neardupe.commands.enrich.ingest import first_fields
 from es_neardupe.commands.load.files import Problem, Record, check_paths, read_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import has_any
+from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import open_inline
-from es_neardupe.index.target import Target
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
@@ -64,8 +64,7 @@ class LoadReport:
 
 @tunable
 def load(
-    client: Client,
-    index: str,
+    index: Index,
     paths: Sequence[str],
     *,
     id_field: str | None = None,
@@ -76,7 +75,6 @@ def load(
     workers: int = 2,
     batch: int = 500,
     max_chars: int = DEFAULT_MAX_CHARS,
-    prefix: str = DEFAULT_PREFIX,
     tune: bool = False,
     dry_run: bool = False,
     show_requests: int = 0,
@@ -92,11 +90,10 @@ def load(
     can ``show_requests``, the first so many.
     """
     check_paths(paths)
-    target = open_inline(client, index, prefix, "load", writes=True)
-    records = read_records(paths, text_field=text_field or target.settings.fields[0], id_field=id_field)
+    index = opened_inline(index, "load", writes=True)
+    records = read_records(paths, text_field=text_field or index.settings.fields[0], id_field=id_field)
     return load_records(
-        client,
-        target,
+        index,
         records,
         text_field=text_field,
         routing_field=routing_field,
@@ -113,8 +110,7 @@ def load(
 
 
 def load_records(
-    client: Client,
-    target: Target,
+    index: Index,
     records: Iterable[Record | Problem],
     *,
     text_field: str | None = None,
@@ -131,11 +127,11 @@ def load_records(
 ) -> LoadReport:
     """As `load`, from records that were read already."""
     started = time.monotonic()
-    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
-    _check_single(target)
+    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    _check_single(index.target)
     if not dry_run:
-        check_writable(client, target.name)
-    prefix = target.settings.prefix
+        check_writable(index.client, index.name)
+    prefix = index.settings.prefix
     tally, states, numeric = Tally(), Counter[str](), 0
     counts = tally.counts
 
@@ -146,12 +142,12 @@ def load_records(
         on_problem(problem)
 
     routed = (_routed(record, routing_field) for record in tracked(records, progress, "loading", None))
-    usable = _usable(routed, target, text_field, told)
-    actions = _actions(usable, target, "index" if replace else "create", max_chars)
+    usable = _usable(routed, index.target, text_field, told)
+    actions = _actions(usable, index.target, "index" if replace else "create", max_chars)
     if show_requests:
         actions = (one.action for one in write(rehearsal, actions, batch=batch, workers=1))
-    send = partial(_pretend, fields=[target.fields.scheme]) if dry_run else partial(write, batch=batch, workers=workers)
-    for outcome in _settled(client, send(client, actions)):
+    send = partial(_pretend, fields=[index.fields.scheme]) if dry_run else partial(write, batch=batch, workers=workers)
+    for outcome in _settled(index.client, send(index.client, actions)):
         if outcome.conflict:
             counts["existing"] += 1
             continue
@@ -161,10 +157,10 @@ def load_records(
             states[fields["state"]] += 1
             numeric += "numeric" in fields
     if not dry_run:
-        refresh(client, target.path)
+        refresh(index.client, index.path)
     return LoadReport(
-        index=target.name,
-        scheme=target.scheme_id,
+        index=index.name,
+        scheme=index.scheme_id,
         read=sum(counts.values()),
         indexed=counts["written"],
         **{name: counts[name] for name in ("existing", "bad", "duplicates", "refused")},
@@ -197,7 +193,7 @@ def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]
             yield Outcome(action, 200 if action.op == "index" or hit is None else 409)
 
 
-def _check_single(target: Target) -> None:
+def _check_single(target: IndexTarget) -> None:
     if target.family is not None and target.family.data_stream:
         raise InputError(
             f"{target.name} is a data stream: an id that one of its older indices has would be loaded twice. Index "
@@ -209,7 +205,7 @@ def _check_single(target: Target) -> None:
 
 def _usable(
     records: Iterable[Record | Problem],
-    target: Target,
+    target: IndexTarget,
     text_field: str | None,
     told: Callable[[Problem, str], None],
 ) -> Iterator[Record]:
@@ -237,7 +233,7 @@ def _routed(record: Record | Problem, field: str | None) -> Record | Problem:
     return changed(record, source=source, routing=str(value))
 
 
-def _prepared(record: Record, target: Target, text_field: str | None) -> Record | Problem:
+def _prepared(record: Record, target: IndexTarget, text_field: str | None) -> Record | Problem:
     fields = target.settings.fields
     source = dict(record.source)
     for name, relations in target.left_alone.items():
@@ -270,7 +266,7 @@ def _put(source: dict[str, Any], name: str, value: Any) -> bool:
     return True
 
 
-def _actions(records: Iterable[Record], target: Target, op: str, max_chars: int) -> Iterator[Action]:
+def _actions(records: Iterable[Record], target: IndexTarget, op: str, max_chars: int) -> Iterator[Action]:
     (index,) = target.indices
     for chunk in chunked(records, _CHUNK):
         sources = [record.source for record in chunk]

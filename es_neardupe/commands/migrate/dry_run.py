@@ -10,8 +10,8 @@ from es_neardupe.commands.enrich.enrich import enrich
 from es_neardupe.commands.init.sidecar import prepare_rolled_over
 from es_neardupe.commands.migrate.plan import Plan, mark
 from es_neardupe.commands.migrate.steps import rehearse_switch
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase
-from es_neardupe.index.sidecar.open import opened
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 
 __all__ = ["first_requests"]
@@ -35,13 +35,16 @@ class _Rehearsed:
     """The steps of `Work`, as far as their requests can be told before."""
 
     def __init__(self, client: Rehearsal, plan: Plan, most: int, max_chars: int, batch: int) -> None:
-        self._client, self._plan, self._index = client, plan, plan.old.name
+        self._client, self._plan, self._index = client, plan, plan.old.through(client)
         self._coming = plan.settings.prefix
         self._most, self._max_chars, self._batch = most, max_chars, batch
 
+    def _under(self, prefix: str) -> Index:
+        return Index(self._index.name, self._client, prefix)
+
     def begin(self) -> Iterator[ShownRequest]:
         """Prepare what a rollover made."""
-        prepare_rolled_over(self._client, self._plan.old)
+        prepare_rolled_over(self._index)
         yield from self._client.shown
 
     def undo(self) -> Iterator[ShownRequest]:
@@ -55,7 +58,7 @@ class _Rehearsed:
         phase = self._plan.phase
         if phase in (None, Phase.PREPARING):
             yield from self._marked(Phase.PREPARING)
-            if phase is None and self._plan.old.beside is not None:  # the indices that were shown are not there
+            if phase is None and self._plan.old.target.sidecar is not None:  # the indices that were shown are not there
                 return
             enriched = self._enriched(self._coming)
             yield from enriched
@@ -73,14 +76,12 @@ class _Rehearsed:
 
     def _marked(self, phase: Phase) -> tuple[ShownRequest, ...]:
         before = len(self._client.shown)
-        mark(self._client, self._index, self._plan, phase)
+        mark(self._index, self._plan, phase)
         return self._client.shown[before:]
 
     def _enriched(self, prefix: str) -> tuple[ShownRequest, ...]:
         report = enrich(
-            self._client,
-            self._index,
-            prefix=prefix,
+            self._under(prefix),
             check=True,
             batch=self._batch,
             max_chars=self._max_chars,
@@ -90,16 +91,14 @@ class _Rehearsed:
         return report.requests
 
     def _switched(self) -> tuple[ShownRequest, ...]:
-        _, new = opened(self._client, self._index, self._coming, adopting=True)
+        new = opened(self._index, adopting=True, prefix=self._coming)
         before = len(self._client.shown)
         rehearse_switch(self._client, new, self._plan.after, batch=self._batch)
         return self._client.shown[before:]
 
     def _cleaned(self) -> tuple[ShownRequest, ...]:
         report = clean(
-            self._client,
-            self._index,
-            prefix=self._coming,
+            self._under(self._coming),
             batch=self._batch,
             dry_run=True,
             show_requests=self._most,

@@ -10,11 +10,11 @@ from typing import Any
 from es_neardupe.commands.init.init import init
 from es_neardupe.commands.init.sidecar import Sidecars
 from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.open import opened, telling_mappings
-from es_neardupe.index.target import Target, mappings_of, put_settings, stored_settings
-from es_neardupe.server.client import Client
+from es_neardupe.index.sidecar.open import telling_mappings
+from es_neardupe.index.target import mappings_of, put_settings, stored_settings
 
 __all__ = ["Plan", "Wanted", "mark", "open_plan"]
 
@@ -66,7 +66,7 @@ class Plan:
 
     phase: Phase | None
     """None: it has not begun."""
-    old: Target
+    old: Index
     """As it is served; from the switch on, that of the new keys."""
     settings: Settings
     """Those to come, under the prefix of the new keys."""
@@ -76,14 +76,15 @@ class Plan:
     """What becomes other, as ``name: new, not old``; empty from the switch on."""
 
     @property
-    def after(self) -> Target:
+    def after(self) -> Index:
         """The target when all is done: the new settings under the old prefix."""
-        return replace(self.old, settings=replace(self.settings, prefix=self.prefix), inherits=None)
+        settings = replace(self.settings, prefix=self.prefix)
+        return self.old.with_target(replace(self.old.target, settings=settings, inherits=None))
 
     @property
-    def coming(self) -> Target:
+    def coming(self) -> Index:
         """The target of the new keys under their own prefix, be they there or not."""
-        return replace(self.old, settings=self.settings)
+        return self.old.with_target(replace(self.old.target, settings=self.settings))
 
     @property
     def prefix(self) -> str:
@@ -91,34 +92,35 @@ class Plan:
         return replaced_prefix(self.settings.prefix)
 
 
-def open_plan(client: Client, index: str, prefix: str, wanted: Wanted) -> Plan | None:
+def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     """Where the migration of an index stands; None where the index has the wanted settings already.
 
     Raises `SchemeMismatch` for other settings than those of a migration under way, `SettingsError` where nothing is
     to be changed, and what `open_target` and `init` raise.
     """
-    _, old = opened(client, index, prefix, adopting=True)
-    mappings = telling_mappings(client, index, prefix)
+    old, prefix = opened(index, adopting=True), index.prefix
+    mappings = telling_mappings(index.plain, index.name, prefix)
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
         return _going_on(mappings, prefix, phase, old, wanted)
     if not wanted.something:
-        raise SettingsError(f"Say what is to become other for index {index}, with --threshold for example.")
+        raise SettingsError(f"Say what is to become other for index {index.name}, with --threshold for example.")
     settings = wanted.settings(old.settings, next_prefix(prefix))
     if any(stored_settings(mapping, settings.prefix) is not None for mapping in mappings.values()):
         raise IndexUnusable(
-            f"Index {index} has keys under {settings.prefix!r}, which migrate would use for the new ones: take them "
-            f"away with `es-neardupe clean {index} --prefix {settings.prefix}`."
+            f"Index {index.name} has keys under {settings.prefix!r}, which migrate would use for the new ones: take "
+            f"them away with `es-neardupe clean {index.name} --prefix {settings.prefix}`."
         )
     chosen = wanted.numbers["sample_mod"] or not old.settings.sample_mod  # a modulus that is stored stays, as with init
     keys = wanted.sample_keys if chosen else None
-    checked = init(client, index, settings, sample_keys=keys, sidecar=old.beside is not None, dry_run=True)
+    coming = Index(index.name, index.plain, settings.prefix)
+    checked = init(coming, settings, sample_keys=keys, sidecar=old.target.sidecar is not None, dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
     return Plan(None, old, settings, wanted.options, changes) if changes else None
 
 
-def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Target, wanted: Wanted) -> Plan:
+def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: Wanted) -> Plan:
     index = old.name
     stored = [stored_settings(mapping, next_prefix(prefix)) for mapping in mappings.values()]
     settings = next((one for one in stored if one is not None), None)
@@ -138,30 +140,30 @@ def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Targe
     return Plan(phase, old, settings, migration.grouping, changes)
 
 
-def mark(client: Client, index: str, plan: Plan, phase: Phase) -> None:
+def mark(index: Index, plan: Plan, phase: Phase) -> None:
     """Write how far the migration is into the mapping of every index; the one moment in which a phase begins.
 
     From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a rollover
     made once the switch has begun.
     """
     notes = Migration(phase, plan.grouping).to_meta()
-    if plan.old.beside is not None:
-        _mark_beside(client, index, plan, phase, notes)
+    if plan.old.target.sidecar is not None:
+        _mark_sidecar(index, plan, phase, notes)
         return
     missing = plan.old.settings if phase is Phase.PREPARING else plan.after.settings
-    for name, mapping in mappings_of(client, index).items():
+    for name, mapping in mappings_of(index.plain, index.name).items():
         told = stored_settings(mapping, plan.prefix) if phase is not Phase.CLEANING else plan.after.settings
-        put_settings(client, name, mapping, told or missing, plan.settings, notes={plan.settings.prefix: notes})
+        put_settings(index.plain, name, mapping, told or missing, plan.settings, notes={plan.settings.prefix: notes})
 
 
-def _mark_beside(client: Client, index: str, plan: Plan, phase: Phase, notes: Mapping[str, Any]) -> None:
+def _mark_sidecar(index: Index, plan: Plan, phase: Phase, notes: Mapping[str, Any]) -> None:
     """The same where keys are beside the indices: those of the new prefix have indices of their own, which tell of the
     migration. While they tell of ``SWITCHING``, nobody asks the others for their settings."""
-    mappings, after = mappings_of(client, index), plan.after.settings
-    former = Sidecars(client, index, mappings, after, write_group=False)
+    mappings, after = mappings_of(index.plain, index.name), plan.after.settings
+    former = Sidecars(index.plain, index.name, mappings, after, write_group=False)
     if phase is not Phase.PREPARING:  # a rollover may have made some that have none yet
         without = {name: mapping for name, mapping in mappings.items() if name not in former.known}
-        Sidecars(client, index, without, after, write_group=former.write_group).prepare(after)
+        Sidecars(index.plain, index.name, without, after, write_group=former.write_group).prepare(after)
     if phase is Phase.CLEANING:
         former.note(after)
-    Sidecars(client, index, mappings, plan.settings, write_group=False).make(plan.settings, notes)
+    Sidecars(index.plain, index.name, mappings, plan.settings, write_group=False).make(plan.settings, notes)

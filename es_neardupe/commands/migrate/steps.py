@@ -16,14 +16,13 @@ from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import Companion, companion_name, ensure, exists
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.sidecar.entries import successors
 from es_neardupe.index.sidecar.join_query import Names
-from es_neardupe.index.sidecar.open import opened, over
 from es_neardupe.index.stored_fields import stored_fields, timestamp
-from es_neardupe.index.target import Target
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Hit
 from es_neardupe.server.bulk import Tally, chunked, write
@@ -63,32 +62,32 @@ def _stored_parts(hit: Hit, prefix: str) -> dict[str, Any]:
 _ROUNDS = 5
 
 
-def inherit_groups(client: Client, old: Target, new: Target) -> None:
+def inherit_groups(old: Index, new: Index) -> None:
     """Let the new registry know the groups that there are, before the first run of `group` writes it: what becomes of
     them is told in their history."""
-    source, target = (companion_name(one, Companion.GROUPS) for one in (old, new))
-    if exists(client, target) and any(True for page in _of_kind(client, target, "run") for _ in page):
+    source, target = (companion_name(one.target, Companion.GROUPS) for one in (old, new))
+    if exists(new.plain, target) and any(True for page in _of_kind(new.plain, target, "run") for _ in page):
         return
-    ensure(client, new, Companion.GROUPS)
-    hits = (hit for page in _of_kind(client, source, "group") for hit in page)
-    _write_all(client, (Action("index", target, hit.id, hit.source) for hit in hits), target)
+    ensure(new, Companion.GROUPS)
+    hits = (hit for page in _of_kind(new.plain, source, "group") for hit in page)
+    _write_all(new.plain, (Action("index", target, hit.id, hit.source) for hit in hits), target)
 
 
-def hand_over(client: Client, new: Target, after: Target, at: str) -> None:
+def hand_over(new: Index, after: Index, at: str) -> None:
     """Put registry and evidence of the new keys in the place of the former ones; done twice, it does the same.
 
     Groups that only the former registry knows came after the new one was made, and have ended.
     """
     for kind in Companion:
-        source, target = companion_name(new, kind), companion_name(after, kind)
-        if not exists(client, source):
+        source, target = companion_name(new.target, kind), companion_name(after.target, kind)
+        if not exists(new.plain, source):
             continue
-        ensure(client, after, kind)
-        refresh(client, source)
-        refresh(client, target)
-        _write_all(client, _superseded(client, source, target, at), target)
-        hits = (hit for hit in _every(client, source) if hit.source.get("kind") != "lease")
-        _write_all(client, (Action("index", target, hit.id, hit.source) for hit in hits), target)
+        ensure(after, kind)
+        refresh(new.plain, source)
+        refresh(new.plain, target)
+        _write_all(new.plain, _superseded(new.plain, source, target, at), target)
+        hits = (hit for hit in _every(new.plain, source) if hit.source.get("kind") != "lease")
+        _write_all(new.plain, (Action("index", target, hit.id, hit.source) for hit in hits), target)
 
 
 def _superseded(client: Client, source: str, target: str, at: str) -> Iterator[Action]:
@@ -131,9 +130,7 @@ def _write_all(client: Client, actions: Iterator[Action], name: str) -> None:
     refresh(client, name)
 
 
-def switch_documents(
-    client: Client, new: Target, after: Target, *, batch: int, workers: int, progress: Progress
-) -> tuple[Tally, int]:
+def switch_documents(new: Index, after: Index, *, batch: int, workers: int, progress: Progress) -> tuple[Tally, int]:
     """Give every document the new fields under the old prefix too, until a pass finds none without.
 
     What was done, and how many are left: changed again and again, or refused. Users' searches find a group id in each
@@ -142,38 +139,38 @@ def switch_documents(
     tally, left = Tally(), 0
     for _ in range(_ROUNDS):
         left = 0
-        actions = _switched(client, new, after, batch, progress)
-        for outcome in write(client, actions, batch=batch, workers=workers):
+        actions = _switched(new, after, batch, progress)
+        for outcome in write(new.plain, actions, batch=batch, workers=workers):
             left += not (outcome.done or outcome.gone)
             if not outcome.conflict:
                 tally.add(outcome)
         if not left:
             break
-    _refresh(client, new, after)
+    _refresh(new, after)
     return tally, left
 
 
-def rehearse_switch(rehearsal: Rehearsal, new: Target, after: Target, *, batch: int) -> None:
+def rehearse_switch(rehearsal: Rehearsal, new: Index, after: Index, *, batch: int) -> None:
     """Show a dry run the first requests of `switch_documents`."""
-    for _ in write(rehearsal, _switched(rehearsal, new, after, batch, silent), batch=batch, workers=1):
+    for _ in write(rehearsal, _switched(new.through(rehearsal), after, batch, silent), batch=batch, workers=1):
         if rehearsal.full:
             break
 
 
-def _switched(client: Client, new: Target, after: Target, batch: int, progress: Progress) -> Iterator[Action]:
+def _switched(new: Index, after: Index, batch: int, progress: Progress) -> Iterator[Action]:
     """The writes of one pass."""
-    _refresh(client, new, after)
+    _refresh(new, after)
     sources, query = [new.settings.prefix, after.settings.prefix], queries.processed(new.fields)
-    where, parts = (new.path, sources) if new.beside is None else (Names(new).path, True)
-    pages = client.pages(where, {"query": query, "_source": parts}, page_size=max(batch, 100))
-    hits = tracked((hit for page in pages for hit in page), progress, "switching", count(client, where, query))
-    return takeovers(hits, *sources) if new.beside is None else successors(client, new, after, hits)
+    where, parts = (new.path, sources) if new.target.sidecar is None else (Names(new.target).path, True)
+    pages = new.plain.pages(where, {"query": query, "_source": parts}, page_size=max(batch, 100))
+    hits = tracked((hit for page in pages for hit in page), progress, "switching", count(new.plain, where, query))
+    return takeovers(hits, *sources) if new.target.sidecar is None else successors(new, after, hits)
 
 
-def _refresh(client: Client, new: Target, after: Target) -> None:
+def _refresh(new: Index, after: Index) -> None:
     """Of what the switch reads and writes."""
-    for name in [new.path] if new.beside is None else [Names(one).path for one in (new, after)]:
-        refresh(client, name)
+    for name in [new.path] if new.target.sidecar is None else [Names(one.target).path for one in (new, after)]:
+        refresh(new.plain, name)
 
 
 @dataclass
@@ -202,17 +199,21 @@ class Done:
 class Work:
     """The steps of a run; each may be done again at any time."""
 
-    def __init__(self, client: Client, plan: Plan, max_chars: int, **options: Any) -> None:
+    def __init__(self, index: Index, plan: Plan, max_chars: int, **options: Any) -> None:
         """``options``: workers, batch and progress, of `enrich`, `group` and `clean` alike."""
-        self.client, self.plan, self.index = client, plan, plan.old.name
+        self.index, self.plan = index, plan
         self.options, self.max_chars = options, max_chars
         state = {None: "not begun", Phase.PREPARING: "prepared"}.get(plan.phase, "switching")
-        self.done = Done(state, plan.changes, grouped=Registry(client, plan.old).last_run() is not None)
+        self.done = Done(state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
 
     @property
-    def new(self) -> Target:
+    def new(self) -> Index:
         """The target of the new keys under their own prefix; an index that a rollover made just now has none yet."""
-        return opened(self.client, self.index, self.plan.settings.prefix, adopting=True)[1]
+        return opened(self.index, adopting=True, prefix=self.plan.settings.prefix)
+
+    def _under(self, prefix: str) -> Index:
+        """The index with the fields of a prefix."""
+        return Index(self.index.name, self.index.plain, prefix)
 
     def go_on(self, confirm: Callable[[GroupChanges | None], bool] | None) -> bool:
         """All steps that are left, or those up to the switch; says whether `clean` is to follow."""
@@ -229,23 +230,23 @@ class Work:
 
     def prepare(self) -> None:
         """New keys and groups beside the old ones. Texts that have changed since an earlier run are read too."""
-        mark(self.client, self.index, self.plan, Phase.PREPARING)
-        self._renew(self.plan.settings.prefix, lambda: inherit_groups(self.client, self.plan.old, self.new))
+        mark(self.index, self.plan, Phase.PREPARING)
+        self._renew(self.plan.settings.prefix, lambda: inherit_groups(self.plan.old, self.new))
         self.done.state = "prepared"
         if self.done.grouped and not self.done.left:
-            self.done.comparison = compared(self.client, self.plan.old, self.new, self.options["progress"])
-            self.done.changes += regrouped(self.client, self.plan.old, self.new)
+            self.done.comparison = compared(self.plan.old, self.new, self.options["progress"])
+            self.done.changes += regrouped(self.plan.old, self.new)
 
     def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
         """Keys and groups under a prefix as they should be."""
-        done = enrich(self.client, self.index, prefix=prefix, check=True, max_chars=self.max_chars, **self.options)
+        done = enrich(self._under(prefix), check=True, max_chars=self.max_chars, **self.options)
         self.done.enriched += done.written
         self.done.left += done.conflicts + done.refused
         self.done.refusals += done.refusals
         if self.done.grouped:
             before_grouping()
             choice = {"check": True, **self.plan.grouping, **self.options}  # with deletions
-            grouped = group(self.client, self.index, prefix=prefix, **choice)
+            grouped = group(self._under(prefix), **choice)
             self.done.left += grouped.refused
             self.done.refusals += grouped.refusals
 
@@ -253,30 +254,30 @@ class Work:
         """From here on commands use the new keys: under their own prefix, until all documents have them under the
         old one, where users' searches look."""
         plan = self.plan
-        with held(self.client, plan.after, "migrate") as lease:
-            mark(self.client, self.index, plan, Phase.SWITCHING)
+        with held(plan.after, "migrate") as lease:
+            mark(self.index, plan, Phase.SWITCHING)
             self.done.state = "switching"
             lease.check()
-            hand_over(self.client, self.new, plan.after, timestamp())
-            tally, self.done.left = switch_documents(self.client, self.new, plan.after, **self.options)
+            hand_over(self.new, plan.after, timestamp())
+            tally, self.done.left = switch_documents(self.new, plan.after, **self.options)
             self.done.switched, self.done.refusals = tally.counts["written"], tally.refusals
             if not self.done.left:
                 lease.check()
-                mark(self.client, self.index, plan, Phase.CLEANING)
+                mark(self.index, plan, Phase.CLEANING)
 
     def finish(self) -> None:
         """See to the documents that came or changed meanwhile."""
-        mark(self.client, self.index, self.plan, Phase.CLEANING)
+        mark(self.index, self.plan, Phase.CLEANING)
         self._renew(self.plan.prefix)
 
     def undo(self) -> bool:
         """Make sure that all indices are as they were left by a run that prepared; `clean` is to follow."""
-        mark(self.client, self.index, self.plan, Phase.PREPARING)
+        mark(self.index, self.plan, Phase.PREPARING)
         return True
 
     def clean(self, state: str) -> None:
         """Take away what is not needed any more, the lease of this work with it: no other step follows."""
-        done = clean(self.client, self.index, prefix=self.plan.settings.prefix, **self.options)
+        done = clean(self._under(self.plan.settings.prefix), **self.options)
         self.done.cleaned, self.done.left = done.cleaned, done.left
         self.done.refusals += done.refusals
         if not done.left:
@@ -284,15 +285,15 @@ class Work:
 
     def foretell(self, abort: bool) -> None:
         """What a dry run can say: the comparison needs the new keys, and these are there once they are prepared."""
-        refresh(self.client, self.plan.old.path)
+        refresh(self.index.plain, self.plan.old.path)
         if self.plan.phase is None:
-            self.done.enriched = count(self.client, self.plan.old.path)
+            self.done.enriched = count(self.index.plain, self.plan.old.path)
         elif self.plan.phase is Phase.PREPARING:
             new = self.new
-            client = over(self.client, new)
+            client = new.client
             self.done.enriched = 0 if abort else count(client, new.path, queries.stale(new.fields, new.scheme_id))
-            if abort and new.beside is None:
+            if abort and new.target.sidecar is None:
                 self.done.cleaned = count(client, new.path, queries.processed(new.fields))
             if self.done.grouped and not abort:
-                self.done.comparison = compared(self.client, self.plan.old, new, self.options["progress"])
-                self.done.changes += regrouped(self.client, self.plan.old, new)
+                self.done.comparison = compared(self.plan.old, new, self.options["progress"])
+                self.done.changes += regrouped(self.plan.old, new)

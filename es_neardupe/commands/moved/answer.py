@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from es_neardupe.commands.moved.fields import AddressFields
-from es_neardupe.index.target import Target
+from es_neardupe.index.index import Index
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
 
 __all__ = ["DATE_FORMAT", "Moved", "Place", "in_order", "with_replaced"]
@@ -82,7 +81,7 @@ class Moved:
         return next((one for one in self.places if one.replaced is None), None)
 
 
-def with_replaced(client: Client, target: Target, fields: AddressFields, places: Sequence[Place]) -> list[Place]:
+def with_replaced(index: Index, fields: AddressFields, places: Sequence[Place]) -> list[Place]:
     """The same places, each with the date of the latest document of its address, if that is another one."""
     latest: dict[str, str] = {}
     for chunk in chunked(sorted({one.address for one in places}), _TERMS):
@@ -90,7 +89,7 @@ def with_replaced(client: Client, target: Target, fields: AddressFields, places:
         at = {"max": {"field": fields.date, "format": DATE_FORMAT}}
         query = {"terms": {fields.address: chunk}}
         body = {"size": 0, "query": query, "aggs": {"each": {**each, "aggs": {"at": at}}}}
-        for bucket in search(client, target.path, body)["aggregations"]["each"]["buckets"]:
+        for bucket in search(index.client, index.path, body)["aggregations"]["each"]["buckets"]:
             latest[bucket["key"]] = bucket["at"].get("value_as_string") or ""
     return [replace(one, replaced=_later(one.date, latest.get(one.address, ""))) for one in places]
 

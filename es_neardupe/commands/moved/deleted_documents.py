@@ -11,15 +11,14 @@ from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import seen_in_part
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
 
 __all__ = ["Known", "Trace", "Traces"]
@@ -55,14 +54,13 @@ class Trace:
 class Traces:
     """Looks for documents that are gone by their ids."""
 
-    def __init__(self, client: Client, target: Target, asked: JSON) -> None:
+    def __init__(self, index: Index, asked: JSON) -> None:
         """``asked``: what else to ask of each document, as in a search body."""
-        self._client = client
-        self._target = target
+        self._index = index
         self._asked = asked
-        self._registry = Registry(client, target)
-        self._pairs = companion_name(target, Companion.PAIRS)
-        self.forbidden = bool(seen_in_part(client, target))
+        self._registry = Registry(index)
+        self._pairs = companion_name(index.target, Companion.PAIRS)
+        self.forbidden = bool(seen_in_part(index))
         """Whether the user may not read our indices beside the user's own, or not all of what these are about: to such
         a one, a document that is hidden looks like one that is gone."""
 
@@ -87,10 +85,10 @@ class Traces:
     def _by_evidence(self, id: str, present_content: str | None = None) -> Trace | None:
         """Other documents that bear a text which was once compared with that of the document, or that text itself; None
         where it is the present one."""
-        if not exists(self._client, self._pairs):
+        if not exists(self._index.client, self._pairs):
             return None
         body = {"size": 1, "query": self._about({"a.id": id, "b.id": id}), "sort": [{"at": "desc"}]}
-        found = search(self._client, self._pairs, body)["hits"]["hits"]
+        found = search(self._index.client, self._pairs, body)["hits"]["hits"]
         if not found:
             return None
         told = _told(found[0]["_source"], id)
@@ -99,7 +97,7 @@ class Traces:
         similar = {told.content: (1.0, told.at)} | self._compared_with(told.content)
         known, changed = [], 0
         for chunk in chunked(similar, queries.MOST_TERMS):
-            for hit, present in self._read({"terms": {self._target.fields.content: chunk}}):
+            for hit, present in self._read({"terms": {self._index.target.fields.content: chunk}}):
                 if hit.id == id:
                     continue
                 changed += present not in similar
@@ -114,7 +112,7 @@ class Traces:
             "query": self._about({"content_a": content, "content_b": content}),
             "_source": ["content_a", "content_b", "resemblance", "at"],
         }
-        for page in self._client.pages(self._pairs, body):
+        for page in self._index.client.pages(self._pairs, body):
             for one in (hit.source for hit in page):
                 other = one.get("content_b") if one.get("content_a") == content else one.get("content_a")
                 similarity, at = one.get("resemblance"), one.get("at")
@@ -125,7 +123,7 @@ class Traces:
     def _about(self, terms: dict[str, str]) -> JSON:
         """Entries of the present scheme that have one of the values."""
         any_of = [{"term": {field: value}} for field, value in terms.items()]
-        return queries.all_of({"term": {"scheme": self._target.scheme_id}}, {"bool": {"should": any_of}})
+        return queries.all_of({"term": {"scheme": self._index.target.scheme_id}}, {"bool": {"should": any_of}})
 
     def _by_grouping(self, id: str) -> Trace | None:
         """Members of the group that the document was principal of: their similarity to it is stored in them."""
@@ -133,8 +131,8 @@ class Traces:
         if entry is None:
             return None
         known, changed = [], 0
-        for hit, present in self._read(queries.grouped_members(self._target.fields, entry.group)):
-            stored = stored_fields(hit.source, self._target.settings.prefix)
+        for hit, present in self._read(queries.grouped_members(self._index.target.fields, entry.group)):
+            stored = stored_fields(hit.source, self._index.target.settings.prefix)
             grouping = decode_grouping(stored)
             same = grouping is not None and present == stored.get("content")
             changed += not same
@@ -144,10 +142,10 @@ class Traces:
 
     def _read(self, query: JSON) -> Iterator[tuple[Hit, str]]:
         """Documents, each with the content hash of its present text."""
-        settings = self._target.settings
+        settings = self._index.target.settings
         body: dict[str, Any] = {**self._asked, "query": query}
         body["_source"] = [*settings.fields, *(f"{settings.prefix}.{name}" for name in _OURS)]
-        for page in self._client.pages(self._target.path, body, page_size=200):
+        for page in self._index.client.pages(self._index.target.path, body, page_size=200):
             texts = [text_of(hit.source, settings.fields) for hit in page]
             for hit, one in zip(page, fingerprints(texts, settings.scheme, max_chars=DEFAULT_MAX_CHARS), strict=True):
                 yield hit, one.content

@@ -9,10 +9,9 @@ from typing import Any
 from es_neardupe.commands.moved.answer import DATE_FORMAT
 from es_neardupe.commands.moved.fields import AddressFields
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.target import Target
 from es_neardupe.records import Address
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
 
 __all__ = ["Addressed", "LastThere"]
@@ -33,9 +32,8 @@ class LastThere:
 class Addressed:
     """Asks for documents with their addresses and dates."""
 
-    def __init__(self, client: Client, target: Target, fields: AddressFields) -> None:
-        self._client = client
-        self._target = target
+    def __init__(self, index: Index, fields: AddressFields) -> None:
+        self._index = index
         self._fields = fields
         dates = {"field": fields.date, "format": DATE_FORMAT}
         self.asked: JSON = {"docvalue_fields": [{"field": fields.address}, dates]}
@@ -49,9 +47,9 @@ class Addressed:
     def _latest(self, query: JSON, basis: str) -> LastThere | None:
         """The latest of the documents that match; of the same date, the one that was written last."""
         order = [{self._fields.date: {"order": "desc", "unmapped_type": "date"}}, {"_seq_no": "desc"}]
-        source = [*self._target.settings.fields, self._target.fields.group]
+        source = [*self._index.target.settings.fields, self._index.target.fields.group]
         body = {"size": 1, "query": query, "sort": order, "track_total_hits": True, "_source": source, **self.asked}
-        hits = search(self._client, self._target.path, body)["hits"]
+        hits = search(self._index.client, self._index.target.path, body)["hits"]
         if not hits["hits"]:
             return None
         hit = hits["hits"][0]
@@ -71,10 +69,10 @@ class Addressed:
         scope = {
             "bool": {"filter": [{"exists": {"field": fields.address}}], "must_not": [{"terms": {fields.address: away}}]}
         }
-        size = min(most + 1, self._target.max_result_window)
-        agree = self._target.settings.scheme.agree
-        body = queries.candidates(self._target.fields, keys, size=size, agree=agree, scope=scope, group=group)
-        answer = search(self._client, self._target.path, {**body, "_source": False, **self.asked})["hits"]
+        size = min(most + 1, self._index.target.max_result_window)
+        agree = self._index.target.settings.scheme.agree
+        body = queries.candidates(self._index.target.fields, keys, size=size, agree=agree, scope=scope, group=group)
+        answer = search(self._index.client, self._index.target.path, {**body, "_source": False, **self.asked})["hits"]
         others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != own]
         total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
         return others[:most], total

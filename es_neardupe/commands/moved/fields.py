@@ -8,8 +8,8 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.rule_options import DATES, column_of, field_types
-from es_neardupe.index.target import Target, mappings_of
-from es_neardupe.server.client import Client
+from es_neardupe.index.index import Index
+from es_neardupe.index.target import IndexTarget, mappings_of
 
 __all__ = ["AddressFields", "address_fields"]
 
@@ -29,18 +29,22 @@ class AddressFields:
     """Longer addresses are not indexed (``ignore_above``); None: all are."""
 
 
-def address_fields(client: Client, target: Target, url_field: str | None, date_field: str | None) -> AddressFields:
+def address_fields(index: Index, url_field: str | None, date_field: str | None) -> AddressFields:
     """Check the fields that were named, and find those that were not.
 
     Raises `SettingsError` for fields of another type, and where none or several could be meant: it names them.
     """
-    kinds = field_types(client, target)
-    address = _address(target, sorted(name for name, kind in kinds.items() if kind == "keyword"), url_field)
-    date = _date(target, kinds) if date_field is None else column_of(date_field, kinds, target, only=DATES).field
-    return AddressFields(address, date, _longest(client, target, address))
+    kinds = field_types(index)
+    address = _address(index.target, sorted(name for name, kind in kinds.items() if kind == "keyword"), url_field)
+    date = (
+        _date(index.target, kinds)
+        if date_field is None
+        else column_of(date_field, kinds, index.target, only=DATES).field
+    )
+    return AddressFields(address, date, _longest(index, address))
 
 
-def _address(target: Target, keywords: Sequence[str], given: str | None) -> str:
+def _address(target: IndexTarget, keywords: Sequence[str], given: str | None) -> str:
     """The given field, or that of its parts which is a keyword; else the only one that is called like an address."""
     there = f"Keyword fields there: {', '.join(keywords)}." if keywords else "It has no keyword field at all."
     if given is not None:
@@ -65,7 +69,7 @@ def _plain(name: str) -> str:
     return name.removesuffix(".keyword")
 
 
-def _date(target: Target, kinds: Mapping[str, str]) -> str:
+def _date(target: IndexTarget, kinds: Mapping[str, str]) -> str:
     dates = sorted(name for name, kind in kinds.items() if kind in DATES)
     if not dates:
         raise SettingsError(
@@ -79,9 +83,9 @@ def _date(target: Target, kinds: Mapping[str, str]) -> str:
     return dates[0]
 
 
-def _longest(client: Client, target: Target, name: str) -> int | None:
+def _longest(index: Index, name: str) -> int | None:
     """The least ``ignore_above`` of the field in any of the indices."""
-    found = (_mapped(mapping, name).get("ignore_above") for mapping in mappings_of(client, target.path).values())
+    found = (_mapped(mapping, name).get("ignore_above") for mapping in mappings_of(index.client, index.path).values())
     return min((int(one) for one in found if one is not None), default=None)
 
 

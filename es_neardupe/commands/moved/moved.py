@@ -13,15 +13,13 @@ from es_neardupe.commands.moved.documents import Addressed, LastThere
 from es_neardupe.commands.moved.fields import AddressFields, address_fields
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import group_of, stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Address, Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import count
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
@@ -41,8 +39,7 @@ _TOO_LONG = "address longer than the index keeps"
 
 
 def moved(
-    client: Client,
-    index: str,
+    index: Index,
     address: str,
     *,
     url_field: str | None = None,
@@ -50,7 +47,6 @@ def moved(
     min: float | None = None,
     earlier: bool = False,
     max_candidates: int = 1000,
-    prefix: str = DEFAULT_PREFIX,
 ) -> Moved:
     """Where the document that was at an address, or that has this as its id, can be found now.
 
@@ -59,7 +55,6 @@ def moved(
     grouping know by its id is used. Raises `SettingsError` for fields that cannot be what they should be.
     """
     (found,) = moved_all(
-        client,
         index,
         [address],
         url_field=url_field,
@@ -67,14 +62,12 @@ def moved(
         min=min,
         earlier=earlier,
         max_candidates=max_candidates,
-        prefix=prefix,
     )
     return found
 
 
 def moved_all(
-    client: Client,
-    index: str,
+    index: Index,
     addresses: Iterable[str],
     *,
     url_field: str | None = None,
@@ -82,7 +75,6 @@ def moved_all(
     min: float | None = None,
     earlier: bool = False,
     max_candidates: int = 1000,
-    prefix: str = DEFAULT_PREFIX,
 ) -> Iterator[Moved]:
     """As `moved`, for any number of addresses, in their order; a few of them are held at a time.
 
@@ -90,10 +82,10 @@ def moved_all(
     """
     if max_candidates < 1:
         raise SettingsError("--max-candidates must be 1 or more.")
-    client, target = opened(client, index, prefix, texts=True)
-    fields = address_fields(client, target, url_field, date_field)
-    least = check_min(target.settings.threshold if min is None else min)
-    finder = _Finder(client, target, fields, least=least, earlier=earlier, most=max_candidates)
+    index = opened(index, texts=True)
+    fields = address_fields(index, url_field, date_field)
+    least = check_min(index.settings.threshold if min is None else min)
+    finder = _Finder(index, fields, least=least, earlier=earlier, most=max_candidates)
     with ThreadPoolExecutor(_WORKERS) as pool:
         for batch in chunked(addresses, _BATCH):
             yield from pool.map(finder.find, batch)
@@ -102,19 +94,16 @@ def moved_all(
 class _Finder:
     """Looks up one address after the other."""
 
-    def __init__(
-        self, client: Client, target: Target, fields: AddressFields, *, least: float, earlier: bool, most: int
-    ) -> None:
-        self._client = client
-        self._target = target
+    def __init__(self, index: Index, fields: AddressFields, *, least: float, earlier: bool, most: int) -> None:
+        self._index = index
         self._fields = fields
         self._least = least
         self._earlier = earlier
         self._most = most
-        self._measure = Measure(shingle=target.settings.shingle)
-        self._documents = Addressed(client, target, fields)
-        self._unprocessed = count(client, target.path, target.stale())
-        self._traces = Traces(client, target, self._documents.asked)
+        self._measure = Measure(shingle=index.settings.shingle)
+        self._documents = Addressed(index, fields)
+        self._unprocessed = count(index.client, index.path, index.target.stale())
+        self._traces = Traces(index, self._documents.asked)
 
     def find(self, address: str) -> Moved:
         """All that is known of one address. Raises `SettingsError` for an empty one."""
@@ -141,37 +130,37 @@ class _Finder:
         """Compare the text with those of its group, and of all that share a key with it."""
         known = self._answer(address, None, document.address, document.basis)
         known = replace(known, date=document.date, versions=document.versions)
-        text = text_of(document.source, self._target.settings.fields)
-        (made,) = fingerprints([text], self._target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+        text = text_of(document.source, self._index.target.settings.fields)
+        (made,) = fingerprints([text], self._index.target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
         if not made.bands:
             return replace(known, reason=f"its text is {made.state.value}")
-        own = group_of(stored_fields(document.source, self._target.settings.prefix))
+        own = group_of(stored_fields(document.source, self._index.target.settings.prefix))
         away = sorted({address, *document.addresses})
         hits, total = self._documents.others(made.bands, own, away, document.address, most=self._most)
         described = {(hit["_index"], hit["_id"]): hit for hit in hits}
         references: list[Reference] = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
         places, less_similar = [], 0
         for hit, similarity in compared_with(
-            self._client, self._target, self._measure, document.source, references, more=[self._target.fields.group]
+            self._index, self._measure, document.source, references, more=[self._index.target.fields.group]
         ):
             if similarity >= self._least:
                 (new, *_), date = self._documents.read(described[hit.address]["fields"])
                 places.append(Place(new, date, similarity, None, *hit.address, "texts", "resemblance", None))
             else:
-                stored = stored_fields(hit.source, self._target.settings.prefix)
+                stored = stored_fields(hit.source, self._index.target.settings.prefix)
                 less_similar += own is not None and stored.get("group") == own
         known = replace(
             known,
             less_similar=less_similar,
             candidates=total,
             not_compared=total - len(hits),
-            detection=detection_of(self._measure, self._least, self._target.settings.scheme),
+            detection=detection_of(self._measure, self._least, self._index.target.settings.scheme),
         )
         return self._placed(known, places)
 
     def _by_text_before(self, found: Moved, document: LastThere) -> Moved | None:
         """Where the text is now that the document had before it was written over, as far as evidence knows."""
-        text = text_of(document.source, self._target.settings.fields)
+        text = text_of(document.source, self._index.target.settings.fields)
         (content,) = contents([text])
         trace = self._traces.before(document.address[1], content)
         if trace is None:
@@ -196,7 +185,7 @@ class _Finder:
         """The places in their order, without those that are too old."""
         older = [known.date is not None and one.older_than(known.date) for one in places]
         wanted = [one for one, old in zip(places, older, strict=True) if self._earlier or not old]
-        shown = in_order(with_replaced(self._client, self._target, self._fields, wanted))
+        shown = in_order(with_replaced(self._index, self._fields, wanted))
         found = replace(known, places=tuple(shown), earlier=len(places) - len(wanted))
         return found if found.best else replace(found, reason=_why_not(found))
 

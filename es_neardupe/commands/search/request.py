@@ -9,11 +9,9 @@ from typing import Any
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.open import opened
-from es_neardupe.index.target import Target, mappings_of
-from es_neardupe.server.client import Client
+from es_neardupe.index.target import IndexTarget, mappings_of
 
 __all__ = ["MEMBERS", "Wanted", "search_request", "wanted"]
 
@@ -28,9 +26,7 @@ _TITLES = ("title", "headline", "subject", "name")
 class Wanted:
     """A search, checked and put together."""
 
-    client: Client
-    """To ask: joins both where keys are kept beside the index."""
-    target: Target
+    index: Index
     query: JSON
     body: JSON
     """What is sent for the hits."""
@@ -38,8 +34,7 @@ class Wanted:
 
 
 def search_request(
-    client: Client,
-    index: str,
+    index: Index,
     text: str | Mapping[str, Any],
     *,
     query: Mapping[str, Any] | None = None,
@@ -47,21 +42,19 @@ def search_request(
     start: int = 0,
     fields: Sequence[str] = (),
     expand: bool = False,
-    prefix: str = DEFAULT_PREFIX,
 ) -> JSON:
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
-    made = wanted(client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix)
-    if made.target.beside is not None and not made.target.beside.write_group:
+    made = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
+    if made.index.target.sidecar is not None and not made.index.target.sidecar.write_group:
         raise SettingsError(
-            f"The groups of {index} are not in its documents, so that no request to it can collapse them: `init "
+            f"The groups of {index.name} are not in its documents, so that no request to it can collapse them: `init "
             f"--sidecar --write-group` has group ids written there."
         )
     return made.body
 
 
 def wanted(
-    client: Client,
-    index: str,
+    index: Index,
     text: str | Mapping[str, Any],
     *,
     scope: Mapping[str, Any] | None,
@@ -69,43 +62,42 @@ def wanted(
     start: int,
     fields: Sequence[str],
     expand: bool,
-    prefix: str,
 ) -> Wanted:
     """Check the options and put them together. Raises as `es_neardupe.commands.search.search` does."""
     if size < 1 or start < 0:
         raise SettingsError("--size must be 1 or more, --from 0 or more.")
-    client, target = opened(client, index, prefix)
-    if start + size > target.max_result_window:
+    index = opened(index)
+    if start + size > index.target.max_result_window:
         raise SettingsError(
-            f"--from {start} and --size {size} reach beyond the result window of {target.max_result_window:,} "
+            f"--from {start} and --size {size} reach beyond the result window of {index.target.max_result_window:,} "
             f"(index.max_result_window): narrow the search by more words or by --query."
         )
     types: dict[str, str] = {}
     nested: set[str] = set()
-    for mapping in mappings_of(client, target.path).values():
+    for mapping in mappings_of(index.client, index.path).values():
         types |= schema.field_types(mapping.get("properties", {}))
         nested.update(schema.nested_objects(mapping.get("properties", {})))
-    ours = (f"{prefix}.", f"{target.settings.prefix}.")  # which differ while a migration switches
+    ours = (f"{index.prefix}.", f"{index.settings.prefix}.")  # which differ while a migration switches
     types = {name: kind for name, kind in types.items() if not name.startswith(ours)}
     found, sort = _parsed(text, types, nested)
-    whole = _limited(found, scope, target)
-    shown = _shown(target, types, fields)
+    whole = _limited(found, scope, index.target)
+    shown = _shown(index.target, types, fields)
     body = queries.collapsed(
-        target.fields,
+        index.fields,
         whole,
         size=size,
         start=start,
         members=MEMBERS if expand else 0,
-        source=[*shown, target.fields.similarity, target.fields.principal] if expand else shown,
+        source=[*shown, index.fields.similarity, index.fields.principal] if expand else shown,
         sort=sort,
     )
-    if target.beside is not None:  # the user's index knows no more of ours than the group
+    if index.target.sidecar is not None:  # the user's index knows no more of ours than the group
         del body["aggs"]["waiting"]
         body["collapse"]["inner_hits"]["_source"] = body["_source"] = list(shown)
-    return Wanted(client, target, whole, body, shown)
+    return Wanted(index, whole, body, shown)
 
 
-def _limited(found: JSON, scope: Mapping[str, Any] | None, target: Target) -> JSON:
+def _limited(found: JSON, scope: Mapping[str, Any] | None, target: IndexTarget) -> JSON:
     """The query, scored as it is, within the scope and without the documents that are left alone."""
     limits: JSON = {"filter": [dict(scope)]} if scope else {}
     if target.left_alone:
@@ -152,7 +144,7 @@ def _of_words(given: str, texts: Sequence[str], nested: Collection[str]) -> JSON
     return {"bool": {"should": [*([plain] if plain else ()), *inside], "minimum_should_match": 1}}
 
 
-def _shown(target: Target, types: Mapping[str, str], fields: Sequence[str]) -> tuple[str, ...]:
+def _shown(target: IndexTarget, types: Mapping[str, str], fields: Sequence[str]) -> tuple[str, ...]:
     """The fields to show. Raises `SettingsError` for one that is not there."""
     there = sorted(name for name, kind in types.items() if kind != "multi-field")
     for name in fields:

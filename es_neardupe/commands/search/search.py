@@ -10,11 +10,9 @@ from es_neardupe.commands.search.request import MEMBERS, Wanted, wanted
 from es_neardupe.commands.search.sidecar import Folded, fold, server_collapsed
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.index.sidecar.joined_client import View
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import count
 from es_neardupe.server.search import search as ask
 
@@ -71,8 +69,7 @@ class Found:
 
 
 def search(
-    client: Client,
-    index: str,
+    index: Index,
     text: str | Mapping[str, Any],
     *,
     query: Mapping[str, Any] | None = None,
@@ -80,7 +77,6 @@ def search(
     start: int = 0,
     fields: Sequence[str] = (),
     expand: bool = False,
-    prefix: str = DEFAULT_PREFIX,
 ) -> Found:
     """What a query finds, one hit for each group, each with the number of its near-copies.
 
@@ -89,27 +85,23 @@ def search(
     the fields that have keys. Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the
     result window; `RequestError` for what the server rejects.
     """
-    asked = wanted(
-        client, index, text, scope=query, size=size, start=start, fields=fields, expand=expand, prefix=prefix
-    )
-    if isinstance(asked.client, View):
-        if not (asked.target.beside and asked.target.beside.write_group):
-            return _folded(asked, fold(asked.client, asked, start=start, size=size, expand=expand), start, size)
-        answer = server_collapsed(asked.client, asked)
-    else:
-        answer = ask(client, asked.target.path, asked.body)
+    asked = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
+    sidecar = asked.index.target.sidecar
+    if sidecar is not None and not sidecar.write_group:
+        return _folded(asked, fold(asked, start=start, size=size, expand=expand), start, size)
+    answer = ask(asked.index.client, asked.index.path, asked.body) if sidecar is None else server_collapsed(asked)
     counted = answer["aggregations"]
     missing = counted["without_group"]["doc_count"]
     return Found(
-        index=index,
+        index=index.name,
         documents=answer["hits"]["total"]["value"],
         groups=counted["groups"]["value"],
         without_group=missing,
         waiting=counted["waiting"]["doc_count"],
         start=start,
         size=size,
-        hits=tuple(_collapsed_hit(client, asked, hit) for hit in answer["hits"]["hits"]),
-        apart=_apart(client, asked) if missing else (),
+        hits=tuple(_collapsed_hit(asked, hit) for hit in answer["hits"]["hits"]),
+        apart=_apart(asked) if missing else (),
     )
 
 
@@ -119,7 +111,7 @@ def _folded(asked: Wanted, found: Folded, start: int, size: int) -> Found:
     for hit, group, near_copies, members in found.hits:
         hits.append(_hit(asked, hit, group, near_copies, tuple(_copy(asked, one, group) for one in members[:MEMBERS])))
     return Found(
-        index=asked.target.name,
+        index=asked.index.name,
         documents=found.documents,
         groups=found.groups,
         without_group=found.without_group,
@@ -131,22 +123,24 @@ def _folded(asked: Wanted, found: Folded, start: int, size: int) -> Found:
     )
 
 
-def _apart(client: Client, asked: Wanted) -> tuple[SearchHit, ...]:
+def _apart(asked: Wanted) -> tuple[SearchHit, ...]:
     """The same page of the documents without a group id."""
     plain = {name: part for name, part in asked.body.items() if name in ("sort", "from", "size", "_source")}
-    body = plain | {"query": queries.without_group(asked.target.fields, asked.query)}
-    hits = ask(client, asked.target.path, body)["hits"]["hits"]
+    body = plain | {"query": queries.without_group(asked.index.fields, asked.query)}
+    hits = ask(asked.index.client, asked.index.path, body)["hits"]["hits"]
     return tuple(_hit(asked, hit, None) for hit in hits)
 
 
-def _collapsed_hit(client: Client, asked: Wanted, raw: JSON) -> SearchHit:
+def _collapsed_hit(asked: Wanted, raw: JSON) -> SearchHit:
     """A hit with its near-copies; where the server stopped counting them, they are counted."""
-    fields = asked.target.fields
+    fields = asked.index.fields
     (group,) = raw["fields"][fields.group]
     copies = raw["inner_hits"]["copies"]["hits"]
     total = copies["total"]["value"]
     if copies["total"]["relation"] != "eq":
-        total = count(client, asked.target.path, queries.all_of(asked.query, {"term": {fields.group: group}}))
+        total = count(
+            asked.index.client, asked.index.path, queries.all_of(asked.query, {"term": {fields.group: group}})
+        )
     others = [one for one in copies["hits"] if (one["_index"], one["_id"]) != (raw["_index"], raw["_id"])]
     return _hit(asked, raw, group, max(total - 1, 0), tuple(_copy(asked, one, group) for one in others[:MEMBERS]))
 
@@ -158,7 +152,7 @@ def _hit(
 
 
 def _copy(asked: Wanted, raw: JSON, group: str) -> Copy:
-    stored = stored_fields(raw.get("_source", {}), asked.target.settings.prefix)
+    stored = stored_fields(raw.get("_source", {}), asked.index.settings.prefix)
     grouping = decode_grouping({**stored, "group": group})
     return Copy(
         raw["_index"],

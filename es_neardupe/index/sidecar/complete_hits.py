@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.sidecar.join_query import Names, ids_clause, joined_parts
 from es_neardupe.index.sidecar.split_query import MATCH_ALL, Source, without_entry
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import path
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = [
     "count_without_entry",
@@ -32,11 +35,11 @@ JSON = dict[str, Any]
 _BATCH = 1000
 
 
-def read_params(target: Target, theirs: Source) -> JSON:
+def read_params(target: IndexTarget, theirs: Source) -> JSON:
     """The part of a request that asks for parts of the user's documents: of ``_source``, or where that is not kept, of
     stored fields. Raises `IndexUnusable` for a field that is in neither."""
-    assert target.beside is not None
-    if not target.beside.stored or theirs is False:
+    assert target.sidecar is not None
+    if not target.sidecar.stored or theirs is False:
         return {"_source": theirs}
     names = list(target.settings.fields) if theirs is True else list(theirs)
     if lacking := sorted(set(names) - set(target.settings.fields)):
@@ -47,19 +50,19 @@ def read_params(target: Target, theirs: Source) -> JSON:
     return {"_source": False, "stored_fields": names}
 
 
-def their_parts(client: Client, target: Target, references: Sequence[Reference], theirs: Source) -> list[Hit | None]:
+def their_parts(index: Index, references: Sequence[Reference], theirs: Source) -> list[Hit | None]:
     """The user's documents as they are now, in the order of the references, with the named parts; None for one that is
     gone. Raises what `fetch` does."""
-    params = read_params(target, theirs)
-    return list(fetch(client, references, params["_source"], stored=params.get("stored_fields", ())))
+    params = read_params(index.target, theirs)
+    return list(fetch(index.plain, references, params["_source"], stored=params.get("stored_fields", ())))
 
 
-def entries(client: Client, target: Target, references: Sequence[Reference], ours: Source) -> list[Hit | None]:
+def entries(index: Index, references: Sequence[Reference], ours: Source) -> list[Hit | None]:
     """Our entries of documents, of their own version but under the names of the user's indices; None where there is
     none. Raises what `fetch` does."""
-    names = Names(target)
-    asked = [(names.ours[index], id, routing) for index, id, routing in references]
-    found = fetch(client, asked, ours)
+    names = Names(index.target)
+    asked = [(names.ours[concrete], id, routing) for concrete, id, routing in references]
+    found = fetch(index.plain, asked, ours)
     return [None if one is None else replace(one, index=names.theirs[one.index]) for one in found]
 
 
@@ -68,34 +71,32 @@ def parts_of(found: Mapping[str, Any]) -> JSON:
     return {**found.get("_source", {}), **found.get("fields", {})}
 
 
-def their_values(
-    client: Client, target: Target, references: Sequence[Reference], asked: Sequence[Any]
-) -> dict[Address, JSON]:
+def their_values(index: Index, references: Sequence[Reference], asked: Sequence[Any]) -> dict[Address, JSON]:
     """``docvalue_fields`` of the user's documents, as ``fields`` of a hit."""
     found: dict[Address, JSON] = {}
     if not asked:
         return found
     for chunk in chunked(references, _BATCH):
-        query = ids_clause((index, id) for index, id, _ in chunk)
+        query = ids_clause((concrete, id) for concrete, id, _ in chunk)
         body = {"size": len(chunk), "query": query, "_source": False, "docvalue_fields": list(asked)}
-        for hit in client.request("POST", path(target.path, "_search"), body=body)["hits"]["hits"]:
+        for hit in index.plain.request("POST", path(index.path, "_search"), body=body)["hits"]["hits"]:
             found[hit["_index"], hit["_id"]] = hit.get("fields", {})
     return found
 
 
-def count_without_entry(client: Client, target: Target, names: Names, query: Mapping[str, Any]) -> int:
+def count_without_entry(index: Index, names: Names, query: Mapping[str, Any]) -> int:
     """Documents that a query matches although our index does not know them.
 
     These are all that match without any field of ours, less those that it knows. Entries of deleted documents, which
     stand till the next ``enrich``, can make it too small, never less than none.
     """
-    rest = without_entry(query, target.settings.prefix)
+    rest = without_entry(query, index.settings.prefix)
     if rest is False:
         return 0
     asked = MATCH_ALL if rest is True else rest
     assert not isinstance(asked, bool)
-    known = sum(count(client, names.path, part) for part in joined_parts(client, target, asked))
-    return max(0, count(client, target.path, asked) - known)
+    known = sum(count(index.plain, names.path, part) for part in joined_parts(index, asked))
+    return max(0, count(index.plain, index.path, asked) - known)
 
 
 def with_those_without_entry(answer: JSON, number: int, body: Mapping[str, Any], prefix: str) -> JSON:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index import queries
 from es_neardupe.index.sidecar.complete_hits import entries, their_parts
 from es_neardupe.index.sidecar.join_query import Names, addresses_of, ids_clause
 from es_neardupe.index.sidecar.names import REFERENCE, sidecar_name
 from es_neardupe.index.stored_fields import stored_fields
-from es_neardupe.index.target import Target
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, path, to_json
+from es_neardupe.server.client import path, to_json
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = [
     "Known",
@@ -43,45 +45,47 @@ _TERM = 1 << 56
 _UNFIT = -1
 
 
-def uuids(client: Client, target: Target) -> dict[str, str]:
+def uuids(index: Index) -> dict[str, str]:
     """Concrete index -> its uuid: one that was made anew under the same name begins its sequence numbers anew."""
-    found = client.request("GET", path(target.path, "_settings", "index.uuid"), params={"flat_settings": "true"})
-    return {index: entry["settings"]["index.uuid"] for index, entry in found.items()}
+    found = index.plain.request("GET", path(index.path, "_settings", "index.uuid"), params={"flat_settings": "true"})
+    return {concrete: entry["settings"]["index.uuid"] for concrete, entry in found.items()}
 
 
-def of_others(client: Client, target: Target) -> dict[str, int]:
-    """Concrete index -> the entries beside it that are of another one which had its name before; none are left out."""
-    names = Names(target)
+def of_others(index: Index) -> dict[str, int]:
+    """Concrete index -> entries of its sidecar that belong to an index that had its name before; none are left out."""
+    names = Names(index.target)
     found = {
-        index: count(client, names.ours[index], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}})
-        for index, uuid in uuids(client, target).items()
-        if index not in target.new
+        concrete: count(
+            index.plain, names.ours[concrete], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}}
+        )
+        for concrete, uuid in uuids(index).items()
+        if concrete not in index.target.new
     }
-    return {index: number for index, number in found.items() if number}
+    return {concrete: number for concrete, number in found.items() if number}
 
 
 class Known:
     """Of which version of each document our index has a fingerprint. Some 200 bytes a document."""
 
-    def __init__(self, client: Client, target: Target, uuids: Mapping[str, str]) -> None:
-        """``client``: the one below the view. Reads all entries."""
-        names, scheme, group = Names(target), target.fields.scheme, target.fields.group
+    def __init__(self, index: Index, uuids: Mapping[str, str]) -> None:
+        """Reads all entries."""
+        names, scheme, group = Names(index.target), index.fields.scheme, index.fields.group
         columns = [f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "uuid")]
         body = {
             "query": {"match_all": {}},
             "_source": False,
-            "docvalue_fields": [*columns, scheme, target.fields.group],
+            "docvalue_fields": [*columns, scheme, index.fields.group],
         }
-        self._versions: dict[str, dict[str, int]] = {index: {} for index in target.indices}
-        self._seen: dict[str, set[str]] = {index: set() for index in target.indices}
-        wanted = [target.scheme_id]
-        for page in client.pages(names.path, body, page_size=_PAGE):
+        self._versions: dict[str, dict[str, int]] = {concrete: {} for concrete in index.target.indices}
+        self._seen: dict[str, set[str]] = {concrete: set() for concrete in index.target.indices}
+        wanted = [index.scheme_id]
+        for page in index.plain.pages(names.path, body, page_size=_PAGE):
             for hit in page:
-                index = names.theirs[hit.index]
+                concrete = names.theirs[hit.index]
                 seq_no, term, uuid = (hit.source.get(name, [None])[0] for name in columns)
-                fits = uuid == uuids[index] and hit.source.get(scheme) == wanted
+                fits = uuid == uuids[concrete] and hit.source.get(scheme) == wanted
                 fits = fits and group in hit.source and None not in (seq_no, term)
-                self._versions[index][hit.id] = term * _TERM + seq_no if fits else _UNFIT
+                self._versions[concrete][hit.id] = term * _TERM + seq_no if fits else _UNFIT
         self.fitting = sum(version != _UNFIT for one in self._versions.values() for version in one.values())
         """Entries of the present scheme."""
 
@@ -107,40 +111,46 @@ class Known:
             yield from ((index, id) for id in versions if id not in self._seen[index])
 
 
-def with_stored(client: Client, target: Target, hits: list[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
+def with_stored(index: Index, hits: list[Hit]) -> Iterator[tuple[Hit, Hit | None]]:
     """Documents, each with our stored fields in it and with its entry (None: there is none)."""
     names = ["scheme", "state", "content", "tokens", "features", "numeric", "group"]
-    asked = [f"{target.settings.prefix}.{name}" for name in names]
+    asked = [f"{index.settings.prefix}.{name}" for name in names]
     references = [hit.reference for hit in hits]
-    for hit, found in zip(hits, entries(client, target, references, asked), strict=True):
-        stored = stored_fields(found.source if found else {}, target.settings.prefix)
-        source = {**hit.source, target.settings.prefix: stored}
+    for hit, found in zip(hits, entries(index, references, asked), strict=True):
+        stored = stored_fields(found.source if found else {}, index.settings.prefix)
+        source = {**hit.source, index.settings.prefix: stored}
         yield Hit(hit.index, hit.id, hit.routing, hit.seq_no, hit.primary_term, source), found
 
 
-def with_inherited(client: Client, target: Target, hits: Sequence[Hit]) -> list[Hit]:
+def with_inherited(index: Index, hits: Sequence[Hit]) -> list[Hit]:
     """Documents, each with the group id that it has under the prefix which the target inherits from."""
-    if target.inherits is None:
+    if index.target.inherits is None:
         return list(hits)
-    former = replace(target, settings=replace(target.settings, prefix=target.inherits))
+    former = index.with_target(replace(index.target, settings=replace(index.settings, prefix=index.target.inherits)))
     references = [hit.reference for hit in hits]
-    found = entries(client, former, references, [former.fields.group])
+    found = entries(former, references, [former.fields.group])
     return [
-        replace(hit, source={**hit.source, target.inherits: stored_fields(one.source if one else {}, target.inherits)})
+        replace(
+            hit,
+            source={
+                **hit.source,
+                index.target.inherits: stored_fields(one.source if one else {}, index.target.inherits),
+            },
+        )
         for hit, one in zip(hits, found, strict=True)
     ]
 
 
-def successors(client: Client, source: Target, target: Target, hits: Iterable[Hit]) -> Iterator[Action]:
-    """The writes by which whole entries of ``source`` (the hits) take the place of those of ``target``, refused by the
+def successors(source: Index, wanted: Index, hits: Iterable[Hit]) -> Iterator[Action]:
+    """The writes by which whole entries of ``source`` (the hits) take the place of those of ``wanted``, refused by the
     server if these changed since; none where both say the same.
 
     A group id that is in the user's document is still there if both are of the same version of it.
     """
-    names, prefix = Names(source), target.settings.prefix
+    names, prefix = Names(source.target), wanted.settings.prefix
     for chunk in chunked(hits, _BATCH):
         asked = [(sidecar_name(names.theirs[hit.index], prefix), hit.id, hit.routing) for hit in chunk]
-        for hit, (name, *_), there in zip(chunk, asked, fetch(client, asked, True), strict=True):
+        for hit, (name, *_), there in zip(chunk, asked, fetch(source.plain, asked, True), strict=True):
             before: Mapping[str, Any] = {} if there is None else there.source
             made = _successor(hit, source.settings.prefix, before, prefix)
             if made is not None and made != before:
@@ -206,20 +216,20 @@ def _write(op: str, update: Action, body: JSON, prefix: str, found: Hit | None) 
     )
 
 
-def gone(client: Client, target: Target, addresses: Iterable[Address]) -> Iterator[Action]:
+def gone(index: Index, addresses: Iterable[Address]) -> Iterator[Action]:
     """The removals of those entries whose document is not there any more, or is of a relation that is left alone;
     refused by the server if the entry changed.
 
     The documents are asked for by their address, in real time: no search that lags behind decides.
     """
-    names = Names(target)
+    names = Names(index.target)
     for chunk in chunked(addresses, _BATCH):
         query = ids_clause(chunk, names.ours)
         body = {"size": len(chunk), "query": query, "_source": False, "seq_no_primary_term": True}
-        hits = client.request("POST", path(names.path, "_search"), body=body)["hits"]["hits"]
+        hits = index.plain.request("POST", path(names.path, "_search"), body=body)["hits"]["hits"]
         references = [(names.theirs[hit["_index"]], hit["_id"], hit.get("_routing")) for hit in hits]
-        left_alone = _left_alone(client, target, chunk)
-        for hit, there in zip(hits, their_parts(client, target, references, False), strict=True):
+        left_alone = _left_alone(index, chunk)
+        for hit, there in zip(hits, their_parts(index, references, False), strict=True):
             if there is None or there.address in left_alone:
                 yield Action(
                     op="delete",
@@ -232,12 +242,12 @@ def gone(client: Client, target: Target, addresses: Iterable[Address]) -> Iterat
                 )
 
 
-def _left_alone(client: Client, target: Target, addresses: Iterable[Address]) -> set[Address]:
+def _left_alone(index: Index, addresses: Iterable[Address]) -> set[Address]:
     """The documents that belong to a relation of a join field which is left alone, be it since a change."""
-    if not target.left_alone:
+    if not index.target.left_alone:
         return set()
-    query = queries.all_of(queries.of_relations(target.left_alone), ids_clause(addresses))
-    return set(addresses_of(client, target.path, query))
+    query = queries.all_of(queries.of_relations(index.target.left_alone), ids_clause(addresses))
+    return set(addresses_of(index.plain, index.path, query))
 
 
 def redirected(body: bytes, names: Mapping[str, str], *, mark: bool) -> bytes:

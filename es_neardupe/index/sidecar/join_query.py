@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.sidecar.names import sidecar_name
 from es_neardupe.index.sidecar.split_query import MATCH_ALL, MATCH_NONE, Part, part_of, relaxed, with_clauses
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = [
     "MOST_IDS",
@@ -43,7 +46,7 @@ _PAGE = 10_000
 class Names:
     """How the user's indices and ours are called."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: IndexTarget) -> None:
         prefix = target.settings.prefix
         self.prefix = prefix
         self.ours = {index: sidecar_name(index, prefix) for index in target.indices}
@@ -82,37 +85,37 @@ def ids_clause(addresses: Iterable[Address], names: Mapping[str, str] | None = N
     return {"bool": {"should": clauses, "minimum_should_match": 1}} if clauses else MATCH_NONE
 
 
-def joined(client: Client, target: Target, query: Mapping[str, Any]) -> JSON:
+def joined(index: Index, query: Mapping[str, Any]) -> JSON:
     """The query for our indices. Raises `SettingsError` where both sides match more than `MOST_IDS` documents."""
-    names, prefix = Names(target), target.settings.prefix
-    query = of_entries(query, target)
+    names, prefix = Names(index.target), index.settings.prefix
+    query = of_entries(query, index.target)
     rest = renamed(relaxed(query, prefix), names.ours)
 
     def answered(part: Mapping[str, Any], positive: bool) -> JSON:
         if part_of(part, prefix) is not Part.THEIRS:
             return dict(renamed(part, names.ours))
-        return ids_clause(_fewest(client, target, names, part, rest), names.ours)
+        return ids_clause(_fewest(index, names, part, rest), names.ours)
 
     return with_clauses(query, prefix, answered)
 
 
-def joined_parts(client: Client, target: Target, query: Mapping[str, Any]) -> Iterator[JSON]:
+def joined_parts(index: Index, query: Mapping[str, Any]) -> Iterator[JSON]:
     """Queries for our indices that together match what the query matches, each document in one of them: for counting
     and reading, where any number of documents may match."""
     try:
-        yield joined(client, target, query)
+        yield joined(index, query)
         return
     except TooMany:
-        names, prefix = Names(target), target.settings.prefix
-        scopes = _conjuncts(of_entries(query, target), prefix)
+        names, prefix = Names(index.target), index.settings.prefix
+        scopes = _conjuncts(of_entries(query, index.target), prefix)
         if scopes is None:
             raise
     ours, theirs = scopes
-    for some in chunked(addresses_of(client, target.path, queries.all_of(*theirs)), MOST_IDS):
+    for some in chunked(addresses_of(index.plain, index.path, queries.all_of(*theirs)), MOST_IDS):
         yield queries.all_of(*(renamed(one, names.ours) for one in ours), ids_clause(some, names.ours))
 
 
-def of_entries(query: Mapping[str, Any], target: Target) -> JSON:
+def of_entries(query: Mapping[str, Any], target: IndexTarget) -> JSON:
     """The same query without the clause that leaves documents of some relations alone: these have no entry."""
     return _without(query, queries.of_relations(target.left_alone)) if target.left_alone else dict(query)
 
@@ -132,18 +135,16 @@ class TooMany(SettingsError):
     """Both sides of a query match too many documents to be put into one request."""
 
 
-def _fewest(
-    client: Client, target: Target, names: Names, part: Mapping[str, Any], rest: Mapping[str, Any]
-) -> list[Address]:
+def _fewest(index: Index, names: Names, part: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Address]:
     """The user's documents that a part of a query matches, as far as the ``rest`` of it (for our indices) can."""
-    found = _some(client, target.path, part, min(target.max_result_window, _PAGE))
+    found = _some(index.plain, index.path, part, min(index.target.max_result_window, _PAGE))
     if found is not None:
         return found
-    few = list(_first(client, names.path, rest))
+    few = list(_first(index.plain, names.path, rest))
     if few and len(few) <= MOST_IDS:
-        among = ids_clause((names.theirs[index], id) for index, id in few)
-        return list(addresses_of(client, target.path, queries.all_of(part, among)))
-    many = list(_first(client, target.path, part)) if few else []
+        among = ids_clause((names.theirs[concrete], id) for concrete, id in few)
+        return list(addresses_of(index.plain, index.path, queries.all_of(part, among)))
+    many = list(_first(index.plain, index.path, part)) if few else []
     if len(many) > MOST_IDS:
         raise TooMany(
             f"The query matches more than {MOST_IDS:,} documents, and so do the keys it is combined with, which are in "

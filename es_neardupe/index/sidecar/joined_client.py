@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,23 +30,27 @@ from es_neardupe.index.sidecar.complete_hits import (
 from es_neardupe.index.sidecar.entries import redirected
 from es_neardupe.index.sidecar.join_query import MOST_IDS, Names, TooMany, joined, joined_parts
 from es_neardupe.index.sidecar.split_query import MATCH_ALL, Source, asks_ours, split_source, without_entry
-from es_neardupe.index.target import Target
 from es_neardupe.records import Hit, Reference
-from es_neardupe.server.client import Client, ClientOver, path
+from es_neardupe.server.client import ClientOver, path
 from es_neardupe.server.fetch import fetch
 
-__all__ = ["View"]
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = ["SidecarClient"]
 
 JSON = dict[str, Any]
 _Params = Mapping[str, str | int | bool]
 
 
-class View(ClientOver):
+class SidecarClient(ClientOver):
     """A :class:`~es_neardupe.server.Client` over another one, for one target whose keys are beside it."""
 
-    def __init__(self, client: Client, target: Target) -> None:
-        assert target.beside is not None
-        super().__init__(client)
+    def __init__(self, index: Index) -> None:
+        target = index.target
+        assert target.sidecar is not None
+        super().__init__(index.plain)
+        self._index = index
         self._target = target
         self._prefix = target.settings.prefix
         self._names = Names(target)
@@ -78,8 +82,8 @@ class View(ClientOver):
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
         """See ``Client.bulk``."""
-        assert self._target.beside is not None
-        return self.plain.bulk(redirected(body, self._names.ours, mark=self._target.beside.write_group), params=params)
+        assert self._target.sidecar is not None
+        return self.plain.bulk(redirected(body, self._names.ours, mark=self._target.sidecar.write_group), params=params)
 
     def pages(
         self,
@@ -100,20 +104,12 @@ class View(ClientOver):
             return self._their_pages(index, body, ours, theirs, how)
         return self._our_pages(body, ours, theirs, how)
 
-    def entries(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
-        """Our entries of documents with the named parts; None where there is none."""
-        return entries(self.plain, self._target, references, names)
-
     def versions(self, references: Sequence[Reference]) -> NDArray[np.int64]:
         """Sequence number and primary term of the user's documents as they are now; shape (n, 2), -1 for those that are
         gone."""
         found = fetch(self.plain, references, False, batch=1000)
         versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in found]
         return np.array(versions, np.int64).reshape(-1, 2)
-
-    def their_parts(self, references: Sequence[Reference], names: Sequence[str]) -> list[Hit | None]:
-        """The named parts of the user's documents as they are now; None for one that is gone."""
-        return their_parts(self.plain, self._target, references, names)
 
     def _their_pages(
         self, index: str, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON
@@ -124,7 +120,7 @@ class View(ClientOver):
 
     def _with_entries(self, page: Sequence[Hit], ours: Source) -> list[Hit]:
         """The user's documents with our fields in them."""
-        found = entries(self.plain, self._target, [hit.reference for hit in page], ours)
+        found = entries(self._index, [hit.reference for hit in page], ours)
         return [
             hit if one is None else replace(one, source={**hit.source, **one.source}, score=hit.score)
             for hit, one in zip(page, found, strict=True)
@@ -134,7 +130,7 @@ class View(ClientOver):
         """Our entries with what else is asked of the user's documents, without those of documents that are gone."""
         values = body.get("docvalue_fields", [])
         rest = {name: part for name, part in body.items() if name not in ("query", "_source", "docvalue_fields")}
-        for query in joined_parts(self.plain, self._target, body.get("query", MATCH_ALL)):
+        for query in joined_parts(self._index, body.get("query", MATCH_ALL)):
             for page in self.plain.pages(self._names.path, {**rest, "query": query, "_source": ours}, **how):
                 hits = [replace(hit, index=self._names.theirs[hit.index]) for hit in page]
                 if completed := self._completed(hits, theirs, values):
@@ -142,8 +138,8 @@ class View(ClientOver):
 
     def _completed(self, hits: Sequence[Hit], theirs: Source, values: Sequence[Any]) -> list[Hit]:
         references = [hit.reference for hit in hits]
-        found = their_parts(self.plain, self._target, references, theirs)
-        described = their_values(self.plain, self._target, references, values)
+        found = their_parts(self._index, references, theirs)
+        described = their_values(self._index, references, values)
         return [
             replace(hit, source={**hit.source, **theirs_now.source, **described.get(hit.address, {})})
             for hit, theirs_now in zip(hits, found, strict=True)
@@ -163,26 +159,26 @@ class View(ClientOver):
         if without_entry(query, self._prefix) is not False:
             raise SettingsError("Documents without our fields cannot be searched from the side together with others.")
         rest = {name: part for name, part in body.items() if name != "docvalue_fields"}
-        asked = {**rest, "query": joined(self.plain, self._target, query), "_source": ours}
+        asked = {**rest, "query": joined(self._index, query), "_source": ours}
         answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=asked)
         self._complete(answer["hits"], theirs, body.get("docvalue_fields", []))
         return answer
 
     def _add_entries(self, hits: list[JSON], ours: Source) -> None:
         """Put our fields, and stored ones of the user's, into hits of his index."""
-        stored = self._target.beside is not None and bool(self._target.beside.stored)
+        stored = self._target.sidecar is not None and bool(self._target.sidecar.stored)
         for hit in hits if stored else ():
             hit["_source"] = parts_of(hit)
         if ours is False or not hits:
             return
         references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
-        for hit, one in zip(hits, entries(self.plain, self._target, references, ours), strict=True):
+        for hit, one in zip(hits, entries(self._index, references, ours), strict=True):
             if one is not None:
                 hit["_source"] = {**hit.get("_source", {}), **one.source}
 
     def _count(self, query: Mapping[str, Any], body: Mapping[str, Any], params: _Params | None) -> Any:
         """What of our entries is counted, and the documents that have none where they count too."""
-        parts = joined_parts(self.plain, self._target, query)
+        parts = joined_parts(self._index, query)
         where = path(self._names.path, "_search")
         answer = self.plain.request("POST", where, params=params, body={**body, "query": next(parts)})
         for part in parts:
@@ -193,7 +189,7 @@ class View(ClientOver):
                 )
             more = self.plain.request("POST", where, params=params, body={**body, "query": part})
             answer["hits"]["total"]["value"] += more["hits"]["total"]["value"]
-        missing = count_without_entry(self.plain, self._target, self._names, query)
+        missing = count_without_entry(self._index, self._names, query)
         return with_those_without_entry(answer, missing, body, self._prefix)
 
     def _complete(self, found: JSON, theirs: Source, values: Sequence[Any]) -> None:
@@ -202,8 +198,8 @@ class View(ClientOver):
         for hit in hits:
             hit["_index"] = self._names.theirs[hit["_index"]]
         references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
-        sources = their_parts(self.plain, self._target, references, theirs)
-        described = their_values(self.plain, self._target, references, values)
+        sources = their_parts(self._index, references, theirs)
+        described = their_values(self._index, references, values)
         there = []
         for hit, source in zip(hits, sources, strict=True):
             if source is not None:
@@ -228,7 +224,7 @@ class View(ClientOver):
         for ours in {tuple(split[k][0]) for k in wanted if not isinstance(split[k][0], bool)}:  # type: ignore[arg-type]
             some = [k for k in wanted if tuple(split[k][0]) == ours]  # type: ignore[arg-type]
             references = [(docs[k]["_index"], docs[k]["_id"], docs[k].get("routing")) for k in some]
-            for k, entry in zip(some, entries(self.plain, self._target, references, list(ours)), strict=True):
+            for k, entry in zip(some, entries(self._index, references, list(ours)), strict=True):
                 answer["docs"][k] = _with_entry(answer["docs"][k], entry)
         return answer
 
@@ -245,8 +241,8 @@ class View(ClientOver):
 
     def _of_written(self, method: str, action: str, params: _Params | None) -> Any:
         """What is to be said of the indices that are written: ours, and the user's if group ids go there."""
-        assert self._target.beside is not None
-        names = [self._names.path, *[self._target.path] * self._target.beside.write_group]
+        assert self._target.sidecar is not None
+        names = [self._names.path, *[self._target.path] * self._target.sidecar.write_group]
         return self.plain.request(method, f"{path(','.join(names))}/{action}", params=params)
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, NotInitialised, RolledOver, SchemeMismatch
+from es_neardupe.errors import Forbidden, IndexUnusable, NotFound, NotInitialised, SchemeMismatch
 from es_neardupe.index.mapping import check_fields, check_seen, relations_left_alone
 from es_neardupe.index.migration_state import inherited_prefix, next_prefix, replaced_prefix
 from es_neardupe.index.rollover import families_of, family_named
-from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.index.sidecar.joined_client import View
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.names import sidecar_name, writes_group
 from es_neardupe.index.target import (
-    Beside,
-    Target,
+    IndexTarget,
+    SidecarLayout,
     check_new,
     mappings_of,
     not_rolled_over,
-    open_target,
     result_window,
     serving_prefix,
     stored_settings,
@@ -29,11 +27,10 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 
 __all__ = [
+    "hidden_sidecar",
     "kept_beside",
     "must_be_stored",
-    "open_inline",
-    "opened",
-    "over",
+    "open_sidecar_target",
     "sidecars_of",
     "telling_mappings",
     "with_source_modes",
@@ -45,38 +42,7 @@ _LONGEST_PATH = 3500
 """Servers refuse request lines over 4,096 bytes."""
 
 
-def opened(
-    client: Client,
-    name: str,
-    prefix: str = DEFAULT_PREFIX,
-    *,
-    texts: bool = False,
-    adopting: bool = False,
-    writes: bool = False,
-) -> tuple[Client, Target]:
-    """As `open_target`, for indices whose keys are beside them too; with the client to ask and to write through.
-
-    Raises what `open_target` does. The target's `new` indices have none beside them yet.
-    """
-    try:
-        return client, open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
-    except NotInitialised as error:
-        target = _open_beside(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
-        if target is None:
-            if not isinstance(error, RolledOver) and (hidden := _hidden(client, name, prefix)):
-                raise NotInitialised(
-                    f"{error} If keys are kept beside it: this user may not read {hidden}, where they would be."
-                ) from error
-            raise
-    return View(client, target), target
-
-
-def over(client: Client, target: Target) -> Client:
-    """The client by which a target is asked and written: a `View` of it where keys are beside an index."""
-    return client if target.beside is None else View(client, target)
-
-
-def _hidden(client: Client, name: str, prefix: str) -> str:
+def hidden_sidecar(client: Client, name: str, prefix: str) -> str:
     """The index beside that this user may not ask for, so that nobody knows whether it is there; "" if he may."""
     beside = sidecar_name(next(iter(mappings_of(client, name))), prefix)
     try:
@@ -86,17 +52,6 @@ def _hidden(client: Client, name: str, prefix: str) -> str:
     except NotFound:
         pass
     return ""
-
-
-def open_inline(client: Client, name: str, prefix: str, what: str, *, writes: bool = False) -> Target:
-    """The target of something that works in the user's documents only. Raises `IndexUnusable` for any other."""
-    _, target = opened(client, name, prefix, writes=writes)
-    if target.beside is not None:
-        raise IndexUnusable(
-            f"{what} writes keys into documents, and those of {name} are kept beside it: index documents as you always "
-            f"do, then run `es-neardupe enrich {name}`."
-        )
-    return target
 
 
 def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
@@ -181,7 +136,9 @@ def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
     return mapping.get("store") in (True, "true")
 
 
-def _open_beside(client: Client, name: str, prefix: str, *, texts: bool, adopting: bool, writes: bool) -> Target | None:
+def open_sidecar_target(
+    client: Client, name: str, prefix: str, *, texts: bool, adopting: bool, writes: bool
+) -> IndexTarget | None:
     """The target where our indices are beside the user's; None if there is none of them."""
     mappings = mappings_of(client, name)
     beside = sidecars_of(client, mappings, prefix)
@@ -216,7 +173,7 @@ def _open_beside(client: Client, name: str, prefix: str, *, texts: bool, adoptin
         )
     write_group = any(writes_group(one) for one in beside.values())
     there = tuple(sidecar_name(index, prefix) for index in sorted(beside))
-    return Target(
+    return IndexTarget(
         name,
         tuple(sorted(mappings)),
         settings,
@@ -225,7 +182,7 @@ def _open_beside(client: Client, name: str, prefix: str, *, texts: bool, adoptin
         relations_left_alone(mappings.values(), settings.relations),
         new,
         inherits=inherited_prefix(beside.values(), prefix),
-        beside=Beside(there, write_group, stored),
+        sidecar=SidecarLayout(there, write_group, stored),
     )
 
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index.sidecar.join_query import Names
-from es_neardupe.index.sidecar.joined_client import View
 from es_neardupe.index.sidecar.names import REFERENCE
 from es_neardupe.index.stored_fields import stored_fields
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Hit, Outcome
 from es_neardupe.server.bulk import write
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
 
 __all__ = ["Mirrored", "mirror"]
 
@@ -33,28 +34,28 @@ class Mirrored:
     """Changed or deleted since they were enriched, or refused: the next run of ``enrich`` takes them."""
 
 
-def mirror(client: Client, target: Target, *, batch: int, workers: int, dry_run: bool) -> Mirrored:
+def mirror(index: Index, *, batch: int, workers: int, dry_run: bool) -> Mirrored:
     """Write the group ids that the user's documents lack. Nothing where that was not asked for at ``init``."""
-    if not isinstance(client, View) or target.beside is None or not target.beside.write_group:
+    if index.target.sidecar is None or not index.target.sidecar.write_group:
         return Mirrored()
-    names, plain = Names(target), client.plain
+    names, plain = Names(index.target), index.plain
     lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
     if dry_run:
         return Mirrored(written=count(plain, names.path, lacking))
-    refresh(client, target.path)
+    refresh(index.client, index.path)
     tally = Counter[str]()
-    for page in plain.pages(names.path, {"query": lacking, "_source": [target.fields.group, REFERENCE]}):
+    for page in plain.pages(names.path, {"query": lacking, "_source": [index.fields.group, REFERENCE]}):
         found = {(names.theirs[hit.index], hit.id): hit for hit in page}
-        updates = [_update(hit, index, target) for (index, _), hit in found.items()]
+        updates = [_update(hit, concrete, index.target) for (concrete, _), hit in found.items()]
         outcomes = list(write(plain, updates, batch=batch, workers=workers, versions=True))
         marks = [_marking(found[one.action.address], one) for one in outcomes if one.done]
         marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
         tally.update(written=len(marks), left=len(outcomes) - marked)
-    refresh(client, target.path)
+    refresh(index.client, index.path)
     return Mirrored(tally["written"], tally["left"])
 
 
-def _update(hit: Hit, index: str, target: Target) -> Action:
+def _update(hit: Hit, index: str, target: IndexTarget) -> Action:
     reference = hit.source[REFERENCE]
     prefix = target.settings.prefix
     change: dict[str, Any] = {prefix: {"group": stored_fields(hit.source, prefix).get("group")}}

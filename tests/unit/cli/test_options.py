@@ -6,17 +6,17 @@ import inspect
 from pathlib import Path
 from typing import Any, get_args
 
-import pipeline
 import pytest
 import typer
 from conftest import Cli
 from unit_tools import FakeClient
 
-import es_neardupe.api
+from es_neardupe import NearDupe
 from es_neardupe.cli import options
 from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.enrich import parse_since
 from es_neardupe.cli.options import connected, parse_query
+from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
 
 CONNECTION = {
@@ -147,17 +147,11 @@ OF_OPTIONS = {"group_history", "moved_all", "search_request", "suggest_keep"}
 
 
 def test_every_command_has_a_library_function_of_its_name() -> None:
-    assert set(DATA_COMMANDS) == set(pipeline.__all__) - OF_OPTIONS
-    for name in DATA_COMMANDS:
-        assert callable(getattr(pipeline, name))
-        assert getattr(pipeline, name).__doc__
-
-
-def test_the_object_has_a_method_for_each_command() -> None:
-    methods = {name for name in vars(es_neardupe.api.NearDupe) if not name.startswith("_")}
-    assert set(DATA_COMMANDS) - {"bands"} <= methods  # bands needs no index
+    methods = {name for name, value in vars(NearDupe).items() if not name.startswith("_") and callable(value)}
+    assert set(DATA_COMMANDS) - {"bands"} == methods - OF_OPTIONS - {"close", "fingerprinted"}
     for name in set(DATA_COMMANDS) - {"bands"}:
-        assert "See `es_neardupe." in str(getattr(es_neardupe.api.NearDupe, name).__doc__)
+        assert callable(getattr(NearDupe, name))
+        assert getattr(NearDupe, name).__doc__
 
 
 def flags_of(callback: Any) -> dict[str, inspect.Parameter]:
@@ -175,7 +169,8 @@ def test_every_command_takes_json(cli: Cli, name: str) -> None:
 @pytest.mark.parametrize("name", DATA_COMMANDS)
 def test_options_reach_the_library(name: str) -> None:
     """Each option of a command is a parameter of the function of the same name, with the same default."""
-    function = dict(inspect.signature(getattr(pipeline, name)).parameters)
+    function = dict(inspect.signature(bands if name == "bands" else getattr(NearDupe, name)).parameters)
+    function["prefix"] = inspect.signature(NearDupe).parameters["prefix"]
     own = {key: one for key, one in flags_of(COMMANDS[name]).items() if key not in CONNECTION | OF_RUNS | OF_LOAD}
     elsewhere = {"as_json", "yes", "file", "files", "field", "fields", "shingle", "top"}
     if name == "compare":  # what is printed, and how the two documents are named
@@ -189,10 +184,10 @@ def test_options_reach_the_library(name: str) -> None:
     if name == "duplicates":  # what is printed, and where
         elsewhere |= {"explain", "example", "schema", "stage", "pairs_only", "csv", "html"}
     if name == "watch":  # which passes on the options of group, and takes seconds where people write 30s
-        function = {**inspect.signature(pipeline.group).parameters, **function}
+        function = {**inspect.signature(NearDupe.group).parameters, **function}
         elsewhere |= {"every", "metrics_port", "metrics_host"}
     if name == "migrate":  # which passes on the options of group
-        function = {**inspect.signature(pipeline.group).parameters, **function}
+        function = {**inspect.signature(NearDupe.group).parameters, **function}
     if name == "groups":
         elsewhere |= {"history", "suggest_keep", "keep_policy"}
     if name == "init":

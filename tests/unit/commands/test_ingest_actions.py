@@ -10,7 +10,7 @@ from elasticsearch.helpers.actions import expand_action
 from hypothesis import given
 from hypothesis import strategies as st
 from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
-from unit_tools import AT, SETTINGS, FakeClient
+from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands.enrich import ingest
 from es_neardupe.commands.enrich.ingest import fingerprinted_actions
@@ -20,7 +20,7 @@ from es_neardupe.commands.load.load import LoadReport, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Hit
 
@@ -192,8 +192,8 @@ def load(
     records: list[Record | Problem], settings: Settings = SETTINGS, **options: Any
 ) -> tuple[LoadReport, FakeClient, list[Problem]]:
     client, told = FakeClient(), list[Problem]()
-    target = Target("i", ("i",), settings, 10_000)
-    report = load_records(client, target, records, on_problem=told.append, **options)
+    target = IndexTarget("i", ("i",), settings, 10_000)
+    report = load_records(index_of(client, target), records, on_problem=told.append, **options)
     assert report.read == report.indexed + report.existing + report.bad + report.duplicates + report.refused
     return report, client, told
 
@@ -284,8 +284,8 @@ def test_dry_run_and_refusals() -> None:
     client = FakeClient()
     client.answer = lambda op, meta, body: answers[meta["_id"]]
     records = [Record(f"f:{k}", str(k), {"text": TEXT}) for k in (1, 2, 3)]
-    report = load_records(client, Target("i", ("i",), SETTINGS, 10_000), records)
+    report = load_records(index_of(client, IndexTarget("i", ("i",), SETTINGS, 10000)), records)
     assert (report.read, report.existing, report.refused, report.indexed) == (3, 1, 1, 1)
     assert report.refusals == ("mapper_parsing_exception: bad",)
     with pytest.raises(InputError, match="stands for 2 indices"):
-        load_records(client, Target("i*", ("i1", "i2"), SETTINGS, 10_000), records)
+        load_records(index_of(client, IndexTarget("i*", ("i1", "i2"), SETTINGS, 10000)), records)

@@ -19,7 +19,7 @@ from es_neardupe.index.mapping import (
     relations_left_alone,
 )
 from es_neardupe.index.rollover import Family
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 
 FORUM = {"properties": {"kind": {"type": "join", "relations": {"question": ["answer", "comment"], "answer": "vote"}}}}
 SHOP = {"properties": {"of": {"properties": {"part": {"type": "join", "relations": {"shop": "ware"}}}}}}
@@ -101,7 +101,7 @@ def test_fields_in_nested_objects() -> None:
 
 def named(name: str, *indices: str, family: bool = False) -> str:
     rolling = Family(name, frozenset(indices), True, "") if family else None
-    return companion_name(Target(name, indices, Settings(("text",)), 10_000, rolling), Companion.GROUPS)
+    return companion_name(IndexTarget(name, indices, Settings(("text",)), 10_000, rolling), Companion.GROUPS)
 
 
 def test_companions_of_names_that_roll_over_have_one_name() -> None:

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit_tools import SETTINGS, FakeClient
+from unit_tools import SETTINGS, FakeClient, index_of
 
 from es_neardupe.errors import Forbidden, NotFound, RequestError
 from es_neardupe.index.permissions import check_sees_all, check_updates, seen_in_part
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Product, Server
 from es_neardupe.server.drivers.driver import authorization, identity
 from es_neardupe.server.login.settings import ConnectionSettings
 
 QUERY = ['{"term": {"public": true}}']
-TARGET = Target("news", ("news-1", "news-2"), SETTINGS, 10_000)
+TARGET = IndexTarget("news", ("news-1", "news-2"), SETTINGS, 10_000)
 
 
 def grant(*names: str, privileges: tuple[str, ...] = ("read",), **limits: Any) -> dict[str, Any]:
@@ -53,12 +53,12 @@ LIMITS = (
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("names", [("news-1",), ("news*",), ("other", "news-?"), ("/news-[0-9]/",), ("news",), ("*",)])
 def test_limited_grants(limit: dict[str, Any], names: tuple[str, ...]) -> None:
-    found = seen_in_part(Asked(grant(*names, **limit)), TARGET)
+    found = seen_in_part(index_of(Asked(grant(*names, **limit)), TARGET))
     assert found == (["news-1"] if names == ("news-1",) else ["news-1", "news-2"])
     with pytest.raises(
         Forbidden, match=r"only a part of the documents or fields of news-1.* and grouping is about all"
     ):
-        check_sees_all(Asked(grant(*names, **limit)), TARGET, "grouping")
+        check_sees_all(index_of(Asked(grant(*names, **limit)), TARGET), "grouping")
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def test_limited_grants(limit: dict[str, Any], names: tuple[str, ...]) -> None:
 )
 def test_unlimited_grants(grants: tuple[dict[str, Any], ...]) -> None:
     client = Asked(*grants)
-    assert seen_in_part(client, TARGET) == []
-    check_sees_all(client, TARGET, "grouping")
+    assert seen_in_part(index_of(client, TARGET)) == []
+    check_sees_all(index_of(client, TARGET), "grouping")
 
 
 @pytest.mark.parametrize("regex", ["/news-<1-2>/", "/new(/", "/~(other)/", "/@/"])
 def test_a_regex_of_lucene_that_is_not_understood(regex: str) -> None:
     """Somebody must have let the user read the index: a limit that may be on it is taken for one."""
-    assert seen_in_part(Asked(grant(regex, query=QUERY), grant("other")), TARGET) == ["news-1", "news-2"]
-    assert seen_in_part(Asked(grant(regex), grant("other", query=QUERY)), TARGET) == []
-    assert seen_in_part(Asked(grant(regex, query=QUERY), grant("news-*")), TARGET) == []
+    assert seen_in_part(index_of(Asked(grant(regex, query=QUERY), grant("other")), TARGET)) == ["news-1", "news-2"]
+    assert seen_in_part(index_of(Asked(grant(regex), grant("other", query=QUERY)), TARGET)) == []
+    assert seen_in_part(index_of(Asked(grant(regex, query=QUERY), grant("news-*")), TARGET)) == []
 
 
 def test_nobody_tells() -> None:
-    assert seen_in_part(Asked(refusal=RequestError("no handler", status=400)), TARGET) == []
-    assert seen_in_part(FakeClient(), TARGET) == []  # OpenSearch is not asked
+    assert seen_in_part(index_of(Asked(refusal=RequestError("no handler", status=400)), TARGET)) == []
+    assert seen_in_part(index_of(FakeClient(), TARGET)) == []  # OpenSearch is not asked
 
 
 class Refusing(FakeClient):
@@ -114,10 +114,10 @@ def test_whole_documents_are_written_only_by_who_surely_sees_them() -> None:
     lacking = Forbidden("lacks the index privilege 'index'", status=403, reason="is unauthorized")
     for error, told in ((hidden, "only a part"), (lacking, "privilege 'index'")):
         with pytest.raises(Forbidden, match=told):
-            check_updates(Refusing(error), TARGET, "cleaning", whole=True)
-        check_updates(Refusing(error), TARGET, "cleaning")  # not asked: `check_sees_all` has
+            check_updates(index_of(Refusing(error), TARGET), "cleaning", whole=True)
+        check_updates(index_of(Refusing(error), TARGET), "cleaning")  # not asked: `check_sees_all` has
     allowing = Refusing(NotFound("no such document", status=404))
-    check_updates(allowing, TARGET, "cleaning", whole=True)
+    check_updates(index_of(allowing, TARGET), "cleaning", whole=True)
     assert allowing.updated == [["news-1", "_update"], ["news-2", "_update"]]
 
 

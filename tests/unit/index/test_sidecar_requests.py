@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from es_neardupe.errors import Forbidden, NotInitialised, SettingsError
 from es_neardupe.index import queries
+from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.entries import redirected
 from es_neardupe.index.sidecar.join_query import ids_clause, of_entries, renamed
 from es_neardupe.index.sidecar.names import sidecar_name
-from es_neardupe.index.sidecar.open import opened
 from es_neardupe.index.sidecar.split_query import (
     Part,
     asks_ours,
@@ -27,7 +27,7 @@ from es_neardupe.index.sidecar.split_query import (
     with_clauses,
     without_entry,
 )
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 
 P = "neardupe"
 FIELDS = Fields(P)
@@ -128,7 +128,7 @@ def test_documents_without_an_entry() -> None:
 
 
 def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
-    target = Target("news", ("news",), Settings(("text",)), 10_000, left_alone={"kind": ("answer",)})
+    target = IndexTarget("news", ("news",), Settings(("text",)), 10_000, left_alone={"kind": ("answer",)})
     scoped, bare = queries.stale(FIELDS, "v1", target.within(SCOPE)), queries.stale(FIELDS, "v1", target.within())
     assert part_of(of_entries(bare, target), P) is Part.OURS
     assert not mentions(of_entries(scoped, target), "kind")
@@ -152,7 +152,7 @@ class _NotOurs:
 def test_who_may_not_read_our_index_is_told_so() -> None:
     client: Any = _NotOurs()
     with pytest.raises(NotInitialised, match=r"first\. If keys are kept beside it: .* news-neardupe-sidecar"):
-        opened(client, "news")
+        opened(Index("news", client))
 
 
 def test_names() -> None:

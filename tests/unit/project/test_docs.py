@@ -13,17 +13,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pipeline
 import pytest
 import typer
 
 import es_neardupe
-from es_neardupe import Scheme, Settings, features, fingerprints, tokenize
-from es_neardupe.api import NearDupe
+from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
 from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.similar import similar_json
 from es_neardupe.commands.audit.report import AuditReport, Lost, Missed, Part, Recall
-from es_neardupe.commands.bands import BandsReport
+from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Histogram, Level
@@ -259,7 +257,7 @@ def test_choice_of_bands() -> None:
     rows = table(section("init.md", "Choosing a threshold"))
     assert len(rows) > 3
     for threshold, product, size, found in rows:
-        report = pipeline.bands(float(threshold))
+        report = bands(float(threshold))
         assert (product, size, found) == (
             f"{report.bands} x {report.rows}",
             str(report.key_bytes),
@@ -445,7 +443,7 @@ def test_methods() -> None:
     public = {name for name in vars(NearDupe) if not name.startswith("_")}
     assert set(documented) == public
     for name, listed in documented.items():
-        function = getattr(pipeline, name, None) or getattr(NearDupe, name)
+        function = getattr(NearDupe, name)
         given = {"client", "index", "prefix", "settings", "paths", "self", "actions", "return"}
         assert listed == set(function.__annotations__) - given, name
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import unquote
 
-import pipeline
 import pytest
 from conftest import Cli
 from hostile import Page, check_json, check_shown
@@ -17,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from server_tools import family, one_line, ours, put
 
-from es_neardupe import Settings
+from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.output import as_json_text
 from es_neardupe.commands.load import files
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.hidden_indices import Companion, companion_name
-from es_neardupe.index.target import Target, check_name
+from es_neardupe.index.target import IndexTarget, check_name
 from es_neardupe.pages.files import check_file
 from es_neardupe.server.client import Client, path
 
@@ -54,7 +53,7 @@ def test_names_of_companions_fit(length: int) -> None:
     names = set()
     for end in "ab":
         target = SimpleNamespace(indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)), family=None)
-        names |= {companion_name(cast("Target", target), kind) for kind in Companion}
+        names |= {companion_name(cast("IndexTarget", target), kind) for kind in Companion}
     assert len(names) == 4
     assert all(len(name) <= 255 for name in names)
 
@@ -133,15 +132,15 @@ def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_values_that_python_cannot_hold(client: Client, index_name: str, server_cli: Cli) -> None:
     """Numbers beyond floats, and arrays as deep as a server takes them: such documents are counted, the others done."""
     settings = Settings(("text",), threshold=0.5)
-    pipeline.init(client, index_name, settings, create=True)
+    NearDupe(index_name, client).init(settings, create=True)
     texts = family("odd values", 3)
     put(client, index_name, {f"d{n}": {"text": text} for n, text in enumerate(texts)})
     for id, value in (("deep", "[" * 990 + '"a b c"' + "]" * 990), ("huge", "1e400"), ("long", "9" * 900)):
         lines = json.dumps({"index": {"_index": index_name, "_id": id}}) + f'\n{{"text": {value}}}\n'
         client.bulk(lines.encode(), params={"refresh": "true"})
-    report = pipeline.enrich(client, index_name)
+    report = NearDupe(index_name, client).enrich()
     assert report.states["signed"] == 3
-    assert pipeline.group(client, index_name).grouped == 3
+    assert NearDupe(index_name, client).group().grouped == 3
     for command in (["search", index_name, "*", "--json"], ["similar", index_name, "--id", "d0", "--json"]):
         done = server_cli(*command)
         assert done.code == 0

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit_tools import SETTINGS, FakeClient, hits, set_resemblance, shingle_set, words
+from unit_tools import SETTINGS, FakeClient, hits, index_of, set_resemblance, shingle_set, words
 
 from es_neardupe.candidates.detection import detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.candidates.large_buckets import read_signatures
 from es_neardupe.errors import SettingsError
-from es_neardupe.index.target import Target
+from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.records import Classes
@@ -122,9 +122,9 @@ def test_signatures_that_cannot_be_read() -> None:
     sources["i", "2"] = {"neardupe": {"signature": "AAAA"}}
     sources["i", "3"] = {"neardupe": {"signature": "?"}}
     client: Any = FakeClient(sources)
-    target = Target("i", ("i",), SETTINGS, 10_000)
+    target = IndexTarget("i", ("i",), SETTINGS, 10_000)
     classes = Classes([np.array([row]) for row in range(5)])
-    read = read_signatures(client, target, corpus, classes, np.array([4, 3, 2, 1, 0]))
+    read = read_signatures(index_of(client, target), corpus, classes, np.array([4, 3, 2, 1, 0]))
     assert [row.tobytes() for row in read] == [wanted[4], bytes(128), bytes(128), bytes(128), wanted[0]]
 
 
