@@ -1,11 +1,16 @@
-"""The build step that pyproject.toml cannot express: the mappings of the repository become part of the package."""
+"""The build steps that pyproject.toml cannot express: the kernel, packaged mappings, a README whose links work elsewhere."""
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
+
+REPOSITORY = os.environ.get("ES_NEARDUPE_REPOSITORY", "").rstrip("/")
+"""Address of the public repository, given when a release is built."""
 
 
 class BuildWithMappings(build_py):
@@ -20,4 +25,31 @@ class BuildWithMappings(build_py):
                 self.copy_file(str(file), str(folder / file.name))
 
 
-setup(cmdclass={"build_py": BuildWithMappings})
+def readme() -> str:
+    """README.md for a package index: links to files lead to the repository, or are plain text without one."""
+    target = rf"[\1]({REPOSITORY}/blob/main/\2)" if REPOSITORY else r"\1"
+    return re.sub(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)", target, Path("README.md").read_text("utf-8"))
+
+
+def urls() -> dict[str, str]:
+    """Where the project lives."""
+    pages = {"Documentation": "docs/README.md", "Changelog": "CHANGELOG.md", "Security": "SECURITY.md"}
+    linked = {name: f"{REPOSITORY}/blob/main/{file}" for name, file in pages.items()}
+    return {"Source": REPOSITORY, "Issues": f"{REPOSITORY}/issues", **linked} if REPOSITORY else {}
+
+
+KERNEL = Extension(
+    "es_neardupe.keys._kernel",
+    ["es_neardupe/keys/_kernel.c"],
+    extra_compile_args=["-O3"],
+    optional=True,  # without a compiler the package is installed all the same, and numpy does its work
+)
+"""The inner loops of signing."""
+
+setup(
+    ext_modules=[KERNEL],
+    cmdclass={"build_py": BuildWithMappings},
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+    project_urls=urls(),
+)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from es_neardupe.keys.shingles import features
     from es_neardupe.keys.text import tokenize
     from es_neardupe.similarity.formulas import resemblance
+
+__version__: str
 
 __all__ = [
     "NearDupe",
@@ -46,6 +49,12 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for, when it is: a local server's process needs none of it."""
+    if name == "__version__":
+        return version("es-neardupe")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,17 +1,19 @@
 """The pages of a comparison and of many pairs in a real Chromium: what is clicked and typed does what it should, and
 nothing else happens.
 
-Skipped where there is no Chromium with its driver; Debian's packages chromium and chromium-driver have both.
+Without Chromium and its driver (Debian's packages chromium and chromium-driver) they are skipped; with CI set, that is
+an error.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from selenium import webdriver
@@ -31,7 +33,6 @@ from es_neardupe.similarity.comparison import compare_texts
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="no chromium with chromedriver is installed")
 
 # Without its sandbox Chromium also runs as root, as in containers; the pages are ours.
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1400,1000")
@@ -41,8 +42,17 @@ A = f"{SCRIPT} {words(0, 300)} red {words(300, 200)} moved {words(900, 30)}"
 B = f"{words(900, 30)} {SCRIPT} {words(0, 300)} blue {words(300, 200)} end of it {words(0, 20)}"
 
 
+def missing(reason: str) -> NoReturn:
+    """Without a browser the test is skipped; in CI it fails."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
+    if not (CHROMIUM and DRIVER):
+        missing("no chromium with chromedriver is installed")
     options = webdriver.ChromeOptions()
     options.binary_location = str(CHROMIUM)
     for one in OPTIONS:
@@ -51,7 +61,7 @@ def browser() -> Iterator[webdriver.Chrome]:
     try:
         started = webdriver.Chrome(options=options, service=Service(str(DRIVER)))  # a path: nothing is downloaded
     except WebDriverException as error:
-        pytest.skip(f"chromium does not start: {error.msg}")
+        missing(f"chromium does not start: {error.msg}")
     yield started
     started.quit()
 

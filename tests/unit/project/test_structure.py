@@ -1,0 +1,21 @@
+"""The figures of the structure: each is printed beside what is aimed at."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_every_figure_is_printed() -> None:
+    run = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "structure.py")], capture_output=True, text=True, check=True
+    )
+    rows = dict(re.findall(r"^(\S.*?) {2,}(\S.*?) +aim", run.stdout, re.M))
+    assert len(rows) == 9
+    assert int(rows["modules"]) == len(list((ROOT / "es_neardupe").rglob("*.py")))
+    assert int(rows["layers of import-linter"]) == 10
+    assert int(rows["methods of NearDupe with **options"]) < 3
