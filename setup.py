@@ -1,4 +1,4 @@
-"""The build steps that pyproject.toml cannot express: the kernel, packaged mappings, a README whose links work elsewhere."""
+"""Build steps that pyproject.toml cannot express: the kernel, the mappings, a README whose links work elsewhere."""
 
 from __future__ import annotations
 

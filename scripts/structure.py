@@ -1,6 +1,6 @@
 """Figures of the structure of ``es_neardupe``, each next to the figure aimed at. They enforce nothing.
 
-Modules that ``group`` runs through are counted in a run against the local server, if one runs (`es-neardupe node start`).
+Modules that ``group`` runs through are counted in a run on the local server, if one runs (`es-neardupe node start`).
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ class TestDockerfile:
 
     def test_copies_what_the_build_needs(self) -> None:
         about = project()["project"]
-        needed = {"pyproject.toml", "setup.py", about["readme"], *about["license-files"], "es_neardupe", "mappings"}
+        needed = {"pyproject.toml", "setup.py", "README.md", *about["license-files"], "es_neardupe", "mappings"}
         assert needed == stage_files(self.text)
 
     def test_the_ignore_file_lets_it_through(self) -> None:

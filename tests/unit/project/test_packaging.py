@@ -178,5 +178,5 @@ def test_wrong_calls_are_rejected(installed: Path, tmp_path: Path) -> None:
 def test_type_checkers_see_an_editable_install() -> None:
     """It is a plain path file, which they follow; they follow no import hook."""
     place = Path(sysconfig.get_path("purelib"))
-    paths = [file for file in place.glob("__editable__*es_neardupe*.pth")]
+    paths = list(place.glob("__editable__*es_neardupe*.pth"))
     assert [Path(file.read_text("utf-8").strip()) for file in paths] == [ROOT]
