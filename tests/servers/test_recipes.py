@@ -103,14 +103,14 @@ def any_order(*expected: str) -> Callable[[JSON], None]:
 
 
 SAID: dict[str, Callable[[JSON], None]] = {
-    "The request behind it": request,
+    "Show the request": request,
     "Collapse": collapse,
     "Principals only": in_order("1003", "1008"),
-    "Near-duplicates of a document, by its group": any_order("1003", "1001", "1004"),
-    "Candidates of a document, by its keys": any_order("1003", "1001", "1004"),
-    "How many copies there are": copies,
-    "The largest groups": largest,
-    "Counting stories instead of documents": stories,
+    "Near-duplicates of a document by its group": any_order("1003", "1001", "1004"),
+    "Candidates of a document by its keys": any_order("1003", "1001", "1004"),
+    "Exact copies": copies,
+    "Largest groups": largest,
+    "Count stories instead of documents": stories,
     "Facets without double counting": facets,
     "All members of a document's group": in_order("1005", "1006"),
 }
@@ -130,7 +130,7 @@ def test_recipe(title: str, client: Client, news: str) -> None:
 
 
 def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: str) -> None:
-    body = json.loads(RECIPES["The request behind it"].partition("\n")[2])
+    body = json.loads(RECIPES["Show the request"].partition("\n")[2])
     assert NearDupe(news, client).search_request("bridge harbour", fields=["title"]) == body
 
 

@@ -279,7 +279,7 @@ def test_mapping() -> None:
 
 
 def test_stored_settings() -> None:
-    (block,) = re.findall(r"```json\n(.*?)```", section("init.md", "What is stored in `_meta`"), re.DOTALL)
+    (block,) = re.findall(r"```json\n(.*?)```", section("init.md", "Stored settings"), re.DOTALL)
     assert json.loads(block) == {"neardupe": Settings(("body",)).to_meta()}
 
 
@@ -373,7 +373,7 @@ def test_what_evidence_holds() -> None:
     stored |= {f"{side}.{name}": one["type"] for side in "ab" for name, one in properties[side]["properties"].items()}
     listed = {
         name: row[1].strip("`")
-        for row in table(section("evidence.md", "What is kept"))
+        for row in table(section("evidence.md", "Stored fields"))
         for name in re.findall(r"`([\w.]+)`", row[0])
     }
     assert listed == stored

@@ -272,7 +272,7 @@ def rows(heading: str) -> list[list[str]]:
 
 def test_documented_measures_of_the_examples() -> None:
     found = {}
-    for name, *cells in rows("All measures of the four"):
+    for name, *cells in rows("Results of all measures"):
         word, _, variant = name.replace("`", "").partition(", ")
         short, _, size = word.partition(" of ")
         matching = Matching(variant) if variant else LITERAL
@@ -283,7 +283,7 @@ def test_documented_measures_of_the_examples() -> None:
 
 
 def test_documented_passages() -> None:
-    for size, in_jaccard, in_resemblance in rows("How they are related"):
+    for size, in_jaccard, in_resemblance in rows("Relations between measures"):
         one, other = (f"{words(0, int(size))} {end}" for end in ("x", "y"))
         assert aligned(one, other).common == int(in_jaccard)
         assert len(shingle_set(one) & shingle_set(other)) == int(in_resemblance)
