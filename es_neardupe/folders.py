@@ -1,13 +1,17 @@
-"""Where the files of the local servers lie."""
+"""Folders of this program, and files that are written completely or not at all."""
 
 from __future__ import annotations
 
 import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import platformdirs
 
-__all__ = ["cache", "chosen", "default_data", "home", "run"]
+__all__ = ["cache", "chosen", "default_data", "home", "replaced", "run"]
 
 _HOME = "ES_NEARDUPE_HOME"
 _CACHE = "ES_NEARDUPE_CACHE"
@@ -15,25 +19,44 @@ _APP = "es-neardupe"
 
 
 def home() -> Path:
-    """The folder of data, logs and PID files: ``$ES_NEARDUPE_HOME``, else the user's data folder."""
+    """The folder of data, logs and PID files of local servers: ``$ES_NEARDUPE_HOME``, else the user's data folder."""
     return chosen(os.environ.get(_HOME) or platformdirs.user_data_dir(_APP))
 
 
 def cache() -> Path:
-    """The folder of the jars: ``$ES_NEARDUPE_CACHE``, else the user's cache folder."""
+    """The folder of jars and feature frequencies: ``$ES_NEARDUPE_CACHE``, else the user's cache folder."""
     return chosen(os.environ.get(_CACHE) or platformdirs.user_cache_dir(_APP))
 
 
 def run() -> Path:
-    """The folder of the PID files and locks."""
+    """The folder of the PID files of local servers, and of their locks."""
     return home() / "run"
 
 
 def default_data(slug: str) -> Path:
-    """The folder of one server when ``--data`` was not given."""
+    """The data folder of one local server where ``--data`` is not given."""
     return home() / "nodes" / slug
 
 
 def chosen(path: Path | str) -> Path:
-    """A folder that the user named, without links and dots, so that it is known again."""
+    """A folder that the user named, absolute and without links, so that equal folders have equal paths."""
     return Path(path).expanduser().resolve()
+
+
+@contextmanager
+def replaced(file: Path) -> Iterator[Path]:
+    """A new, empty file in the same folder, which replaces ``file`` when the ``with`` block ends.
+
+    So no reader ever sees a part of the content, and after an error the old file is unchanged. An existing file keeps
+    its permissions. Raises `OSError`.
+    """
+    mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
+    draft = file.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        draft.touch(0o666 if mode is None else mode | stat.S_IWUSR, exist_ok=False)
+        yield draft
+        if mode is not None:
+            draft.chmod(mode)
+        draft.replace(file)
+    finally:
+        draft.unlink(missing_ok=True)

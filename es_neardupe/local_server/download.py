@@ -138,9 +138,8 @@ def write_manifest(place: Path) -> None:
     files = [
         {"name": path.name, "size": path.stat().st_size, "sha256": sha256(path)} for path in sorted(place.glob("*.jar"))
     ]
-    draft = place / f"{MANIFEST}.new"
-    draft.write_text(json.dumps({"files": files}, indent=1), "utf-8")
-    draft.replace(place / MANIFEST)
+    with folders.replaced(place / MANIFEST) as draft:
+        draft.write_text(json.dumps({"files": files}, indent=1), "utf-8")
 
 
 def _download(release: Release, place: Path) -> None:

@@ -248,9 +248,8 @@ def _write(file: Path, launch: Launch) -> None:
     pid = os.getpid()
     url = f"http://127.0.0.1:{launch.port}"
     node = Node(launch.server, launch.version, url, launch.port, pid, launch.data, launch.log)
-    draft = file.with_suffix(".new")
-    draft.write_text(json.dumps({**node.as_dict(), "born": _born(pid)}), "utf-8")
-    draft.replace(file)
+    with folders.replaced(file) as draft:
+        draft.write_text(json.dumps({**node.as_dict(), "born": _born(pid)}), "utf-8")
 
 
 def _lock(file: Path) -> Path:

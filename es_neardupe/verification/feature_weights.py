@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -125,23 +123,17 @@ def sampled(index: Index) -> list[Reference]:
 
 
 def _write(file: Path, found: Frequencies) -> None:
-    """Write beside and rename, so that nobody reads a half of it."""
     weights = found.weights
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=file.parent, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as opened:
-                np.savez(
-                    opened,
-                    at=np.array(found.at),
-                    documents=np.array(weights.documents),
-                    features=weights.features,
-                    frequencies=weights.frequencies,
-                )
-            Path(name).replace(file)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        with folders.replaced(file) as draft, draft.open("wb") as opened:
+            np.savez(
+                opened,
+                at=np.array(found.at),
+                documents=np.array(weights.documents),
+                features=weights.features,
+                frequencies=weights.frequencies,
+            )
     except OSError as error:
         raise SettingsError(
             f"The frequencies cannot be kept in {file.parent} ({error.strerror}): name a folder that can be written "

@@ -233,7 +233,7 @@ def test_lines_csv_and_page(ask: Any, news: str, tmp_path: Path) -> None:
 def test_results_that_go_nowhere(ask: Any, news: str, tmp_path: Path) -> None:
     """Said before the work."""
     for option in ("--csv", "--html"):
-        for place, why in {tmp_path: "is a folder", tmp_path / "none" / "file": "there is no such folder"}.items():
+        for place, why in {tmp_path: "is a folder", tmp_path / "none" / "file": "its folder does not exist"}.items():
             done = ask(news, example("identical-titles"), option, str(place))
             assert (done.code, done.out) == (1, "")
             assert why in one_line(done.err)

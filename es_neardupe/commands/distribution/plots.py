@@ -11,6 +11,7 @@ import numpy as np
 
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Histogram
 from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.folders import replaced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,7 +74,9 @@ def draw(report: DistributionReport, file: str) -> None:
             _draw_histogram(left, one, report)
             _draw_levels(right, one, report)
         try:
-            figure.savefig(file, dpi=120, metadata={"Date": None} if file.lower().endswith(".svg") else None)
+            kind = Path(file).suffix.lower().removeprefix(".")
+            with replaced(Path(file)) as draft:
+                figure.savefig(draft, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
         except OSError as error:
             raise InputError(f"The picture {file!r} cannot be written: {error.strerror}.") from error
 

@@ -193,7 +193,7 @@ def test_arguments_are_told_without_texts_and_secrets(cli: Cli, tmp_path: Path) 
 def test_a_summary_that_cannot_be_written_is_told_before_the_work(cli: Cli, tmp_path: Path) -> None:
     run = cli("enrich", "news", "--url", NOWHERE, "--summary", str(tmp_path / "no" / "run.json"))
     assert run.code == ExitCode.FAILED
-    assert "there is no such folder" in run.err
+    assert "its folder does not exist" in run.err
     assert "no connection" not in run.err
 
 

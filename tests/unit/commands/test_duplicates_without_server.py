@@ -133,9 +133,9 @@ def test_csv_and_page_need_a_file_each(cli: Cli, tmp_path: Path) -> None:
 def test_files_that_cannot_be_written_are_told_before_the_work(cli: Cli, tmp_path: Path, option: str) -> None:
     request = tmp_path / "request.json"
     request.write_text(example("identical-titles"))
-    for file, why in {str(tmp_path): "is a folder", "/dev/null": "is no ordinary file"}.items():
+    for file, why in {str(tmp_path): "is a folder", "/dev/null": "is not a regular file"}.items():
         done = cli("duplicates", "news", "--request", str(request), option, file)
         assert (done.code, done.out) == (1, "")
         assert why in one_line(done.err)
     if option == "--html":
-        assert "- is no file here" in cli("duplicates", "news", "--request", str(request), option, "-").err
+        assert "- is not a file name here" in cli("duplicates", "news", "--request", str(request), option, "-").err

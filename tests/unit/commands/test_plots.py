@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from matplotlib import image
+from matplotlib.figure import Figure
 
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import EDGES, Distribution, DistributionReport, Expected, Histogram, Level
@@ -114,16 +117,17 @@ def test_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         check_plot(str(tmp_path / "a.png"))
 
 
-def full(folder: Path) -> str:
-    """A file on a device without room."""
-    file = folder / "full.png"
-    file.symlink_to("/dev/full")
-    return str(file)
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a system without /dev/full")
-def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match="File name too long"):
         check_plot(str(tmp_path / f"{'x' * 300}.png"))
+    file = tmp_path / "full.png"
+    file.write_bytes(b"the last picture")
+
+    def no_room(self: Figure, place: Path, **_: object) -> None:
+        place.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Figure, "savefig", no_room)
     with pytest.raises(InputError, match="cannot be written: No space left"):
-        draw(report(), full(tmp_path))
+        draw(report(), str(file))
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == [b"the last picture"]

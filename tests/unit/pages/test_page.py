@@ -218,9 +218,9 @@ def test_written_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_where_it_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a folder"):
         write_page(tmp_path, "x")
-    with pytest.raises(InputError, match="is no ordinary file"):
+    with pytest.raises(InputError, match="is not a regular file"):
         write_page(Path(os.devnull), "x")
-    with pytest.raises(InputError, match="cannot be written: there is no such folder"):
+    with pytest.raises(InputError, match="cannot be written: its folder does not exist"):
         write_page(tmp_path / "none" / "page.html", "x")
 
 

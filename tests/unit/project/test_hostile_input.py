@@ -101,8 +101,8 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "b")
     for target in ("a", "b", "link", "./../" + tmp_path.name + "/a"):
         done = cli("compare", str(tmp_path / "a"), str(tmp_path / "b"), "--html", str(tmp_path / target))
-        assert "is what is to be read" in one_line(done.err)
-    with pytest.raises(InputError, match="is what is to be read"):
+        assert "is an input file" in one_line(done.err)
+    with pytest.raises(InputError, match="is an input file"):
         check_file(tmp_path / "a", [None, str(tmp_path / "a")])
     assert (tmp_path / "a").read_text().endswith("six a")
 
