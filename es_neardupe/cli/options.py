@@ -20,7 +20,6 @@ from es_neardupe.cli.output import warn
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, SettingsError, Unreachable
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.tuning import TuningWarning
-from es_neardupe.local_server import control
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.resolve import resolve_settings
@@ -174,6 +173,8 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
 
 
 def _local_url() -> str | None:
+    from es_neardupe.local_server import control  # late: pydantic, which most commands do not need
+
     return next((one.url for one in control.running()), None)
 
 

@@ -1,7 +1,7 @@
-"""The jars of a server: fetched once into the user's cache, checked at every start.
+"""Jars of the local servers: downloaded once into the user's cache, checked at every start.
 
-Each release has a folder of its own in the cache. Its manifest is written last and atomically, so a
-folder without one is a download that never ended; it is thrown away and fetched again.
+Each release has its own folder in the cache. The manifest is written last and atomically, so a folder without one is
+an interrupted download; it is removed and downloaded again.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from xml.etree.ElementTree import ParseError
 
+from pydantic import TypeAdapter
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from es_neardupe import folders
@@ -26,27 +27,26 @@ from es_neardupe.local_server.versions import Release
 
 __all__ = ["MANIFEST", "download", "ensure", "folder", "problem", "sha256", "write_manifest"]
 
-
 _THREADS = 8
 _HTTP_TIMEOUT = 30
 _Result = TypeVar("_Result")
-# What jgo raises for an answer that is missing, late or not XML; the errors of requests are OSErrors.
+# jgo raises these for an answer that is missing, late or not XML; errors of requests are OSErrors.
 _JGO_ERRORS = (OSError, RuntimeError, ValueError, ParseError)
 
 
 def download(coordinates: str, repository: Path) -> list[Path]:
-    """Fetch the jars of ``group:artifact:version[+...]`` and all they need into a repository folder."""
+    """Download the jars of ``group:artifact:version[+...]`` and their dependencies into a repository folder."""
     try:
         artifacts = _resolve(coordinates, repository)
         with ThreadPoolExecutor(_THREADS) as pool:
             return list(pool.map(_fetch, artifacts))
     except _JGO_ERRORS as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise NodeError(f"the server's jars could not be fetched from the Maven repository: {reason}") from error
+        raise NodeError(f"the server's jars could not be downloaded from the Maven repository: {reason}") from error
 
 
 def _patiently(function: Callable[..., _Result]) -> Callable[..., _Result]:
-    """Three tries: a repository now and then drops one of a hundred connections."""
+    """Try three times: a repository sometimes drops one of a hundred connections."""
     return retry(
         retry=retry_if_exception_type(_JGO_ERRORS),
         stop=stop_after_attempt(3),
@@ -60,7 +60,7 @@ def _resolve(coordinates: str, repository: Path) -> list[Any]:
     from jgo.maven import MavenContext
     from jgo.parse import Endpoint
 
-    # jgo.build would do the same, and then have a full JDK sort the jars into modules: not needed here.
+    # jgo.build would do the same, and then sort the jars into modules with a full JDK, which is not needed here.
     context = MavenContext(repo_cache=repository, remote_repos=_remotes(), timeout=_HTTP_TIMEOUT)
     asked = [replace(c, scope="compile") for c in Endpoint.parse(coordinates).coordinates]
     inputs, others = context.resolver.resolve([context.create_dependency(c) for c in asked])
@@ -69,7 +69,7 @@ def _resolve(coordinates: str, repository: Path) -> list[Any]:
 
 
 def _remotes() -> dict[str, str]:
-    """Maven Central and what the user's jgo configuration names; a mirror goes there under ``central``."""
+    """Maven Central and the repositories of the user's jgo configuration, where ``central`` can be a mirror."""
     from jgo.config import GlobalSettings
     from jgo.constants import MAVEN_CENTRAL_URL
 
@@ -81,7 +81,7 @@ def _fetch(artifact: Any) -> Path:
     try:
         return Path(artifact.resolve())
     except _JGO_ERRORS:
-        # jgo writes to the final name at once: what it leaves behind would count as complete next time.
+        # jgo writes directly to the final name, so a partial file would count as complete next time.
         artifact.cached_path.unlink(missing_ok=True)
         raise
 
@@ -90,19 +90,38 @@ MANIFEST = "manifest.json"
 _DOWNLOAD_TIMEOUT = 900.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Jar:
+    name: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> _Jar:
+        return cls(path.name, path.stat().st_size, sha256(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Manifest:
+    files: list[_Jar]
+
+
+_MANIFEST = TypeAdapter(_Manifest)
+
+
 def folder(release: Release) -> Path:
-    """Where the jars of this release lie."""
+    """The folder of the jars of a release."""
     return folders.cache() / "servers" / release.slug
 
 
 def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None] = lambda _: None) -> tuple[Path, ...]:
-    """The verified jars of a release, sorted by name; fetched first if they are missing or damaged.
+    """The verified jars of a release, sorted by name; downloaded first if they are missing or damaged.
 
-    Raises :class:`NodeError` if they cannot be fetched, or must not be (``offline``).
+    Raises :class:`NodeError` if they cannot be downloaded, or must not be (``offline``).
     """
     place = folder(release)
     lock = place.with_name(place.name + ".lock")
-    with state.hold(lock, timeout=_DOWNLOAD_TIMEOUT, doing=f"fetching {release.slug}"):
+    with state.hold(lock, timeout=_DOWNLOAD_TIMEOUT, doing=f"downloading {release.slug}"):
         wrong = problem(place)
         if wrong and offline:
             raise NodeError(
@@ -110,40 +129,37 @@ def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None
                 "start it once without --offline"
             )
         if wrong:
-            say(f"fetching {release.server} {release.version} ({wrong})")
+            say(f"downloading {release.server} {release.version} ({wrong})")
             _download(release, place)
         return tuple(sorted(place.glob("*.jar")))
 
 
 def problem(place: Path) -> str:
-    """What is wrong with the jars in a folder, in a few words; "" if each is as its manifest says."""
+    """The difference between the jars in a folder and its manifest, in a few words; "" if there is none."""
     try:
-        files = json.loads((place / MANIFEST).read_text("utf-8"))["files"]
-        wanted = {entry["name"]: (entry["size"], entry["sha256"]) for entry in files}
+        wanted = {jar.name: jar for jar in _MANIFEST.validate_json((place / MANIFEST).read_bytes()).files}
     except FileNotFoundError:
         return f"its jars are not in the cache {place}"
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
         return f"the manifest in {place} is damaged"
     present = {path.name for path in place.glob("*.jar")}
     if present != set(wanted):
         return f"the jars in {place} are not those of the manifest: {min(present ^ set(wanted))}"
-    for name, (size, digest) in sorted(wanted.items()):
-        if (place / name).stat().st_size != size or sha256(place / name) != digest:
+    for name, jar in sorted(wanted.items()):
+        if _Jar.of(place / name) != jar:
             return f"{place / name} is damaged (its checksum has changed)"
     return ""
 
 
 def write_manifest(place: Path) -> None:
     """Record name, size and SHA-256 of each jar in a folder."""
-    files = [
-        {"name": path.name, "size": path.stat().st_size, "sha256": sha256(path)} for path in sorted(place.glob("*.jar"))
-    ]
+    manifest = _Manifest([_Jar.of(path) for path in sorted(place.glob("*.jar"))])
     with folders.replaced(place / MANIFEST) as draft:
-        draft.write_text(json.dumps({"files": files}, indent=1), "utf-8")
+        draft.write_text(json.dumps(asdict(manifest), indent=1), "utf-8")
 
 
 def _download(release: Release, place: Path) -> None:
-    """Fetch into a folder beside the final one, then put the whole in place."""
+    """Download into a temporary folder, then rename it."""
     staging = place.with_name(place.name + ".part")
     for old in (staging, place):
         shutil.rmtree(old, ignore_errors=True)
@@ -159,15 +175,15 @@ def _download(release: Release, place: Path) -> None:
 
 
 def _refuse_broken(jars: list[Path]) -> None:
-    """Every member of a jar carries a CRC; a truncated or mangled download does not get past it."""
+    """Raise `NodeError` for a truncated or damaged jar: each of its members has a CRC."""
     for jar in jars:
         try:
             with zipfile.ZipFile(jar) as archive:
                 bad = archive.testzip()
         except zipfile.BadZipFile as error:
-            raise NodeError(f"{jar.name} was not downloaded whole: {error}; try again") from error
+            raise NodeError(f"{jar.name} was not downloaded completely: {error}; try again") from error
         if bad:
-            raise NodeError(f"{jar.name} was not downloaded whole: {bad} is damaged; try again")
+            raise NodeError(f"{jar.name} was not downloaded completely: {bad} is damaged; try again")
 
 
 def sha256(path: Path) -> str:

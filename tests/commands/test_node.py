@@ -121,6 +121,6 @@ class TestOneServer:
         (data / "config").mkdir(parents=True)
         (data / "node_1").mkdir()
         (data / "node_1/data").write_text("a file where a folder belongs", "utf-8")
-        with pytest.raises(NodeError, match=r"(?s)ended while it started; the last lines of .*\.log:.*node_1/data"):
+        with pytest.raises(NodeError, match=r"(?s)exited during startup; the last lines of .*\.log:.*node_1/data"):
             control.start(release.server, data=data)
         assert control.status() == state.Status((), (), ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import socket
 import subprocess
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from kill_tools import State, copies_of, put_back
 from server_tools import JSON, family, make_index, new_name, one_line, ours, put, required, theirs, wait_until
@@ -136,16 +136,9 @@ COMBINATIONS = [
 
 def crash(one: state.Node) -> None:
     """End a server without a chance to close anything."""
-    os.kill(one.pid, signal.SIGKILL)
-
-    def is_gone() -> bool:
-        try:
-            os.kill(one.pid, 0)
-        except ProcessLookupError:
-            return True
-        return False
-
-    wait_until(is_gone)
+    process = psutil.Process(one.pid)
+    process.kill()
+    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
 
 
 @pytest.mark.server

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from es_neardupe.local_server import elasticsearch, java, opensearch
+from es_neardupe.local_server import process
 
 
 def main(node: dict[str, Any]) -> None:
@@ -20,14 +20,8 @@ def main(node: dict[str, Any]) -> None:
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the server logs to what it takes for stdout, which nobody reads
     home, jars = Path(node["home"]), sorted(Path(node["jars"]).glob("*.jar"))
-    if node["server"] == "elasticsearch":
-        java.start(node["heap"], [jar for jar in jars if not elasticsearch.is_module_jar(jar.name)])
-        elasticsearch.lay_out(home, node["version"], jars)
-        elasticsearch.run(home, node["version"], node["settings"])
-    else:
-        java.start(node["heap"], jars)
-        port = int(node["settings"]["http.port"])
-        opensearch.run(home, node["version"], port, node["settings"], node.get("plugins", ()))
+    process.start_java(node["heap"], process.classpath(node["server"], jars))
+    process.start_node(node["server"], node["version"], home, jars, node["settings"], plugins=node.get("plugins", ()))
     print("started", file=answer, flush=True)
     sys.stdin.read()
 

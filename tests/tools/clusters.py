@@ -18,7 +18,8 @@ from typing import Any
 from server_tools import JSON, required
 
 from es_neardupe.errors import NodeError
-from es_neardupe.local_server import control, download, java
+from es_neardupe.local_server import control, download
+from es_neardupe.local_server.process import require_extra
 from es_neardupe.local_server.versions import Release
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.connect import connect
@@ -125,7 +126,7 @@ def cluster(
 
 @contextlib.contextmanager
 def _started(release: Release, home: Path, size: int, more: Mapping[str, str | Sequence[str]]) -> Iterator[Cluster]:
-    java.require_extra()
+    require_extra()
     download.ensure(release)
     free = _free_ports(2 * size)
     found = Cluster(release, home, more, free[:size], free[size:])

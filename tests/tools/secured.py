@@ -27,7 +27,8 @@ from tls_tools import Pem, Shown, authority, issue
 
 from es_neardupe import folders
 from es_neardupe.errors import NodeError
-from es_neardupe.local_server import control, download, java, state
+from es_neardupe.local_server import control, download, state
+from es_neardupe.local_server.process import require_extra
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
@@ -88,7 +89,7 @@ def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iter
 
     Raises `NodeError` if it cannot be had or does not start.
     """
-    java.require_extra()
+    require_extra()
     _unpack(_DISTRIBUTION.file(), home)
     _write_users(home / "config", users, roles)
     tls = authority("127.0.0.1", "localhost")

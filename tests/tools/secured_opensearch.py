@@ -21,7 +21,8 @@ from tls_tools import authority
 
 from es_neardupe.commands.doctor.roles import ROLES, Names
 from es_neardupe.errors import RequestError
-from es_neardupe.local_server import download, java
+from es_neardupe.local_server import download
+from es_neardupe.local_server.process import require_extra
 from es_neardupe.local_server.versions import Release
 
 VERSION = "3.4.0"
@@ -92,7 +93,7 @@ def secured_opensearch(home: Path, users: Sequence[User], roles: Mapping[str, An
 
     Raises `NodeError` if it cannot be had or does not start.
     """
-    java.require_extra()
+    require_extra()
     port, config = free_port(), home / "node_1" / "config"
     tls = authority("127.0.0.1", "localhost")
     _lay_out(home, config)

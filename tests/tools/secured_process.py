@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from es_neardupe.local_server import elasticsearch, java
+from es_neardupe.local_server.process import start_elasticsearch, start_java
 
 HEAP = "384m"
 SETTINGS = {
@@ -39,8 +39,8 @@ def main(home: Path, version: str, port: str) -> None:
     """Start the server on a folder that was laid out, say so, and wait until nobody is interested any more."""
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # the server logs to what it takes for stdout, which nobody reads
-    java.start(HEAP, sorted((home / "lib").glob("*.jar")))
-    node = elasticsearch.run(home, version, {**SETTINGS, "http.port": port})
+    start_java(HEAP, sorted((home / "lib").glob("*.jar")))
+    node = start_elasticsearch(home, version, {**SETTINGS, "http.port": port})
     print("started", file=answer, flush=True)
     sys.stdin.read()
     node.close()
