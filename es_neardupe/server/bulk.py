@@ -17,12 +17,12 @@ from itertools import islice
 from typing import Any
 
 import orjson
-import tenacity
 
 from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
 from es_neardupe.log_events import told
 from es_neardupe.records import Action, Outcome
 from es_neardupe.server.client import Client, to_json
+from es_neardupe.server.retries import PART_RETRIES, retrying
 
 __all__ = ["Tally", "chunked", "pretend", "write"]
 
@@ -39,8 +39,6 @@ _REFUSED = (429, 503)
 _TOO_LARGE = 413
 _NO_MASTER = 503
 """Of a block: it ends when the cluster has a master again. Any other must be lifted by somebody."""
-_WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
-_ATTEMPTS = 8
 
 
 def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -135,7 +133,7 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wan
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
     lost = 0
-    for attempt in _attempts():
+    for attempt in retrying(PART_RETRIES, lambda error: isinstance(error, _ItemsRefused)):
         with attempt:
             with client.pace.turn(len(waiting)):
                 answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": wanted})
@@ -170,15 +168,6 @@ class _ItemsRefused(RequestError):
             "with fewer --workers: it goes on where it stopped.",
             status=429,
         )
-
-
-def _attempts() -> tenacity.Retrying:
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(_ItemsRefused),
-        wait=_WAIT,
-        stop=tenacity.stop_after_attempt(_ATTEMPTS),
-        reraise=True,
-    )
 
 
 def _refused(outcome: Outcome | None) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from es_neardupe.errors import InputError
 from es_neardupe.records import Hit, Server
 from es_neardupe.server.pacing import Pace
 
-__all__ = ["Client", "ClientOver", "path", "to_json"]
+__all__ = ["Client", "ClientOver", "Params", "path", "query_of", "to_json"]
+
+Params = Mapping[str, str | int | bool]
+"""Query parameters of a request."""
 
 
 @runtime_checkable
@@ -44,7 +47,7 @@ class Client(Protocol):
         method: str,
         path: str,
         *,
-        params: Mapping[str, str | int | bool] | None = None,
+        params: Params | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
         """The parsed JSON answer (None if it is empty). Build ``path`` with :func:`path`.
@@ -106,6 +109,14 @@ def _quoted(part: str) -> str:
         return quote(part, safe=",*")
     except UnicodeEncodeError:
         raise InputError(f"{part!r} is not valid Unicode (a lone surrogate): no server can store it.") from None
+
+
+def query_of(params: Params | None) -> str:
+    """The query of a URL, with its question mark; empty without parameters."""
+    if not params:
+        return ""
+    words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in params.items()}
+    return "?" + urlencode(words, quote_via=quote, safe=",*")
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:

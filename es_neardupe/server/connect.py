@@ -16,8 +16,8 @@ from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.drivers.tracing import PatientDriver, TracedDriver
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
-from es_neardupe.server.pacing import retrying
 from es_neardupe.server.responses import Answer, refusal
+from es_neardupe.server.retries import retrying
 
 __all__ = ["connect", "detect", "wrap"]
 

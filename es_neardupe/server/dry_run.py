@@ -9,9 +9,8 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Hit
-from es_neardupe.server.client import Client, ClientOver, to_json
+from es_neardupe.server.client import Client, ClientOver, Params, query_of, to_json
 from es_neardupe.server.client import path as path_of
-from es_neardupe.server.http_client import query_of
 
 __all__ = ["Rehearsal", "ShownRequest"]
 
@@ -58,7 +57,7 @@ class Rehearsal(ClientOver):
         method: str,
         path: str,
         *,
-        params: Mapping[str, str | int | bool] | None = None,
+        params: Params | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Any:
         """See ``Client.request``."""

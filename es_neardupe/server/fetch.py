@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import tenacity
-
 from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
+from es_neardupe.server.responses import hit_of
+from es_neardupe.server.retries import PART_RETRIES, retrying
 
 __all__ = ["fetch"]
 
@@ -23,8 +23,6 @@ _NOWHERE = ("index_not_found_exception", "routing_missing_exception")
 """The second: no document of an index whose documents all have a routing can be found without it."""
 
 _KINDS = {_NO_SHARD: (RequestError, 503), "security_exception": (Forbidden, 403)}
-_WAIT = tenacity.wait_random_exponential(multiplier=0.5, max=20)
-_ATTEMPTS = 8
 
 
 def fetch(
@@ -43,16 +41,11 @@ def fetch(
     """
     for chunk in chunked(references, batch):
         docs = [_request(reference, source, stored) for reference in chunk]
-        yield from _attempts()(_read, client, docs)
+        yield from retrying(PART_RETRIES, _lacks_shard)(_read, client, docs)
 
 
-def _attempts() -> tenacity.Retrying:
-    return tenacity.Retrying(
-        retry=tenacity.retry_if_exception(lambda error: isinstance(error, RequestError) and error.type == _NO_SHARD),
-        wait=_WAIT,
-        stop=tenacity.stop_after_attempt(_ATTEMPTS),
-        reraise=True,
-    )
+def _lacks_shard(error: BaseException) -> bool:
+    return isinstance(error, RequestError) and error.type == _NO_SHARD
 
 
 def _read(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | None]:
@@ -80,13 +73,4 @@ def _hit(found: dict[str, Any]) -> Hit | None:
             type=error.get("type", ""),
             reason=error.get("reason", ""),
         )
-    if not found["found"]:
-        return None
-    return Hit(
-        index=found["_index"],
-        id=found["_id"],
-        routing=found.get("_routing"),
-        seq_no=found["_seq_no"],
-        primary_term=found["_primary_term"],
-        source={**found.get("_source", {}), **found.get("fields", {})},
-    )
+    return hit_of(found) if found["found"] else None

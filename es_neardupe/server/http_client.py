@@ -5,28 +5,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import quote, urlencode
 
 from tenacity import RetryCallState
 
 from es_neardupe.errors import NeardupeError, RequestError, Unreachable
 from es_neardupe.log_events import told
 from es_neardupe.records import Hit, Product, Server
-from es_neardupe.server.client import to_json
+from es_neardupe.server.client import Params, query_of, to_json
 from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.pacing import Pace, retrying
+from es_neardupe.server.pacing import Pace
 from es_neardupe.server.read_all import Reading, pages
 from es_neardupe.server.responses import Answer, check_whole, refusal
+from es_neardupe.server.retries import retrying
 
-__all__ = ["ServerClient", "query_of"]
+__all__ = ["ServerClient"]
 
 # One dialect for Elasticsearch 8 and 9, whichever major version the driver has.
 _DIALECTS = {
     Product.ELASTICSEARCH: "application/vnd.elasticsearch+{}; compatible-with=8",
     Product.OPENSEARCH: "application/{}",
 }
-_Params = Mapping[str, str | int | bool]
 
 
 class ServerClient:
@@ -61,7 +60,7 @@ class ServerClient:
         method: str,
         path: str,
         *,
-        params: _Params | None = None,
+        params: Params | None = None,
         body: Mapping[str, Any] | None = None,
         again: bool = True,
     ) -> Any:
@@ -96,7 +95,7 @@ class ServerClient:
         self,
         method: str,
         path: str,
-        params: _Params | None,
+        params: Params | None,
         data: bytes | None,
         kind: str,
         *,
@@ -118,11 +117,11 @@ class ServerClient:
 
         if not again:
             return once(), 1
-        tries = retrying(self._retries, self._again)
+        tries = retrying(self._retries, before=self._before_retry)
         return tries(once), int(tries.statistics["attempt_number"])
 
-    def _again(self, state: RetryCallState) -> None:
-        """What is done before a request is sent again."""
+    def _before_retry(self, state: RetryCallState) -> None:
+        """Slow down after a 429, and log that the request is sent again."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, RequestError) and error.status == 429:
             self._pace.refused()
@@ -154,11 +153,3 @@ def _checked(answer: Answer, doing: str, whole: bool) -> Any:
     if whole:
         check_whole(answer.body, doing)
     return answer.body
-
-
-def query_of(params: _Params | None) -> str:
-    """The query of a URL, with its question mark; empty without parameters."""
-    if not params:
-        return ""
-    words = {k: str(v).lower() if isinstance(v, bool) else str(v) for k, v in params.items()}
-    return "?" + urlencode(words, quote_via=quote, safe=",*")

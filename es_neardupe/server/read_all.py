@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
 from es_neardupe.records import Hit, Product, Server
-from es_neardupe.server.client import path
-from es_neardupe.server.pacing import may_pass
+from es_neardupe.server.client import Params, path
+from es_neardupe.server.responses import hit_of
+from es_neardupe.server.retries import may_pass
 
 __all__ = ["Reading", "Seen", "pages"]
 
@@ -71,7 +72,7 @@ class Sender(Protocol):
         method: str,
         path: str,
         *,
-        params: Mapping[str, str | int | bool] | None = None,
+        params: Params | None = None,
         body: _Body | None = None,
         again: bool = True,
     ) -> Any: ...
@@ -124,7 +125,7 @@ def _snapshot(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
     with closing(hits(client, reading)) as found:
         for page in _read_ahead(found):
-            yield [_hit(raw) for raw in page]
+            yield [hit_of(raw) for raw in page]
 
 
 class _PageLost(Exception):
@@ -231,7 +232,7 @@ def _next_of_scroll(client: Sender, body: _Body) -> Any:
         raise
 
 
-_WHOLE: dict[str, str | int | bool] = {"allow_partial_search_results": False}
+_WHOLE: Params = {"allow_partial_search_results": False}
 """Shards that fail make the request fail: then it is tried again as a whole."""
 
 
@@ -262,16 +263,3 @@ def _close(client: Sender, pit: str) -> None:
 def _drop(client: Sender, target: str, body: _Body) -> None:
     with suppress(NeardupeError):  # it ends by itself; an error here would hide why the reading ended
         client.request("DELETE", target, body=body, again=False)
-
-
-def _hit(raw: _Body) -> Hit:
-    source, fields = raw.get("_source", {}), raw.get("fields")
-    return Hit(
-        index=raw["_index"],
-        id=raw["_id"],
-        routing=raw.get("_routing"),
-        seq_no=raw.get("_seq_no"),
-        primary_term=raw.get("_primary_term"),
-        source={**source, **fields} if fields else source,
-        score=raw.get("_score"),
-    )

@@ -17,9 +17,9 @@ from es_neardupe.errors import (
     NotFound,
     RequestError,
 )
+from es_neardupe.records import Hit
 
-__all__ = ["Answer", "check_whole", "lacking", "refusal"]
-
+__all__ = ["Answer", "check_whole", "hit_of", "lacking", "refusal"]
 
 _ELASTICSEARCH = re.compile(
     r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
@@ -92,7 +92,7 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
     type_, reason = _cause(answer.body)
     kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"
-    if kind is Forbidden and (lack := lacking(_whole_reason(answer.body))):
+    if kind is Forbidden and (lack := lacking(str(_error(answer.body).get("reason") or ""))):
         return kind(f"{doing}: 403. {lack} {_GRANT}", status=answer.status, type=type_, reason=reason)
     message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
     way_out = _way_out(kind, answer)
@@ -127,11 +127,9 @@ def _cause(body: Any) -> tuple[str, str]:
     What lies behind a reason is often what the user has to know, such as the name that nobody knows in a filter that
     cannot be read: it is told too.
     """
-    error = body.get("error") if isinstance(body, dict) else None
-    if isinstance(error, str):
-        return "", _one_line(error)
-    if not isinstance(error, dict):
-        return "", ""
+    if isinstance(body, dict) and isinstance(body.get("error"), str):
+        return "", _one_line(body["error"])
+    error = _error(body)
     root = next(iter(_dicts(error.get("root_cause"))), {})
     vague = error.get("type") == "search_phase_execution_exception"
     reason = (root.get("reason") if vague else None) or error.get("reason") or root.get("reason") or ""
@@ -140,9 +138,10 @@ def _cause(body: Any) -> tuple[str, str]:
     return str(error.get("type") or ""), _one_line(": ".join(told))
 
 
-def _whole_reason(body: Any) -> str:
+def _error(body: Any) -> dict[str, Any]:
+    """The error object in a body; empty if there is none."""
     error = body.get("error") if isinstance(body, dict) else None
-    return str(error.get("reason") or "") if isinstance(error, dict) else ""
+    return error if isinstance(error, dict) else {}
 
 
 def _of_the_shard(error: Mapping[str, Any]) -> str:
@@ -153,9 +152,7 @@ def _of_the_shard(error: Mapping[str, Any]) -> str:
 
 
 def _is_block(body: Any) -> bool:
-    error = body.get("error") if isinstance(body, dict) else None
-    if not isinstance(error, dict):
-        return False
+    error = _error(body)
     return any(e.get("type") == _BLOCKED for e in [error, *_dicts(error.get("root_cause"))])
 
 
@@ -176,3 +173,17 @@ def _one_line(text: str, longest: int = 300) -> str:
     line = re.sub(r"\s+", " ", text).strip()
     half = longest // 2
     return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
+
+
+def hit_of(raw: Mapping[str, Any]) -> Hit:
+    """A document as searches and reads by id answer it; asked ``fields`` are added to its source."""
+    source, fields = raw.get("_source", {}), raw.get("fields")
+    return Hit(
+        index=raw["_index"],
+        id=raw["_id"],
+        routing=raw.get("_routing"),
+        seq_no=raw.get("_seq_no"),
+        primary_term=raw.get("_primary_term"),
+        source={**source, **fields} if fields else source,
+        score=raw.get("_score"),
+    )

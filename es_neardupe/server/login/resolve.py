@@ -17,7 +17,7 @@ from platformdirs import user_config_dir
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.login.settings import ConnectionSettings
-from es_neardupe.server.login.sources import Source, flags_source, own_source, profile_source, usual_sources
+from es_neardupe.server.login.sources import Source, completed, first_line, own_source, profile_source, usual_sources
 
 __all__ = ["profiles_path", "resolve_settings"]
 
@@ -56,20 +56,21 @@ def resolve_settings(
     """
     environ = os.environ if environ is None else environ
     file = profiles_file or profiles_path()
-    flags = flags_source(
+    flags = Source(
+        name="the command line",
         url=url,
-        api_key_file=api_key_file,
+        api_key=first_line(api_key_file),
         username=username,
-        password_file=password_file,
-        bearer_token_file=bearer_token_file,
+        password=first_line(password_file),
+        bearer_token=first_line(bearer_token_file),
         ca_certs=ca_certs,
         cert_fingerprint=cert_fingerprint,
         client_cert=client_cert,
         client_key=client_key,
-        insecure=insecure,
+        insecure=insecure or None,
         timeout=timeout,
     )
-    return replace(_settled(_ordered(flags, profile, environ, file)), run=run)
+    return replace(_settled(_ordered(completed(flags), profile, environ, file)), run=run)
 
 
 def _ordered(flags: Source, profile: str | None, environ: Mapping[str, str], file: Path) -> list[Source]:

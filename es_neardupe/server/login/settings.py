@@ -121,7 +121,7 @@ def _check_place(settings: ConnectionSettings) -> None:
 
 def _check_login(settings: ConnectionSettings) -> None:
     if more := more_than_one_login(settings):
-        raise SettingsError(f"{more} are given: keep one of them.")
+        raise SettingsError(f"{more[0].upper()}{more[1:]} are given: keep one of them.")
     if (settings.username is None) != (settings.password is None):
         missing = "password" if settings.password is None else "user name"
         raise SettingsError(f"A login needs a user name and a password; the {missing} is missing.")
@@ -152,8 +152,7 @@ def more_than_one_login(one: _Login) -> str:
         "a user name or password": one.username or one.password,
     }
     given = [words for words, value in ways.items() if value]
-    text = " and ".join(given) if len(given) > 1 else ""
-    return text[:1].upper() + text[1:]
+    return " and ".join(given) if len(given) > 1 else ""
 
 
 def _check_certificates(settings: ConnectionSettings) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from es_neardupe.errors import SettingsError
 from es_neardupe.server.login.settings import ConnectionWarning, more_than_one_login, split_url
 
-__all__ = ["Source", "completed", "flags_source", "os_words", "own_source", "profile_source", "secret", "usual_sources"]
+__all__ = ["Source", "completed", "first_line", "own_source", "profile_source", "usual_sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,38 +48,6 @@ class Source:
     def names_trust(self) -> bool:
         """Whether it says by what a server's certificate is checked."""
         return bool(self.ca_certs or self.cert_fingerprint) or self.insecure is not None
-
-
-def flags_source(
-    *,
-    url: str | None = None,
-    api_key_file: str | None = None,
-    username: str | None = None,
-    password_file: str | None = None,
-    bearer_token_file: str | None = None,
-    ca_certs: str | None = None,
-    cert_fingerprint: str | None = None,
-    client_cert: str | None = None,
-    client_key: str | None = None,
-    insecure: bool = False,
-    timeout: float | None = None,
-) -> Source:
-    """What the command line says. Raises ``SettingsError`` if a file with a secret cannot be read."""
-    source = Source(
-        name="the command line",
-        url=url,
-        api_key=_first_line(api_key_file),
-        username=username,
-        password=_first_line(password_file),
-        bearer_token=_first_line(bearer_token_file),
-        ca_certs=ca_certs,
-        cert_fingerprint=cert_fingerprint,
-        client_cert=client_cert,
-        client_key=client_key,
-        insecure=insecure or None,
-        timeout=timeout,
-    )
-    return completed(source)
 
 
 def own_source(environ: Mapping[str, str]) -> Source:
@@ -158,7 +126,7 @@ def completed(source: Source) -> Source:
 def _noting_contradiction(source: Source) -> Source:
     problem = None
     if more := more_than_one_login(source):
-        problem = f"In {source.name}, {more[0].lower()}{more[1:]} are given: keep one of them."
+        problem = f"In {source.name}, {more} are given: keep one of them."
     elif source.url and source.cloud_id:
         problem = f"In {source.name}, a URL and a cloud ID are given: keep one of them."
     return replace(source, problem=source.problem or problem)
@@ -168,10 +136,10 @@ def secret(value: str | None, file: str | None, name: str) -> str | None:
     """A secret from a value or from the first line of a file. Raises ``SettingsError`` if both are given."""
     if value and file:
         raise SettingsError(f"{name} is given as a value and as a file: keep one of them.")
-    return value or _first_line(file)
+    return value or first_line(file)
 
 
-def _first_line(file: str | None) -> str | None:
+def first_line(file: str | None) -> str | None:
     if file is None:
         return None
     try:

@@ -19,6 +19,8 @@ from es_neardupe.records import Action, Outcome
 from es_neardupe.server import bulk
 from es_neardupe.server.bulk import chunked, pretend, write
 from es_neardupe.server.client import to_json
+from es_neardupe.server.login.settings import Retries
+from es_neardupe.server.retries import PART_RETRIES, retrying
 
 REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}}
 UNAVAILABLE = {"status": 503, "error": {"type": "unavailable_shards_exception", "reason": "no primary"}}
@@ -27,7 +29,7 @@ NO_MASTER = {"status": 503, "error": {"type": "cluster_block_exception", "reason
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "_WAIT", tenacity.wait_none())
+    monkeypatch.setattr(bulk, "PART_RETRIES", Retries(wait=0))
 
 
 def actions(number: int, text: str = "x") -> list[Action]:
@@ -116,16 +118,16 @@ def test_refused_for_ever() -> None:
     with pytest.raises(RequestError, match=r"keeps refusing.*goes on where it stopped") as caught:
         list(write(client, actions(3), workers=1))
     assert caught.value.status == 429
-    assert sent(client) == [["d0", "d1", "d2"]] * bulk._ATTEMPTS
+    assert sent(client) == [["d0", "d1", "d2"]] * PART_RETRIES.attempts
 
 
-def test_waits_grow_and_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
+def test_waits_grow_and_differ() -> None:
+    wait = retrying(PART_RETRIES).wait
     state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
     waits = []
-    for attempt in range(1, bulk._ATTEMPTS):
+    for attempt in range(1, PART_RETRIES.attempts):
         state.attempt_number = attempt
-        waits.append([bulk._WAIT(state) for _ in range(200)])
+        waits.append([wait(state) for _ in range(200)])
     assert all(0 <= one <= 20 for several in waits for one in several)
     assert len(set(waits[0])) > 100
     assert max(waits[0]) <= 0.5 < max(waits[-1])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import tenacity
 from unit_tools import FakeClient
 
 from es_neardupe.errors import RequestError
 from es_neardupe.server import fetch as fetching
 from es_neardupe.server.fetch import fetch
+from es_neardupe.server.login.settings import Retries
 
 DOCUMENTS = {("i", f"d{k}"): {"n": k} for k in range(5)}
 REFERENCES = [("i", f"d{k}", None) for k in range(6)]
@@ -18,7 +18,7 @@ REFERENCES = [("i", f"d{k}", None) for k in range(6)]
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "_WAIT", tenacity.wait_none())
+    monkeypatch.setattr(fetching, "PART_RETRIES", Retries(wait=0))
 
 
 class Starting(FakeClient):

@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 import pytest
-import tenacity
 from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import FakeClient
@@ -15,6 +14,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.records import Action
 from es_neardupe.server import bulk
 from es_neardupe.server.bulk import write
+from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import Pace
 
 REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}}
@@ -22,7 +22,7 @@ REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "_WAIT", tenacity.wait_none())
+    monkeypatch.setattr(bulk, "PART_RETRIES", Retries(wait=0))
 
 
 class Clock:
