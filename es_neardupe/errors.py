@@ -89,7 +89,7 @@ class ConnectError(NeardupeError):
 
 
 class NoServer(ConnectError):
-    """No server was named and none is running."""
+    """No server is named and none is running."""
 
 
 class Unreachable(ConnectError):

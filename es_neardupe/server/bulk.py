@@ -1,8 +1,8 @@
-"""The one writer: actions in, outcomes out, several bulk requests under way at a time.
+"""Bulk writes: actions in, outcomes out, with several bulk requests in flight.
 
-Refused items (429, 503) are sent again, each for itself, with backoff and jitter. A request that is too large (413)
-is sent in parts. Conflicts and missing documents are outcomes, for the caller to settle. A block on the index or a
-missing privilege ends the run: trying on would not help, and what was written stays valid.
+Rejected items (429, 503) are sent again with backoff and jitter, without the other items of their request. A request
+that is too large (413) is split. Conflicts and missing documents are outcomes, which the caller handles. A block on
+the index or a missing privilege ends the run: retries would not help, and what was written stays valid.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ __all__ = ["Tally", "chunked", "pretend", "write"]
 
 
 MAX_BYTES = 8_000_000
-"""A bulk request is sent when it has this size, whatever the number of its actions."""
+"""Size at which a bulk request is sent, whatever the number of its actions."""
 
 _FIRST_SHARE = 4
-"""The first request has this part of a full one, so that the server has work early; the next ones double."""
+"""The first request has a fraction of the full size, so that the server has work early; the next ones double."""
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _VERSIONS = ",items.*._seq_no,items.*._primary_term"
 _REFUSED = (429, 503)
 _TOO_LARGE = 413
 _NO_MASTER = 503
-"""Of a block: it ends when the cluster has a master again. Any other must be lifted by somebody."""
+"""Status of a block that ends when the cluster has a master again. An administrator must remove any other."""
 
 
 def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
@@ -54,8 +54,8 @@ def write(
     """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each, with the new
     version of the document if ``versions`` are asked for.
 
-    ``actions`` is consumed in the calling thread while the workers wait for the server, so its work costs no time
-    of its own. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, or what `Client.bulk` raises.
+    ``actions`` is consumed in the calling thread while the workers wait for the server, so producing them costs no
+    extra time. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, and the errors of `Client.bulk`.
     """
     with ThreadPoolExecutor(max_workers=workers) as pool:
         under_way: deque[Future[list[Outcome]]] = deque()
@@ -63,7 +63,7 @@ def write(
             for lines, chunk in _requests(actions, partial(client.pace.most, batch)):
                 client.pace.wait(len(chunk))
                 under_way.append(pool.submit(_fitting, client, lines, chunk, _FILTER + _VERSIONS * versions))
-                if len(under_way) > 2 * workers:  # some wait, so that no worker does
+                if len(under_way) > 2 * workers:  # some requests wait, so that no worker does
                     yield from under_way.popleft().result()
             while under_way:
                 yield from under_way.popleft().result()
@@ -73,13 +73,13 @@ def write(
 
 
 def pretend(actions: Iterable[Action]) -> Iterator[Outcome]:
-    """The outcomes of a dry run: every action would be done."""
+    """The outcomes of a dry run: every action succeeds."""
     return (Outcome(action, 200) for action in actions)
 
 
 def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tuple[list[bytes], list[Action]]]:
-    """Cut the actions into requests by number and by size; each action with its encoded lines. ``full`` says how many
-    actions a request may have now."""
+    """Group the actions into requests by number and by size; each action with its encoded lines. ``full`` returns how
+    many actions a request may have now."""
     lines: list[bytes] = []
     chunk: list[Action] = []
     size, most = 0, -(-full() // _FIRST_SHARE)
@@ -107,14 +107,14 @@ def _encode(action: Action) -> bytes:
     head = {action.op: meta}
     if action.op == "delete":
         return to_json(head) + b"\n"
-    if action.op == "update":  # our own fields: no NaN, which orjson would write as null
+    if action.op == "update":  # these bodies have no NaN, which orjson would write as null
         with suppress(orjson.JSONEncodeError):  # a lone surrogate in an id, say
             return b"%b\n%b\n" % (orjson.dumps(head), orjson.dumps(action.body))
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
 
 
 def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
-    """One bulk request, or several where the server, or a gateway before it, takes only smaller ones."""
+    """One bulk request, or several if the server, or a gateway in front of it, accepts only smaller ones."""
     try:
         return _send(client, lines, actions, wanted)
     except RequestError as error:
@@ -129,7 +129,7 @@ def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], 
 
 
 def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
-    """One bulk request, and again for the items that the server had no room for."""
+    """One bulk request, repeated for the items that the server had no room for."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
     lost = 0
@@ -151,11 +151,11 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wan
 
 
 def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:
-    """What was said of each action. Raises `IncompleteAnswer`."""
+    """The answer to each action. Raises `IncompleteAnswer`."""
     items: list[dict[str, Any]] = answer.get("items", []) if isinstance(answer, dict) else []
     if len(items) != number:
         raise IncompleteAnswer(
-            f"{client.url} answered {len(items)} of {number} writes: whether the others took place is not known. "
+            f"{client.url} answered {len(items)} of {number} writes: the outcome of the others is unknown. "
             "Run the same command again: it goes on where it stopped."
         )
     return items
@@ -175,15 +175,15 @@ def _refused(outcome: Outcome | None) -> bool:
 
 
 def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome:
-    """Read one item of the answer. Raises what ends a run."""
+    """Read one item of the answer. Raises the errors that end a run."""
     (result,) = item.values()
     error = result.get("error", {})
     version = result.get("_seq_no"), result.get("_primary_term")
-    said = result["status"], error.get("type", ""), error.get("reason", "")
-    outcome = Outcome(action, *said, repeated, *version)
+    answer = result["status"], error.get("type", ""), error.get("reason", "")
+    outcome = Outcome(action, *answer, repeated, *version)
     if outcome.type == "cluster_block_exception" and outcome.status != _NO_MASTER:
         raise Blocked(
-            f"Index {action.index} is blocked for writing ({outcome.reason}). Lift the block "
+            f"Index {action.index} is blocked for writing ({outcome.reason}). Remove the block "
             f"(`es-neardupe doctor {action.index}` says how), then run the same command again: it goes on where it "
             f"stopped.",
             status=outcome.status,
@@ -201,19 +201,19 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
     return outcome
 
 
-_MOST_REASONS = 5
+_MAX_REASONS = 5
 
 
 class Tally:
-    """Counts of outcomes by kind, and the reasons of refusals."""
+    """Counts of outcomes by kind, and the reasons of rejections."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """``written``, ``deleted``, ``refused``, and whatever else is counted along."""
+        """``written``, ``deleted``, ``refused``, and whatever else a caller counts."""
         self._reasons: Counter[str] = Counter()
 
     def add(self, outcome: Outcome) -> None:
-        """Count an outcome. Conflicts are not for here: they are settled, or counted under a name of their own."""
+        """Count an outcome. Callers handle conflicts, or count them under another name."""
         if outcome.done:
             self.counts["written"] += 1
         elif outcome.gone:
@@ -223,10 +223,10 @@ class Tally:
             self._reasons[f"{outcome.type}: {outcome.reason}"] += 1
 
     def note(self, reason: str) -> None:
-        """Keep a reason of our own, of what was not even sent."""
+        """Add the reason why an action was not sent."""
         self._reasons[reason] += 1
 
     @property
     def refusals(self) -> tuple[str, ...]:
-        """The most frequent reasons in the server's words."""
-        return tuple(reason for reason, _ in self._reasons.most_common(_MOST_REASONS))
+        """The most frequent reasons, as the server gave them."""
+        return tuple(reason for reason, _ in self._reasons.most_common(_MAX_REASONS))

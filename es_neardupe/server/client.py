@@ -1,4 +1,4 @@
-"""What the rest of the package may ask of a search server, and how paths and bodies are written."""
+"""Client: the interface to a search server that the rest of the package uses, and the encoding of paths and bodies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Client(Protocol):
     """A connection to one server. Safe to share between threads.
 
     Every method raises errors of :mod:`es_neardupe.errors` only: ``ConnectError`` and its kinds,
-    ``RequestError`` and its kinds, ``IncompleteAnswer``, ``InputError`` for what cannot be written as JSON.
+    ``RequestError`` and its kinds, ``IncompleteAnswer``, ``InputError`` for values that JSON does not have.
     """
 
     @property
@@ -31,16 +31,16 @@ class Client(Protocol):
 
     @property
     def url(self) -> str:
-        """The address without credentials, for messages."""
+        """The URL without credentials, for messages."""
 
     @property
     def login(self) -> str:
-        """Who is logged in, without secrets; other users may see other documents. Empty where nobody is, or where a
-        wrapped client logs in by other means than a header."""
+        """The user who is logged in, without secrets: other users may see other documents. Empty without a login, or if
+        a wrapped client logs in by other means than a header."""
 
     @property
     def pace(self) -> Pace:
-        """How hard this connection may push: `es_neardupe.server.bulk.write` keeps to it."""
+        """The limits of this connection, which `es_neardupe.server.bulk.write` respects."""
 
     def request(
         self,
@@ -52,14 +52,14 @@ class Client(Protocol):
     ) -> Any:
         """The parsed JSON answer (None if it is empty). Build ``path`` with :func:`path`.
 
-        An answer that says that shards failed or that time ran out raises ``IncompleteAnswer``. With
-        ``filter_path``, keep ``timed_out,_shards`` in it: nothing can be said about what was filtered out.
+        Raises ``IncompleteAnswer`` if shards failed or the request timed out. A ``filter_path`` must include
+        ``timed_out,_shards``, or this is not noticed.
         """
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
-        """The parsed answer to newline-delimited actions; errors of single items are left to the caller.
+        """The parsed answer to newline-delimited actions; the caller handles errors of single items.
 
-        ``sent`` is added to it: how often the request was sent till it was answered.
+        ``sent`` is added to it: how often the request was sent until it was answered.
         """
 
     def pages(
@@ -72,30 +72,30 @@ class Client(Protocol):
         keep_alive: str = "5m",
         first_page: int | None = None,
     ) -> Iterator[list[Hit]]:
-        """Every document that matches ``body``, exactly once, as of one moment; no page is empty.
+        """Every document that matches ``body``, exactly once, from one snapshot; no page is empty.
 
         ``index`` may be an alias, a pattern or a comma list. ``slice`` is (number, of how many): the slices
         of one query are disjoint and together complete. ``keep_alive`` is the longest time between two
-        pages. ``first_page`` can be smaller than the others, so that work begins early. ``body`` is a search body; its
-        order and size are ours. Asked ``fields`` and
-        ``docvalue_fields`` (lists by flat name) are found in ``Hit.source`` beside the source.
+        pages. ``first_page`` can be smaller than the others, so that work starts early. ``body`` is a search body
+        without order and size. Requested ``fields`` and ``docvalue_fields`` (lists by flat name) are added to
+        ``Hit.source``.
         """
 
     def close(self) -> None:
-        """Give back the connections (of a wrapped driver client: nothing, they are its owner's)."""
+        """Close the connections, except those of a wrapped driver client, which belong to its owner."""
 
 
-# Made once: json.dumps with options of its own would make one for every document.
+# Created once: json.dumps with options would create one for every document.
 _UTF8, _ASCII = (
     json.JSONEncoder(ensure_ascii=ascii_only, allow_nan=False, separators=(",", ":")) for ascii_only in (False, True)
 )
 
 
 def path(*parts: str) -> str:
-    """A request path, every part percent-encoded: ``path("docs", "_doc", "a/b")`` is ``/docs/_doc/a%2Fb``.
+    """A request path with percent-encoded parts: ``path("docs", "_doc", "a/b")`` is ``/docs/_doc/a%2Fb``.
 
-    Commas and asterisks stay, so that lists and patterns of indices do. Raises ``InputError`` for an empty
-    part (it would name another resource) and for text that is not valid Unicode.
+    Commas and asterisks are kept, for lists and patterns of indices. Raises ``InputError`` for an empty part (it
+    would name another resource) and for text that is not valid Unicode.
     """
     return "".join("/" + _quoted(part) for part in parts)
 
@@ -103,7 +103,7 @@ def path(*parts: str) -> str:
 def _quoted(part: str) -> str:
     if not part:
         raise InputError("An index name or a document id is empty.")
-    if part in {".", ".."}:  # else a proxy, or the client's own URL library, walks up the path
+    if part in {".", ".."}:  # otherwise a proxy, or the client's own URL library, resolves it
         return part.replace(".", "%2E")
     try:
         return quote(part, safe=",*")
@@ -120,10 +120,10 @@ def query_of(params: Params | None) -> str:
 
 
 def to_json(value: Mapping[str, Any]) -> bytes:
-    """One line of JSON, always valid UTF-8. Integers and floats come back as they were.
+    """One line of JSON, always valid UTF-8. Integers and floats are read back unchanged.
 
-    A lone surrogate is valid in JSON only as an escape, which servers accept and give back unharmed; the raw
-    bytes would be invalid UTF-8. Raises ``InputError`` for NaN and infinity, which JSON does not have.
+    A lone surrogate is valid in JSON only as an escape, which servers accept and return unchanged; its raw bytes would
+    be invalid UTF-8. Raises ``InputError`` for NaN and infinity, which JSON does not have.
     """
     try:
         return _UTF8.encode(value).encode()
@@ -134,11 +134,11 @@ def to_json(value: Mapping[str, Any]) -> bytes:
 
 
 class ClientOver:
-    """The part of a :class:`~es_neardupe.server.client.Client` that asks nothing of the server."""
+    """The properties of a :class:`~es_neardupe.server.client.Client` that sends its requests through another one."""
 
     def __init__(self, client: Client) -> None:
         self.plain = client
-        """The client below."""
+        """The other client."""
 
     @property
     def server(self) -> Server:

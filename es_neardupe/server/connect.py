@@ -1,4 +1,4 @@
-"""Opening a connection, or taking over somebody else's."""
+"""Connections: opened by settings, or over an existing driver client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["connect", "detect", "wrap"]
 
 
 _SUPPORTED = {Product.ELASTICSEARCH: {8, 9}, Product.OPENSEARCH: {2, 3}}
-_WORDS = "Elasticsearch 8 and 9 and OpenSearch 2 and 3 are supported"
+_WHAT_IS_SUPPORTED = "Elasticsearch 8 and 9 and OpenSearch 2 and 3 are supported"
 _NODES = "/_nodes?filter_path=nodes.*.version"
 _PLAIN = {"accept": "application/json"}  # every product takes it
 
@@ -31,10 +31,10 @@ _Version = tuple[int, int, int]
 
 
 def detect(driver: Driver) -> Server:
-    """Ask ``GET /``, and where that is forbidden or absent, the nodes.
+    """Product and version from ``GET /``, or where that is forbidden or absent, from the nodes.
 
-    Raises ``UnsupportedServer``, ``LoginRefused``, ``Forbidden`` if nothing may be seen, and what a lost
-    connection or an overloaded server raises.
+    Raises ``UnsupportedServer``, ``LoginRefused``, ``Forbidden`` if the user may see neither, and the errors of a lost
+    connection or an overloaded server.
     """
     root = _ask(driver, "/")
     product, version = _product(root), _root_version(root)
@@ -46,12 +46,12 @@ def detect(driver: Driver) -> Server:
         product = product or _product(nodes) or _by_version(version)
     if product is None or version[0] not in _SUPPORTED[product]:
         name = str(Server(product, version)) if product else "an unknown search server"
-        raise UnsupportedServer(f"{driver.url} is {name}; {_WORDS}.")
+        raise UnsupportedServer(f"{driver.url} is {name}; {_WHAT_IS_SUPPORTED}.")
     return Server(product, version)
 
 
 def _ask(driver: Driver, target: str) -> Answer:
-    """The answer, unless it says that the server cannot answer now, or not to this user."""
+    """The answer; raises its error if the server cannot answer now, or does not accept the login."""
     answer = driver.send("GET", target, None, _PLAIN)
     if answer.status in {401, 429} or answer.status >= 500:
         error = refusal(answer, f"GET {driver.url}{target.partition('?')[0]}")
@@ -66,20 +66,20 @@ def _product(answer: Answer) -> Product | None:
     version = _version_object(answer)
     if version.get("distribution") == "opensearch":
         return Product.OPENSEARCH
-    if "distribution" not in version and "lucene_version" in version:  # before 7.14, or a header was cut
+    if "distribution" not in version and "lucene_version" in version:  # before 7.14, or a proxy removed the header
         return Product.ELASTICSEARCH
     return None
 
 
 def _by_version(version: _Version) -> Product | None:
-    """The products' supported versions are disjoint, and Elasticsearch names itself in a header."""
+    """The product by version: the supported versions are disjoint, and Elasticsearch names itself in a header."""
     return Product.OPENSEARCH if version[0] in _SUPPORTED[Product.OPENSEARCH] else None
 
 
 def _root_version(answer: Answer) -> _Version | None:
     version = _version_object(answer)
     found = _numbers(version.get("number"))
-    # OpenSearch can be told to pass for Elasticsearch 7.10.2; the nodes tell the truth.
+    # OpenSearch can be configured to report version 7.10.2 of Elasticsearch; its nodes report the true version.
     pretends = version.get("distribution") == "opensearch" and found is not None and found[0] == 7
     return None if pretends else found
 
@@ -110,25 +110,25 @@ def _unknown(url: str, product: Product | None, nodes: Answer) -> UnsupportedSer
             f"'cluster_monitor').",
             status=403,
         )
-    return UnsupportedServer(f"{url} answers, but not as a search server; {_WORDS}.")
+    return UnsupportedServer(f"{url} answers, but not as a search server; {_WHAT_IS_SUPPORTED}.")
 
 
 _FIRST_TRIES, _FIRST_TOTAL = 2, 10.0
-"""An address that nobody listens at is most often a mistake: say so soon."""
+"""An address where nothing listens is most often a mistake, which should be reported soon."""
 
 
 def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None] | None = None) -> Client:
     """A client for the server that the settings name, else for a running local one.
 
-    ``local_url`` looks for a running local node and gives its address or None; such a node gets no
-    credentials. Raises ``NoServer``, ``SettingsError``, and every other ``ConnectError``; ``RequestError``
-    where the server refuses to say what it is.
+    ``local_url`` returns the URL of a running local server, or None; such a server gets no credentials. Raises
+    ``NoServer``, ``SettingsError``, and every other ``ConnectError``; ``RequestError`` if the server does not say what
+    it is.
     """
-    settings = _with_place(settings, local_url)
+    settings = _with_url(settings, local_url)
     patience = max(settings.retries.longest_answer, settings.timeout)
     if not settings.verify and (settings.url or "https:").startswith("https:"):
         warnings.warn(
-            "The server's certificate is not checked: somebody in between could read and change everything.",
+            "The server's certificate is not checked: others on the network could read and change everything.",
             ConnectionWarning,
             stacklevel=2,
         )
@@ -147,10 +147,10 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
 def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:
     """A client over an existing ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``.
 
-    Its hosts, login, TLS and time-out stay as they are, its own retries are not used, and ``close`` does not
-    close it. An answer that is not complete after ``retries.longest_answer`` seconds is lost, whatever the client's
-    time-out is. ``run`` names the run in its requests. Raises ``SettingsError`` for any other object, and what
-    :func:`connect` raises.
+    Its hosts, login, TLS and time-out apply, its own retries are not used, and ``close`` does not close it. An answer
+    that is not complete after ``retries.longest_answer`` seconds counts as lost, whatever the client's time-out is.
+    ``run`` names the run in its requests. Raises ``SettingsError`` for any other object, and the errors of
+    :func:`connect`.
     """
     from es_neardupe.server.drivers import opensearch  # late, as in _opensearch
 
@@ -165,13 +165,13 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
     return ServerClient(traced, _first_answer(traced, retries), retries)
 
 
-def _with_place(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
+def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
     if settings.url or settings.cloud_id:
         return settings
     found = local_url() if local_url else None
     if not found:
         raise NoServer(
-            "No server was named and none is running. "
+            "No server is named and none is running. "
             "Start one with `es-neardupe node start`, or give --url (or set ES_NEARDUPE_URL)."
         )
     return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries, run=settings.run)
@@ -183,6 +183,6 @@ def _first_answer(driver: Driver, retries: Retries) -> Server:
 
 
 def _opensearch(settings: ConnectionSettings) -> Driver:
-    from es_neardupe.server.drivers import opensearch  # late: a tenth of a second that many do not need
+    from es_neardupe.server.drivers import opensearch  # late: it takes 0.1 s, and many do not need it
 
     return opensearch.open_driver(settings)

@@ -1,4 +1,4 @@
-"""A client for dry runs: it reads from the server, and keeps what it was given to write."""
+"""Dry runs: a client that reads from the server, and records writes instead of sending them."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ __all__ = ["Rehearsal", "ShownRequest"]
 
 @dataclass(frozen=True, slots=True)
 class ShownRequest:
-    """A request that a dry run would have sent, word for word."""
+    """A request that would have been sent without the dry run."""
 
     method: str
     path: str
-    """With its query."""
+    """With its query string."""
     body: str
     """JSON, or newline-delimited JSON for a bulk request."""
 
 
 class Rehearsal(ClientOver):
-    """A `Client` that passes on what reads, and takes every write for done; ``most`` of these are kept.
+    """A `Client` that forwards reads, and answers every write with success; it keeps the first ``most`` of them.
 
-    Whoever reads the mapping of an index finds there what was put into it here. Without a dry run nothing can be
-    shown: raises `SettingsError` then. Refreshing counts as reading.
+    A mapping that is read contains the fields that were put into it here. Refreshes count as reads. Raises
+    `SettingsError` if requests are to be kept without a dry run.
     """
 
     def __init__(self, client: Client, most: int, *, dry_run: bool) -> None:
         if most and not dry_run:
-            raise SettingsError("--show-requests shows what a dry run would send: give --dry-run too.")
+            raise SettingsError("--show-requests needs --dry-run.")
         super().__init__(client)
         self._most = most
         self._shown: list[ShownRequest] = []
         self._mappings: dict[str, Mapping[str, Any]] = {}
-        """Path of the mapping of an index -> what was put there."""
+        """Path of the mapping of an index -> the mapping that was put there."""
 
     @property
     def shown(self) -> tuple[ShownRequest, ...]:
-        """The first writes, in their order."""
+        """The first writes, in order."""
         return tuple(self._shown)
 
     @property
     def full(self) -> bool:
-        """Whether no further write is kept."""
+        """Whether no more writes are kept."""
         return len(self._shown) >= self._most
 
     def request(
@@ -70,7 +70,7 @@ class Rehearsal(ClientOver):
         return {"acknowledged": True}
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
-        """See ``Client.bulk``: each item is done."""
+        """See ``Client.bulk``: each item succeeds."""
         self._keep("POST", "/_bulk" + query_of(params), body)
         return {"errors": False, "items": [{op: {"status": 200}} for op in _operations(body)]}
 
@@ -79,10 +79,10 @@ class Rehearsal(ClientOver):
         return self.plain.pages(index, body, **options)
 
     def close(self) -> None:
-        """Nothing: the client is somebody else's."""
+        """Do nothing: the other client belongs to its owner."""
 
     def _rehearsed(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Mappings of indices with what was put into them here."""
+        """Mappings of indices with the fields that were put into them here."""
         return {
             name: {
                 **one,
@@ -97,12 +97,12 @@ class Rehearsal(ClientOver):
 
 
 def _joined(mapping: Mapping[str, Any], put: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping after another was put: fields are added, ``_meta`` is the last one."""
+    """A mapping after another one was put into it: fields are added, ``_meta`` is replaced."""
     return {**mapping, **put, "properties": {**mapping.get("properties", {}), **put.get("properties", {})}}
 
 
 def _operations(body: bytes) -> Iterator[str]:
-    """What each action of a bulk request does."""
+    """The operation of each action of a bulk request."""
     lines = iter(body.splitlines())
     for line in lines:
         (op,) = json.loads(line)

@@ -1,7 +1,7 @@
-"""Documents by their address: the present state of each, read in real time.
+"""Documents by id: the current version of each, read in real time.
 
-While a shard is nowhere to be had, as in the seconds after a restart, the answer as a whole is a success and each of
-its documents an error: the client cannot know that the request must be sent again.
+While a shard is unavailable, as in the seconds after a restart, the request succeeds and each document of that shard
+is an error, so the client cannot know that the request must be sent again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["fetch"]
 
 _NO_SHARD = "no_shard_available_action_exception"
 _NOWHERE = ("index_not_found_exception", "routing_missing_exception")
-"""The second: no document of an index whose documents all have a routing can be found without it."""
+"""The second: an index that requires a routing was asked without one, so there is no such document."""
 
 _KINDS = {_NO_SHARD: (RequestError, 503), "security_exception": (Forbidden, 403)}
 
@@ -33,10 +33,10 @@ def fetch(
     stored: Sequence[str] = (),
     batch: int = 500,
 ) -> Iterator[Hit | None]:
-    """The named parts of each document, in the order of the references; None where it does not exist (any more).
-    True stands for all parts, False for none. ``stored`` fields are read besides.
+    """The ``source`` fields of each document, in the order of the references; None for a document that does
+    not exist. True means all fields of the source, False none. ``stored`` fields are read too.
 
-    Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read; of
+    Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read, with
     status 503 if its shard does not come back.
     """
     for chunk in chunked(references, batch):

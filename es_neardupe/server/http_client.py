@@ -1,4 +1,4 @@
-"""The one client: sends through a driver, tries again where that helps, and turns refusals into errors."""
+"""Client over a driver: sends requests, retries them where that helps, and turns error answers into exceptions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ServerClient:
         body: Mapping[str, Any] | None = None,
         again: bool = True,
     ) -> Any:
-        """See ``Client.request``. ``again`` False: sent once, for what must not be done twice."""
+        """See ``Client.request``. ``again`` False: never sent twice."""
         data = None if body is None else to_json(body)
         answer, _ = self._send(method, path, params, data, "json", again=again, whole=True)
         return answer
@@ -137,7 +137,7 @@ class ServerClient:
 
 
 def _body(answer: Answer, doing: str, whole: bool) -> Any:
-    """What was answered. Errors bear the name of the request."""
+    """The body of an answer. Errors carry the name of the request."""
     try:
         return _checked(answer, doing, whole)
     except NeardupeError as error:

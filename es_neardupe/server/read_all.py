@@ -1,4 +1,4 @@
-"""Reading every matching document exactly once: a point in time where it can be paged well, else a scroll."""
+"""Each matching document read exactly once: by a point in time if the server can page through it, else by scroll."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["Reading", "Seen", "pages"]
 
 
 class Seen:
-    """Remembers documents by a hash of index and id.
+    """Documents that were read, by a hash of index and id.
 
     Two of ten million have the same hash with a probability of three in a million; then one of them may be left out
-    after a new beginning, and the next run takes it.
+    after a restart, and the next run reads it.
     """
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class Seen:
         self._known = np.zeros(0, np.uint64)
 
     def begin_again(self) -> None:
-        """From now on, what was seen is left out."""
+        """From now on, leave out what was seen so far."""
         self._known = np.sort(np.concatenate([self._known, *self._pages]))
         self._pages = []
 
     def fresh(self, page: list[Hit]) -> list[Hit]:
-        """The hits of a page that were not seen before the reading began again."""
+        """The hits of a page that were not seen before the last restart."""
         codes = np.array([_code(hit) for hit in page], np.uint64)
         self._pages.append(codes)
         if not len(self._known):
@@ -53,16 +53,16 @@ def _code(hit: Hit) -> int:
 
 
 _SNAPSHOTS = 4
-"""Taken for one reading at most."""
+"""Snapshots that one reading may take."""
 
 _PAUSE = 1.0
-"""Seconds before another one is taken."""
+"""Seconds before another snapshot is taken."""
 
 _Body = Mapping[str, Any]
 
 
 class Sender(Protocol):
-    """The part of our client that reading needs."""
+    """The methods of `ServerClient` that reading needs."""
 
     @property
     def server(self) -> Server: ...
@@ -80,7 +80,7 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is to be read, and how."""
+    """A query and the way to page through its results."""
 
     index: str
     body: _Body
@@ -90,21 +90,21 @@ class Reading:
     first_page: int | None = None
 
     def search(self, **more: Any) -> dict[str, Any]:
-        """The search body of a page."""
+        """The search body of one page."""
         search = {**self.body, "size": self.page_size, "seq_no_primary_term": True, **more}
-        if self.slice is not None and self.slice[1] > 1:  # servers refuse a slice that is the whole
+        if self.slice is not None and self.slice[1] > 1:  # servers reject a single slice
             search["slice"] = {"id": self.slice[0], "max": self.slice[1]}
         return search
 
 
 def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
-    """Pages of all matching documents, each once. Where the snapshot was lost on the way, since a node of the cluster
-    was, or a page of a scroll, another one is taken, and what was read before is left out of it.
+    """Pages of all matching documents, each document once. If the snapshot is lost because a node was, or a page of a
+    scroll is lost, another snapshot is taken, and documents that were read before are left out.
 
-    Raises ``IncompleteAnswer``, or what kept the page from coming, if that does not help.
+    Raises ``IncompleteAnswer``, or the error of the lost page, if that does not help.
     """
     seen = Seen()
-    for left in reversed(range(_SNAPSHOTS if reading.slice is None else 1)):  # slices of another one are other ones
+    for left in reversed(range(_SNAPSHOTS if reading.slice is None else 1)):  # another snapshot is sliced differently
         try:
             for page in _snapshot(client, reading):
                 if fresh := seen.fresh(page):
@@ -117,7 +117,7 @@ def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
             if not _is_lost(error) or not left:
                 raise _explained(error, reading) from error
         seen.begin_again()
-        time.sleep(_PAUSE)  # until the cluster knows that the node is gone
+        time.sleep(_PAUSE)  # until the cluster has noticed that the node is gone
 
 
 def _snapshot(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
@@ -129,7 +129,7 @@ def _snapshot(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
 
 
 class _PageLost(Exception):
-    """A page of a scroll did not come. The server may have moved on, so nothing but another scroll gives it."""
+    """A page of a scroll was lost. The server may have moved on, so only another scroll can return it."""
 
     def __init__(self, why: NeardupeError) -> None:
         super().__init__(str(why))
@@ -137,7 +137,7 @@ class _PageLost(Exception):
 
 
 def _is_lost(error: RequestError) -> bool:
-    """Whether the snapshot, or the node that held a part of it, is gone."""
+    """Whether the snapshot, or a node that held a part of it, is gone."""
     return _is_dropped(error) or (error.status in (500, 503) and error.type == "search_phase_execution_exception")
 
 
@@ -157,7 +157,7 @@ def _explained(error: RequestError, reading: Reading) -> NeardupeError:
 
 
 def _read_ahead(found: Iterator[list[_Body]]) -> Iterator[list[_Body]]:
-    """The same pages; the next one is on its way while the caller works on this one."""
+    """The same pages; the next one is requested while the caller works on this one."""
     with ThreadPoolExecutor(1) as reader:
         coming = reader.submit(next, found, None)
         while (page := coming.result()) is not None:
@@ -174,7 +174,7 @@ def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body]
     try:
         pit = _open(client, reading)
     except RequestError as error:
-        # OpenSearch fails over a pattern that matches no index (400, a null pointer); it is an empty answer.
+        # OpenSearch fails for a pattern that matches no index (400, a null pointer): there are no documents.
         if error.status == 400 and _matches_nothing(client, reading.index):
             return
         raise
@@ -184,7 +184,7 @@ def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body]
         while True:
             search = reading.search(
                 pit={"id": pit, "keep_alive": reading.keep_alive},
-                # _doc alone loses documents on several shards, _shard_doc alone starts again for each page
+                # _doc alone loses documents on several shards; _shard_doc alone sorts everything again for each page
                 sort=["_doc", "_shard_doc"],
                 track_total_hits=False,
                 **({"search_after": after} if after is not None else first),
@@ -223,7 +223,7 @@ def _by_scroll(client: Sender, reading: Reading) -> Generator[list[_Body], None,
 
 
 def _next_of_scroll(client: Sender, body: _Body) -> Any:
-    """Never sent again: the server may have moved on, and a second request would skip a page."""
+    """The next page. The request is never repeated: the server may have moved on, and a page would be skipped."""
     try:
         return client.request("POST", "/_search/scroll", body=body, again=False)
     except NeardupeError as error:
@@ -233,7 +233,7 @@ def _next_of_scroll(client: Sender, body: _Body) -> Any:
 
 
 _WHOLE: Params = {"allow_partial_search_results": False}
-"""Shards that fail make the request fail: then it is tried again as a whole."""
+"""Failed shards make the whole request fail, so that it is retried."""
 
 
 def _open(client: Sender, reading: Reading) -> str:
@@ -261,5 +261,5 @@ def _close(client: Sender, pit: str) -> None:
 
 
 def _drop(client: Sender, target: str, body: _Body) -> None:
-    with suppress(NeardupeError):  # it ends by itself; an error here would hide why the reading ended
+    with suppress(NeardupeError):  # it expires by itself; an error here would hide the reason why the reading ended
         client.request("DELETE", target, body=body, again=False)

@@ -1,4 +1,4 @@
-"""What a server answered, and which of our errors a refusal is."""
+"""Answers of a server, and the exceptions for error answers and incomplete ones."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ _ELASTICSEARCH = re.compile(
 )
 _OPENSEARCH = re.compile(r"no permissions for \[(?P<action>[^\]]+)\] and User \[name=(?P<who>[^,\]]+)")
 
-_OURS = {
+_GRANTED = {
     "cluster": ("monitor",),
     "index": (
         *("read", "view_index_metadata", "index", "maintenance"),
         *("create_index", "delete", "delete_index", "manage"),
     ),
 }
-"""The privileges that docs/roles.md grants: of several that would do, the first of these is named."""
+"""The privileges that docs/roles.md grants: of several that would suffice, the first of these is named."""
 
 
 def lacking(reason: str) -> str:
-    """Who lacks which privilege, in one sentence; empty where the refusal does not tell."""
+    """The user and the missing privilege in one sentence; empty if the server names none."""
     if found := _ELASTICSEARCH.search(reason):
         names = [name.strip() for name in found["names"].split(",")]
-        named = next((one for one in _OURS[found["scope"]] if one in names), names[0])
+        named = next((one for one in _GRANTED[found["scope"]] if one in names), names[0])
         place = f" on {found['indices']}" if found["indices"] else ""
         return f"{_who(found['who'])} lacks the {found['scope']} privilege '{named}'{place} ({found['action']})."
     if found := _OPENSEARCH.search(reason):
@@ -52,18 +52,18 @@ def lacking(reason: str) -> str:
 
 
 def _who(text: str) -> str:
-    """``user [anna]`` is anna; an API key is told with its id and its user."""
+    """``user [anna]`` becomes anna; an API key is named by its id and its user."""
     only = re.fullmatch(r"user \[([^\]]+)\]", text)
     return only[1] if only else text.replace("[", "").replace("]", "")
 
 
 _KINDS: dict[int, type[RequestError]] = {403: Forbidden, 404: NotFound, 409: Conflict}
-_WAYS_OUT = {
-    403: "The user needs more rights for this.",
-    413: "The request is larger than the server allows (http.max_content_length): send less at once.",
+_ADVICE = {
+    403: "The user lacks a privilege for this.",
+    413: "The request is larger than the server allows (http.max_content_length): send smaller requests.",
     429: "The server is overloaded: try again later, or with less load.",
 }
-_GRANT = "Have it granted; `es-neardupe doctor` says what each command needs."
+_GRANT = "Ask an administrator to grant it; `es-neardupe doctor` lists what each command needs."
 _BLOCKED = "cluster_block_exception"
 
 
@@ -75,7 +75,7 @@ class Answer:
     headers: Mapping[str, str]
     body: Any
     request: str = ""
-    """The name under which it was asked for."""
+    """The name of its request (``X-Opaque-Id``)."""
 
     @property
     def ok(self) -> bool:
@@ -83,24 +83,24 @@ class Answer:
 
 
 def refusal(answer: Answer, doing: str) -> NeardupeError:
-    """The error that an answer outside 2xx stands for; ``doing`` is method, URL and path, without secrets."""
+    """The exception for an answer outside 2xx; ``doing`` is method, URL and path, without secrets."""
     if answer.status == 401:
         return LoginRefused(
-            f"{doing}: no login, or a wrong one (401). Check the API key, the token, or user name and password; "
-            "a login found beside the address of another server is not sent."
+            f"{doing}: authentication failed (401). Check the API key, the token, or user name and password; "
+            "credentials configured for another server are not sent."
         )
     type_, reason = _cause(answer.body)
     kind = Blocked if _is_block(answer.body) else _KINDS.get(answer.status, RequestError)
     words = ": ".join(filter(None, [type_, reason])) or "no reason given"
-    if kind is Forbidden and (lack := lacking(str(_error(answer.body).get("reason") or ""))):
-        return kind(f"{doing}: 403. {lack} {_GRANT}", status=answer.status, type=type_, reason=reason)
+    if kind is Forbidden and (missing := lacking(str(_error(answer.body).get("reason") or ""))):
+        return kind(f"{doing}: 403. {missing} {_GRANT}", status=answer.status, type=type_, reason=reason)
     message = f"{doing}: {answer.status} {words}{'' if words.endswith(('.', '?')) else '.'}"
-    way_out = _way_out(kind, answer)
-    return kind(f"{message} {way_out}".rstrip(), status=answer.status, type=type_, reason=reason)
+    advice = _advice(kind, answer)
+    return kind(f"{message} {advice}".rstrip(), status=answer.status, type=type_, reason=reason)
 
 
 def check_whole(body: Any, doing: str) -> None:
-    """Raise ``IncompleteAnswer`` if the answer, or one in its ``responses`` (msearch), is not whole."""
+    """Raise ``IncompleteAnswer`` if the answer, or one in its ``responses`` (msearch), is incomplete."""
     if not isinstance(body, dict):
         return
     for response in [body, *_dicts(body.get("responses"))]:
@@ -109,7 +109,7 @@ def check_whole(body: Any, doing: str) -> None:
 
 def _check_one(body: Mapping[str, Any], doing: str) -> None:
     if body.get("timed_out") is True:
-        raise IncompleteAnswer(f"{doing}: the time ran out before all was searched. Ask for less, or try again.")
+        raise IncompleteAnswer(f"{doing}: the request timed out before it was complete. Request less, or try again.")
     shards = body.get("_shards")
     # A single written document ("result") reports replicas here: it is stored all the same.
     if not isinstance(shards, dict) or not shards.get("failed") or "result" in body:
@@ -122,10 +122,9 @@ def _check_one(body: Mapping[str, Any], doing: str) -> None:
 
 
 def _cause(body: Any) -> tuple[str, str]:
-    """The type and the reason in an error body; a failed search names only the root cause's reason.
+    """The type and the reason in an error body; of a failed search, only the reason of the root cause.
 
-    What lies behind a reason is often what the user has to know, such as the name that nobody knows in a filter that
-    cannot be read: it is told too.
+    The causes of a reason are added: they often name what is wrong, such as an unknown field in an invalid filter.
     """
     if isinstance(body, dict) and isinstance(body.get("error"), str):
         return "", _one_line(body["error"])
@@ -134,8 +133,8 @@ def _cause(body: Any) -> tuple[str, str]:
     vague = error.get("type") == "search_phase_execution_exception"
     reason = (root.get("reason") if vague else None) or error.get("reason") or root.get("reason") or ""
     parts = [str(one) for one in (reason, root.get("reason"), _of_the_shard(error)) if one]
-    told = [one for place, one in enumerate(parts) if not any(one in other for other in parts[:place])]
-    return str(error.get("type") or ""), _one_line(": ".join(told))
+    reasons = [one for place, one in enumerate(parts) if not any(one in other for other in parts[:place])]
+    return str(error.get("type") or ""), _one_line(": ".join(reasons))
 
 
 def _error(body: Any) -> dict[str, Any]:
@@ -145,7 +144,7 @@ def _error(body: Any) -> dict[str, Any]:
 
 
 def _of_the_shard(error: Mapping[str, Any]) -> str:
-    """Why the first of the shards failed that an error names: what lies behind its reason."""
+    """The cause of the reason for which the first failed shard of an error failed."""
     why = next(iter(_dicts(error.get("failed_shards"))), {}).get("reason")
     behind = why.get("caused_by") if isinstance(why, dict) else None
     return str(behind.get("reason") or "") if isinstance(behind, dict) else ""
@@ -156,12 +155,12 @@ def _is_block(body: Any) -> bool:
     return any(e.get("type") == _BLOCKED for e in [error, *_dicts(error.get("root_cause"))])
 
 
-def _way_out(kind: type[RequestError], answer: Answer) -> str:
+def _advice(kind: type[RequestError], answer: Answer) -> str:
     if kind is Blocked:
-        return "A block (read-only index, full disk, no elected master) must be removed first."
+        return "Remove the block (read-only index, full disk, no elected master) first."
     if 300 <= answer.status < 400:
-        return "The address leads elsewhere: give the URL of the server itself."
-    return _WAYS_OUT.get(answer.status, "")
+        return "The address redirects elsewhere: give the URL of the server itself."
+    return _ADVICE.get(answer.status, "")
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
@@ -169,7 +168,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _one_line(text: str, longest: int = 300) -> str:
-    """What is too long loses its middle: a reason begins with what was asked, and often ends with the cause."""
+    """One line; a long text loses its middle: a reason starts with the request, and often ends with the cause."""
     line = re.sub(r"\s+", " ", text).strip()
     half = longest // 2
     return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"

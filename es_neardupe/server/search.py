@@ -1,7 +1,4 @@
-"""Questions about documents: searches and counts that are whole answers, and what makes writes visible to them.
-
-And whether a server has a request at all.
-"""
+"""Searches and counts with complete answers, refreshes, and whether a server knows a request."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ JSON = dict[str, Any]
 
 
 def knows(client: Client, method: str, target: str, body: Mapping[str, Any] | None = None) -> bool:
-    """Whether the server has such a request, be it that this user may not send it."""
+    """Whether the server knows this request, even if the user may not send it."""
     try:
         client.request(method, target, body=body)
     except RequestError as error:
@@ -32,7 +29,7 @@ def refresh(client: Client, name: str) -> None:
 
 
 def refresh_if_allowed(client: Client, name: str) -> None:
-    """The same for commands that only look: a reader without the right to it sees what every search sees by then."""
+    """The same, or nothing if the user may not refresh: read-only commands then see what every search sees."""
     with suppress(Forbidden):
         refresh(client, name)
 
@@ -44,13 +41,13 @@ def search(client: Client, name: str, body: Mapping[str, Any]) -> JSON:
 
 
 def count(client: Client, name: str, query: Mapping[str, Any] | None = None) -> int:
-    """The exact number of documents that a query matches."""
+    """The exact number of documents that match a query."""
     body = {"size": 0, "track_total_hits": True, "query": query or {"match_all": {}}}
     return int(search(client, name, body)["hits"]["total"]["value"])
 
 
 def counts(client: Client, name: str, **parts: Mapping[str, Any]) -> dict[str, int]:
-    """The exact number of documents that each of some queries matches, as of one moment."""
+    """The exact number of documents that match each of the queries, counted in one search."""
     body = {"size": 0, "aggs": {part: {"filter": dict(query)} for part, query in parts.items()}}
     found = search(client, name, body)["aggregations"]
     return {part: int(found[part]["doc_count"]) for part in parts}

@@ -167,7 +167,7 @@ def test_shown_requests_on_the_terminal(news: str, server_cli: Cli) -> None:
     assert json.loads(second)["doc"]["neardupe"]["state"] == "signed"
     wet = server_cli("enrich", news, "--show-requests", "1")
     assert wet.code == ExitCode.FAILED
-    assert "give --dry-run too" in wet.err
+    assert "needs --dry-run" in wet.err
 
 
 def test_limits_change_nothing_but_the_pace(news: str, server_cli: Cli, client: Client) -> None:

@@ -37,7 +37,7 @@ def _of_module(module: ast.Module) -> Iterator[tuple[int, ast.expr]]:
         if not isinstance(node, ast.Call) or not node.args:
             continue
         own = node in inside and isinstance(node.func, ast.Attribute) and node.func.attr == "__init__"
-        if own or _names([node.func]) & (KINDS | {"invalid", "kind", "lost"}):
+        if own or _names([node.func]) & (KINDS | {"invalid", "kind"}):
             yield node.lineno, node.args[-1] if _names([node.func]) == {"invalid"} else node.args[0]
 
 

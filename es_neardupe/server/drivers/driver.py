@@ -1,4 +1,4 @@
-"""What an adapter has to offer, and what it makes of a lost connection."""
+"""Driver: the interface of the adapters for driver packages, and what they share: logins, parsing, lost connections."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ __all__ = [
 ]
 
 POOL_SIZE = 16
-"""Connections kept open to a server: worker threads beyond that wait or reconnect."""
+"""Connections kept open to a server; further worker threads wait or reconnect."""
 
 _MORE_LEVELS = 2000
 _DEEPER = Lock()
-"""Python's limit is that of the whole process."""
+"""The recursion limit belongs to the whole process."""
 
 
 class Driver(Protocol):
-    """Sends one request once. Knows nothing of products, retries or what an answer means."""
+    """Sends one request once, without knowledge of products, retries or the meaning of answers."""
 
     @property
     def url(self) -> str:
-        """The address without credentials."""
+        """The URL without credentials."""
 
     @property
     def login(self) -> str:
-        """Who is logged in, see `identity`."""
+        """The user who is logged in, see `identity`."""
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """The answer, whatever its status. ``target`` is path and query, percent-encoded.
@@ -54,11 +54,11 @@ class Driver(Protocol):
         """
 
     def close(self) -> None:
-        """Close the connections, if it was the adapter that opened them."""
+        """Close the connections if the adapter opened them."""
 
 
 class DriverOver:
-    """A driver that sends through another one."""
+    """A driver that sends its requests through another one."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
@@ -79,7 +79,7 @@ class DriverOver:
 
 
 def authorization(settings: ConnectionSettings) -> dict[str, str]:
-    """The header to log in with. (urllib3's own helper knows Latin-1 passwords only.)"""
+    """The header of a login. (urllib3's own helper supports Latin-1 passwords only.)"""
     if settings.api_key:
         key = settings.api_key
         return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
@@ -91,11 +91,11 @@ def authorization(settings: ConnectionSettings) -> dict[str, str]:
 
 
 def identity(header: str | None) -> str:
-    """Whom an ``authorization`` header logs in: the user's name, the id of the API key, or a hash of anything else,
-    with the kind of login before it; empty without a login. It holds no secret."""
+    """The kind of login of an ``authorization`` header, and the user name, the id of the API key, or a hash of anything
+    else; empty without a login. It contains no secret."""
     kind, _, word = (header or "").partition(" ")
     if kind.lower() in {"basic", "apikey"}:
-        with suppress(ValueError):  # binascii.Error and UnicodeDecodeError are such
+        with suppress(ValueError):  # also binascii.Error and UnicodeDecodeError
             name, colon, _ = base64.b64decode(word, validate=True).decode().partition(":")
             if colon:
                 return f"{kind.lower()} {name}"
@@ -104,7 +104,7 @@ def identity(header: str | None) -> str:
 
 
 def parsed(text: str) -> Any:
-    """JSON if it is JSON, else the text (a proxy's HTML page), None for nothing."""
+    """The value if the text is JSON, else the text (a proxy's HTML page), None if it is empty."""
     if not text:
         return None
     try:
@@ -118,7 +118,8 @@ def parsed(text: str) -> Any:
 
 
 def deep(text: str | bytes) -> Any:
-    """JSON nested so deeply that Python gives up: servers take 1,000 levels. Raises ``ValueError``."""
+    """The value of JSON nested more deeply than Python's recursion limit: servers accept 1,000 levels. Raises
+    ``ValueError``."""
     with _DEEPER:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(before + _MORE_LEVELS)
@@ -131,12 +132,12 @@ def deep(text: str | bytes) -> Any:
 
 
 def unreadable(url: str) -> Unreachable:
-    """An answer that says it is JSON, and is not: a part of it, or something else, came through."""
+    """The error for an answer whose content type is JSON, and whose body is not, or is cut off."""
     return Unreachable(f"{url}: the answer cannot be read. Is there a proxy in between?")
 
 
 def lost_connection(error: BaseException, url: str) -> ConnectError:
-    """Our error for a driver's connection error: certificate, TLS, time-out, or nothing there."""
+    """The exception for a driver's connection error: certificate, TLS, time-out, or nothing listens."""
     causes = list(_causes(error))
     for words in filter(None, map(_certificate_words, causes)):
         return CertificateRefused(
@@ -147,12 +148,14 @@ def lost_connection(error: BaseException, url: str) -> ConnectError:
         if isinstance(cause, ssl.SSLError):
             if "ALERT" in (reason := cause.reason or "") and "CERT" in reason:
                 return CertificateRefused(
-                    f"{url}: the server asks for a client certificate that it trusts ({_plain(reason)}): "
+                    f"{url}: the server requires a client certificate that it trusts ({_plain(reason)}): "
                     "give one with --client-cert."
                 )
-            return Unreachable(f"{url}: TLS failed ({cause.reason or 'no reason given'}). Is it http:// there?")
+            return Unreachable(
+                f"{url}: TLS failed ({cause.reason or 'no reason given'}). Should the URL begin with http://?"
+            )
     if any("Timeout" in type(cause).__name__ or isinstance(cause, TimeoutError) for cause in causes):
-        return Unreachable(f"{url}: no answer in time. Try again, or raise the time-out.")
+        return Unreachable(f"{url}: no answer in time. Try again, or increase the time-out.")
     return Unreachable(f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server.")
 
 
@@ -161,7 +164,7 @@ def _plain(reason: str) -> str:
 
 
 def _certificate_words(cause: BaseException) -> str | None:
-    """What is wrong with the certificate. urllib3 has its own errors for addresses and fingerprints."""
+    """The problem with the certificate. urllib3 has its own errors for addresses and fingerprints."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return cause.verify_message.rstrip(".")
     if type(cause).__name__ == "CertificateError":
@@ -170,13 +173,13 @@ def _certificate_words(cause: BaseException) -> str | None:
 
 
 def _system_words(causes: list[BaseException]) -> str:
-    """The operating system's words, which hold no request; the driver's own text would."""
+    """The operating system's message, which contains no request; the driver's own message would."""
     words = [str(c.strerror) for c in causes if isinstance(c, OSError) and c.strerror]
-    return words[-1].lower() if words else "it was closed without an answer; is it https:// there?"
+    return words[-1].lower() if words else "it was closed without an answer; should the URL begin with https://?"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it came from; drivers and urllib3 hide the socket's error in their arguments."""
+    """The error and its causes; drivers and urllib3 hide the socket's error in their arguments."""
     seen: list[BaseException] = []
     queue = [error]
     while queue:

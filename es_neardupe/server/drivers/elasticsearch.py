@@ -1,4 +1,4 @@
-"""The adapter for elasticsearch-py 8.12 and later, and 9.
+"""Adapter for elasticsearch-py 8.12 and later, and 9.
 
 It sends through the client's transport: the client itself insists on media types of its own major version,
 and turns ``Warning`` headers into Python warnings, which can be silenced only for all threads at once.
@@ -23,7 +23,7 @@ __all__ = ["ElasticsearchDriver", "open_driver", "wrap_driver"]
 
 
 class _Json(JsonSerializer):
-    """Reads answers that are nested more deeply than Python follows, as documents of a hostile user may be."""
+    """Reads answers nested more deeply than the recursion limit, as documents of a hostile user may be."""
 
     def json_loads(self, data: bytes) -> Any:
         try:
@@ -42,7 +42,7 @@ class ElasticsearchDriver:
     def __init__(self, client: Elasticsearch, *, owned: bool) -> None:
         self._client = client
         self._owned = owned
-        # The login of a client is among the headers that it adds to each request; it has no public name.
+        # The login of a client is among the headers that it adds to each request, which are not public.
         self._headers: dict[str, str] = {k.lower(): v for k, v in client._headers.items()}
 
     @property
@@ -68,7 +68,7 @@ class ElasticsearchDriver:
             raise lost_connection(error, self.url) from error
         except RecursionError:
             raise InputError(
-                f"{self.url}: an answer is nested too deeply to be read by the given client: have one opened by URL."
+                f"{self.url}: the given client cannot read an answer that is nested so deeply: connect by URL instead."
             ) from None
         except SerializationError as error:
             raise unreadable(self.url) from error
@@ -82,7 +82,7 @@ class ElasticsearchDriver:
 
 
 def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
-    """A client of our own. Raises ``SettingsError`` for a cloud ID that cannot be read."""
+    """A driver for the settings. Raises ``SettingsError`` for an invalid cloud ID."""
     options: dict[str, Any] = {
         "headers": authorization(settings),
         "request_timeout": settings.timeout,
@@ -98,16 +98,16 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
     try:
         return ElasticsearchDriver(Elasticsearch(**options), owned=True)
     except ValueError as error:
-        raise SettingsError("The cloud ID or the URL cannot be read: copy it again.") from error
+        raise SettingsError("The cloud ID or the URL is invalid: copy it again.") from error
 
 
 def wrap_driver(client: object) -> ElasticsearchDriver | None:
-    """An adapter for somebody else's client; None if it is not one of this driver's."""
+    """A driver over an existing client; None if it is not an ``Elasticsearch``."""
     return ElasticsearchDriver(client, owned=False) if isinstance(client, Elasticsearch) else None
 
 
 def _with_port(url: str) -> str:
-    """The driver wants the port spelled out."""
+    """The URL with its port, which elasticsearch-py requires."""
     scheme, _, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     if ":" not in host.rpartition("]")[2]:

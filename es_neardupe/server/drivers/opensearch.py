@@ -1,7 +1,7 @@
-"""The adapter for opensearch-py 2.4.2 and later, and 3.
+"""Adapter for opensearch-py 2.4.2 and later, and 3.
 
-It sends through a connection of the client: its transport retries by its own rules, takes ``timeout`` out of
-the parameters, and gives back no headers.
+It sends through a connection of the client: its transport retries by its own rules, removes ``timeout`` from the
+parameters, and does not return headers.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["OpenSearchDriver", "open_driver", "wrap_driver"]
 
 _EVERY_STATUS = range(300, 600)
 
-# The driver logs each lost connection with its traceback. Who configures logging sees it; without a handler
-# Python itself would print it.
+# The driver logs each lost connection with its traceback, which Python would print if there were no handler.
 logging.getLogger("opensearch").addHandler(logging.NullHandler())
 
 
 class _QuietConnection(Urllib3HttpConnection):
-    """Makes no Python warnings of ``Warning`` headers: they could be silenced only for all threads."""
+    """Ignores ``Warning`` headers: the driver turns them into Python warnings, which can be silenced only for all
+    threads."""
 
     def _raise_warnings(self, warning_headers: Any) -> None:
         pass
@@ -77,7 +77,7 @@ class OpenSearchDriver:
 
 
 def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
-    """A client of our own for ``settings.url``."""
+    """A driver for ``settings.url``."""
     parts = urlsplit(settings.url or "")
     encrypted = parts.scheme == "https"
     host = {
@@ -98,5 +98,5 @@ def open_driver(settings: ConnectionSettings) -> OpenSearchDriver:
 
 
 def wrap_driver(client: object) -> OpenSearchDriver | None:
-    """An adapter for somebody else's client; None if it is not one of this driver's."""
+    """A driver over an existing client; None if it is not an ``OpenSearch``."""
     return OpenSearchDriver(client, owned=False) if isinstance(client, OpenSearch) else None

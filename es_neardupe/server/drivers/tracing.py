@@ -1,4 +1,4 @@
-"""A driver whose requests have names: each carries an ``X-Opaque-Id``, which the server's tasks and slow logs show."""
+"""Drivers that name each request (``X-Opaque-Id``, which the server's tasks and slow logs show), and limit its time."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class TracedDriver(DriverOver):
-    """Passes requests on to a driver, named ``es-neardupe/RUN/NUMBER``, and logs what became of them."""
+    """Forwards requests with the name ``es-neardupe/RUN/NUMBER``, and logs their results."""
 
     def __init__(self, driver: Driver, run: str | None = None) -> None:
         if run is not None and not _RUN.fullmatch(run):
-            raise SettingsError(f"The run {run!r} cannot be used: 1 to 64 letters, digits, dots, - or _ name a run.")
+            raise SettingsError(f"{run!r} is not a name for a run: use 1 to 64 letters, digits, dots, - or _.")
         super().__init__(driver)
         self._run = run or new_run()
         self._numbers = itertools.count(1)
 
     def over(self, driver: Driver) -> TracedDriver:
-        """The same run through another driver: its numbers go on."""
+        """The same run with another driver; the numbers continue."""
         other = TracedDriver(driver, self._run)
         other._numbers = self._numbers
         return other
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
-        """See ``Driver.send``. Answers and errors bear the name of the request."""
+        """See ``Driver.send``. Answers and errors carry the name of the request."""
         name = f"es-neardupe/{self._run}/{next(self._numbers)}"
         started = time.monotonic()
         try:
             answer = self._driver.send(method, target, body, {**headers, "x-opaque-id": name})
         except ConnectError as error:
-            if isinstance(error, Unreachable):  # it may have been received, and its answer lost
+            if isinstance(error, Unreachable):  # the server may have received it, and the answer was lost
                 error.request = name
             _log(method, target, name, started, error=type(error).__name__)
             raise
@@ -63,10 +63,10 @@ def _log(method: str, target: str, name: str, started: float, **result: str | in
 
 
 class PatientDriver(DriverOver):
-    """Sends requests through another driver, and waits for the whole of an answer for so many seconds only.
+    """Forwards requests, and waits only so many seconds for a complete answer.
 
-    A thread of its own waits with each request. That of an answer which never ends is left behind; it does not keep
-    the program from ending.
+    Each request runs in its own thread. The thread of an answer that never ends is abandoned; it does not keep the
+    program alive.
     """
 
     def __init__(self, driver: Driver, seconds: float) -> None:
@@ -80,7 +80,7 @@ class PatientDriver(DriverOver):
         def ask() -> None:
             try:
                 answer.set_result(self._driver.send(method, target, body, headers))
-            except BaseException as error:  # noqa: BLE001 - raised by whoever waits
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
                 answer.set_exception(error)
 
         Thread(target=contextvars.copy_context().run, args=(ask,), name="request", daemon=True).start()
@@ -90,5 +90,5 @@ class PatientDriver(DriverOver):
             if answer.done():  # the driver's own error
                 raise
             raise Unreachable(
-                f"{self.url}: an answer was not complete after {self._seconds:g} seconds. Try again, or ask for less."
+                f"{self.url}: an answer was not complete after {self._seconds:g} seconds. Try again, or request less."
             ) from error

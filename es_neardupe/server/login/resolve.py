@@ -1,8 +1,8 @@
-"""From flags, environment and profiles to one :class:`ConnectionSettings`.
+"""Connection settings resolved from flags, environment variables and profiles.
 
-The rule for secrets: a login goes to the server that its own source names. A login from a source that names
-no server goes to a server named by the same or a stronger source, never to one named by a weaker source, and
-never to a local node that was merely found.
+The rule for secrets: a login is sent to the server that its own source names. A login from a source that names no
+server is sent to a server named by a stronger source, never to one named by a weaker source, and never to a local
+server that was found running.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 def profiles_path() -> Path:
-    """Where profiles are looked for, on this system."""
+    """The profile file on this system."""
     return Path(user_config_dir("es-neardupe")) / "profiles.toml"
 
 
@@ -50,9 +50,9 @@ def resolve_settings(
     """The settings. Strongest source first: flags, the profile named by a flag, ``ES_NEARDUPE_*``, the
     profile named there, the usual variables, the profile called default.
 
-    ``url`` is None in the result where nothing names a server. ``run`` names the run in its requests.
-    May warn (``ConnectionWarning``). Raises ``SettingsError`` for contradictions, and rather than send a secret where
-    it may not belong.
+    ``url`` is None in the result if no source names a server. ``run`` names the run in its requests.
+    May warn (``ConnectionWarning``). Raises ``SettingsError`` for contradictions, and for a secret that could be sent
+    to the wrong server.
     """
     environ = os.environ if environ is None else environ
     file = profiles_file or profiles_path()
@@ -90,12 +90,12 @@ def _settled(sources: Sequence[Source]) -> ConnectionSettings:
     chosen = next((source for source in sources if source.names_server), None)
     if chosen is None:
         return _without_server(sources)
-    fitting = [s for s in sources if not s.names_server or _same_server(s, chosen)]
-    for source in fitting:
+    matching = [s for s in sources if not s.names_server or _same_server(s, chosen)]
+    for source in matching:
         if source.problem:
             raise SettingsError(source.problem)
-    trust = next((s for s in fitting if s.names_trust), chosen)
-    shown = next((s for s in fitting if s.client_cert or s.client_key), chosen)
+    trust = next((s for s in matching if s.names_trust), chosen)
+    shown = next((s for s in matching if s.client_cert or s.client_key), chosen)
     return ConnectionSettings(
         url=chosen.url,
         cloud_id=chosen.cloud_id,
@@ -104,8 +104,8 @@ def _settled(sources: Sequence[Source]) -> ConnectionSettings:
         client_cert=shown.client_cert,
         client_key=shown.client_key,
         verify=not trust.insecure,
-        timeout=_timeout(fitting),
-        **_login(fitting, chosen),
+        timeout=_timeout(matching),
+        **_login(matching, chosen),
     )
 
 
@@ -114,32 +114,32 @@ def _without_server(sources: Sequence[Source]) -> ConnectionSettings:
     if flags.problem:
         raise SettingsError(flags.problem)
     if flags.has_secret:
-        raise SettingsError("The command line gives a login, but nothing names the server: give --url.")
+        raise SettingsError("The command line gives a login, but no server: give --url.")
     return ConnectionSettings(timeout=_timeout(sources))
 
 
-def _login(fitting: Sequence[Source], chosen: Source) -> dict[str, Any]:
-    username = _first(fitting, lambda s: s.username)
-    for source in fitting:
-        if (source.api_key or source.bearer_token) and not _names_user_before(fitting, source):
-            _refuse_weaker(fitting, source, chosen)
+def _login(matching: Sequence[Source], chosen: Source) -> dict[str, Any]:
+    username = _first(matching, lambda s: s.username)
+    for source in matching:
+        if (source.api_key or source.bearer_token) and not _names_user_before(matching, source):
+            _refuse_weaker(matching, source, chosen)
             return {"api_key": source.api_key, "bearer_token": source.bearer_token}
         if source.password and source.username in {None, username}:
-            _refuse_weaker(fitting, source, chosen)
+            _refuse_weaker(matching, source, chosen)
             return {"username": username, "password": source.password}
     return {"username": username} if username else {}
 
 
-def _names_user_before(fitting: Sequence[Source], source: Source) -> bool:
-    """A stronger source wants a login by name, so this key or token is not what is meant."""
-    return any(stronger.username for stronger in fitting[: fitting.index(source)])
+def _names_user_before(matching: Sequence[Source], source: Source) -> bool:
+    """Whether a stronger source gives a user name, so that this key or token is not meant."""
+    return any(stronger.username for stronger in matching[: matching.index(source)])
 
 
-def _refuse_weaker(fitting: Sequence[Source], source: Source, chosen: Source) -> None:
-    if fitting.index(source) < fitting.index(chosen):
+def _refuse_weaker(matching: Sequence[Source], source: Source, chosen: Source) -> None:
+    if matching.index(source) < matching.index(chosen):
         raise SettingsError(
-            f"The login comes from {source.name}, but the server is named by {chosen.name} only: "
-            "name both in the same place, so that no secret goes to the wrong server."
+            f"The login comes from {source.name}, but only {chosen.name} names the server: "
+            "give both in the same place, so that no secret is sent to the wrong server."
         )
 
 

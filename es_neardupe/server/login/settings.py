@@ -1,4 +1,4 @@
-"""How to reach a server: one frozen object, passed whole."""
+"""Settings of a connection: URL, login, certificates, time-outs, retries."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ __all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "more_than_one_
 
 
 class ConnectionWarning(UserWarning):
-    """Something about a connection that the user should know, but that is no error."""
+    """A problem of a connection that is not an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a whole request is tried again after a lost connection, a time-out, 429, 502, 503, 504, or where a
-    node of the cluster was just lost."""
+    """How often a request is sent again after a lost connection, a time-out, 429, 502, 503, 504, or the loss of a node
+    of the cluster."""
 
     attempts: int = 8
-    """Tries in all: their waits sum up to some 25 seconds, in which a server that was restarted is back most often."""
+    """Number of tries. Their waits add up to about 25 seconds, in which a restarted server is usually back."""
     wait: float = 0.5
-    """Seconds before the second try; doubled for each further one, the actual wait is random below that."""
+    """Seconds before the second try, doubled for each further one; the actual wait is a random part of that."""
     longest_wait: float = 20.0
     """Seconds."""
     total: float = 90.0
-    """No new try begins later than this many seconds after the first one did."""
+    """No try starts later than this many seconds after the first one."""
     longest_answer: float = 600.0
-    """Seconds after which an answer that comes, but does not end, is taken for lost."""
+    """Seconds after which an answer that has started, but does not end, counts as lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """Where a server is and how to log in to it. Secrets do not appear in its ``repr``.
+    """The address of a server and the login. Secrets do not appear in its ``repr``.
 
-    Credentials inside ``url`` are taken out of it and used as ``username`` and ``password``.
-    Raises ``SettingsError`` if settings contradict each other or cannot be used.
+    Credentials in ``url`` are removed from it and used as ``username`` and ``password``.
+    Raises ``SettingsError`` for settings that are invalid or contradict each other.
     """
 
     url: str | None = None
@@ -47,14 +47,14 @@ class ConnectionSettings:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     bearer_token: str | None = field(default=None, repr=False)
-    """A token that another service has issued, such as OpenID Connect's."""
+    """A token of another service, such as OpenID Connect."""
     cloud_id: str | None = None
     ca_certs: str | None = None
-    """File with the certificates (PEM) that are trusted besides the usual ones."""
+    """File with certificates (PEM) that are trusted in addition to the usual ones."""
     cert_fingerprint: str | None = None
-    """SHA-256 of the server's certificate or of its authority's, in hexadecimal digits: only that one is trusted."""
+    """SHA-256 of the certificate of the server or its authority, in hexadecimal digits: only that one is trusted."""
     client_cert: str | None = None
-    """File with the certificate (PEM) that is shown to the server, and with its key unless ``client_key`` has it."""
+    """File with the client certificate (PEM), and with its key unless ``client_key`` has it."""
     client_key: str | None = None
     verify: bool = True
     """False: the server's certificate is not checked."""
@@ -62,7 +62,7 @@ class ConnectionSettings:
     """Seconds to wait for an answer."""
     retries: Retries = Retries()
     run: str | None = None
-    """What names the run in its requests (``X-Opaque-Id: es-neardupe/RUN/NUMBER``); None: something random."""
+    """Name of the run in its requests (``X-Opaque-Id: es-neardupe/RUN/NUMBER``); None: a random name."""
 
     def __post_init__(self) -> None:
         if self.url is not None:
@@ -81,7 +81,7 @@ class ConnectionSettings:
         if username is None and password is None:
             return
         if self.api_key or self.username or self.password or self.bearer_token:
-            raise SettingsError("The URL holds credentials and others are given too: keep one of them.")
+            raise SettingsError("The URL contains credentials and others are given too: keep one of them.")
         object.__setattr__(self, "username", username)
         object.__setattr__(self, "password", password)
 
@@ -101,12 +101,12 @@ def split_url(url: str) -> tuple[str, str | None, str | None]:
 
 
 def _checked(url: str) -> SplitResult:
-    """The parts of a URL that can be used. Messages do not repeat it: it may hold a password."""
+    """The parts of a valid URL. Messages do not repeat the URL, which may contain a password."""
     try:
         parts = urlsplit(url.strip())
         bad_port = parts.port == 0
     except ValueError:
-        raise SettingsError("The URL cannot be read: its host or its port is malformed.") from None
+        raise SettingsError("The URL is invalid: its host or its port is malformed.") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or bad_port:
         raise SettingsError("The URL must look like https://host:9200 (or http://).")
     if parts.query or parts.fragment:
@@ -130,7 +130,7 @@ def _check_login(settings: ConnectionSettings) -> None:
             raise SettingsError(f"The {what} is not valid Unicode: is the terminal, or the file, in UTF-8?")
     for what, word in (("API key", settings.api_key), ("bearer token", settings.bearer_token)):
         if word is not None and not (word.isascii() and word.isprintable() and " " not in word):
-            raise SettingsError(f"The {what} holds characters that no {what} has.")
+            raise SettingsError(f"The {what} contains characters that no {what} has.")
 
 
 class _Login(Protocol):
@@ -145,7 +145,7 @@ class _Login(Protocol):
 
 
 def more_than_one_login(one: _Login) -> str:
-    """Ways to log in that contradict each other, in words for a message; empty where there is one at most."""
+    """The kinds of login that are given, for a message; empty if there is at most one."""
     ways = {
         "an API key": one.api_key,
         "a bearer token": one.bearer_token,

@@ -1,4 +1,4 @@
-"""The places where a connection may be described; each becomes one source. Here: flags and environment."""
+"""Sources of connection settings: environment variables and profile files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Source", "completed", "first_line", "own_source", "profile_source", 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What one place says. ``name`` is for messages; ``problem`` matters only if the source is used."""
+    """The settings of one source. ``name`` is for messages; ``problem`` matters only if the source is used."""
 
     name: str
     url: str | None = None
@@ -46,12 +46,12 @@ class Source:
 
     @property
     def names_trust(self) -> bool:
-        """Whether it says by what a server's certificate is checked."""
+        """Whether it has settings for checking the server's certificate."""
         return bool(self.ca_certs or self.cert_fingerprint) or self.insecure is not None
 
 
 def own_source(environ: Mapping[str, str]) -> Source:
-    """What the variables of this program say. Raises ``SettingsError`` for values that cannot be read."""
+    """The variables of this program. Raises ``SettingsError`` for invalid values."""
 
     def value(name: str) -> str | None:
         return environ.get(f"ES_NEARDUPE_{name}") or None
@@ -75,7 +75,7 @@ def own_source(environ: Mapping[str, str]) -> Source:
 
 
 def usual_sources(environ: Mapping[str, str]) -> list[Source]:
-    """What the variables that other tools use say, then those of Elastic's ``start-local``."""
+    """The variables that other tools use, and those of Elastic's ``start-local``."""
     found: dict[str, str | None] = {}
     problems: list[str] = []
     for setting, names in _USUAL_NAMES.items():
@@ -97,7 +97,7 @@ _USUAL_NAMES = {
 
 
 def _start_local(environ: Mapping[str, str]) -> Iterable[Source]:
-    """``start-local`` writes an API key and a password of the same server; the key is enough."""
+    """The variables of ``start-local``: an API key and a password of the same server, of which the key is enough."""
     if not environ.get("ES_LOCAL_URL"):
         return
     source = Source("ES_LOCAL_*", url=environ["ES_LOCAL_URL"], api_key=environ.get("ES_LOCAL_API_KEY") or None)
@@ -108,22 +108,22 @@ def _start_local(environ: Mapping[str, str]) -> Iterable[Source]:
 
 
 def completed(source: Source) -> Source:
-    """The source with the credentials of its URL taken out, and with what is wrong with it noted."""
+    """The source with the credentials of its URL as user name and password, and with its ``problem``, if it has one."""
     if source.url is None:
-        return _noting_contradiction(source)
+        return _with_contradiction(source)
     try:
         url, username, password = split_url(source.url)
     except SettingsError as error:
         return replace(source, url="", problem=source.problem or f"In {source.name}: {error}")
     if username is None and password is None:
-        return _noting_contradiction(replace(source, url=url))
+        return _with_contradiction(replace(source, url=url))
     problem = None
     if source.has_secret or source.username:
-        problem = f"The URL in {source.name} holds credentials and others are given too: keep one of them."
+        problem = f"The URL in {source.name} contains credentials and others are given too: keep one of them."
     return replace(source, url=url, username=username, password=password, problem=source.problem or problem)
 
 
-def _noting_contradiction(source: Source) -> Source:
+def _with_contradiction(source: Source) -> Source:
     problem = None
     if more := more_than_one_login(source):
         problem = f"In {source.name}, {more} are given: keep one of them."
@@ -133,27 +133,28 @@ def _noting_contradiction(source: Source) -> Source:
 
 
 def secret(value: str | None, file: str | None, name: str) -> str | None:
-    """A secret from a value or from the first line of a file. Raises ``SettingsError`` if both are given."""
+    """A secret, given as a value or as a file. Raises ``SettingsError`` if both are given."""
     if value and file:
         raise SettingsError(f"{name} is given as a value and as a file: keep one of them.")
     return value or first_line(file)
 
 
 def first_line(file: str | None) -> str | None:
+    """The secret in the first line of a file. Raises ``SettingsError`` if it cannot be read or is empty."""
     if file is None:
         return None
     try:
         text = Path(file).expanduser().read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise SettingsError(f"The secret in {file} cannot be read: {os_words(error)}.") from error
+        raise SettingsError(f"The secret in {file} cannot be read: {_reason(error)}.") from error
     line = text.partition("\n")[0].rstrip("\r")
     if not line:
-        raise SettingsError(f"{file} should hold a secret in its first line, which is empty.")
+        raise SettingsError(f"The first line of {file} must contain a secret, but is empty.")
     return line
 
 
-def os_words(error: Exception) -> str:
-    """The system's words, or where a parser stopped; never what was in the file."""
+def _reason(error: Exception) -> str:
+    """The system's message, or the kind of error; never the content of the file."""
     return str(error.strerror or error) if isinstance(error, OSError) else type(error).__name__
 
 
@@ -187,15 +188,15 @@ _SECRETS = ("api_key", "password", "bearer_token")
 
 
 def profile_source(file: Path, name: str | None) -> Source | None:
-    """The profile of that name, which must exist; without a name, the one called default, if there is one.
+    """The profile with this name, which must exist; without a name, the profile ``default``, if there is one.
 
-    Warns (``ConnectionWarning``) if others may read a secret in the file.
-    Raises ``SettingsError`` if the file or the profile is not as it should be.
+    Warns (``ConnectionWarning``) if other users may read a secret in the file.
+    Raises ``SettingsError`` if the file or the profile is invalid.
     """
     profiles = _profiles(file)
     if name is not None and name not in profiles:
         known = ", ".join(sorted(profiles)) or "none"
-        raise SettingsError(f"There is no profile '{name}' in {file} (there: {known}).")
+        raise SettingsError(f"There is no profile '{name}' in {file} (available: {known}).")
     table = profiles.get(name or "default")
     if table is None:
         return None
@@ -213,10 +214,10 @@ def _profiles(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise SettingsError(f"The profiles in {file} cannot be read: {os_words(error)}.") from error
+        raise SettingsError(f"The profiles in {file} cannot be read: {_reason(error)}.") from error
     except RecursionError as error:
         raise SettingsError(f"The profiles in {file} are nested too deeply.") from error
-    except ValueError as error:  # of tomllib and Unicode: they say where, not what stands there
+    except ValueError as error:  # of tomllib and Unicode: they name the place, not the content
         raise SettingsError(f"The profiles in {file} cannot be read: {error}.") from error
     return profiles
 
@@ -236,7 +237,7 @@ def _checked_profile(table: object, name: str) -> dict[str, Any]:
 def _warn_if_open(file: Path) -> None:
     if sys.platform != "win32" and file.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         warnings.warn(
-            f"{file} holds a secret and other users may read it: chmod 600 it.",
+            f"{file} contains a secret and other users may read it: use chmod 600.",
             ConnectionWarning,
             stacklevel=2,
         )

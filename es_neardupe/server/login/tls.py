@@ -1,8 +1,8 @@
-"""TLS as the settings ask for it, the same with both drivers.
+"""TLS contexts that work the same with both drivers.
 
-The drivers differ in this: with a fingerprint, or with certificates unchecked, both leave out the client certificate,
-and one of them trusts the usual authorities besides a context that it was given. So each connection is made by a
-context of ours; what a driver is given only stands for it.
+The drivers differ: with a fingerprint, or without checks, both ignore the client certificate, and one of them trusts
+the usual authorities in addition to those of a context that it is given. So the context for a driver only delegates:
+each connection is made by an inner context that the driver cannot change.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _DER = 2
 
 
 def context(settings: ConnectionSettings) -> ssl.SSLContext:
-    """What a driver is to be given as its ``ssl_context``, and nothing besides.
+    """The ``ssl_context`` for a driver, which needs no other TLS option.
 
-    Raises ``SettingsError`` for a client certificate or a key that cannot be used.
+    Raises ``SettingsError`` for an invalid client certificate or key.
     """
     if settings.cert_fingerprint:
         return _Pinned(settings, settings.cert_fingerprint)
@@ -37,7 +37,7 @@ def context(settings: ConnectionSettings) -> ssl.SSLContext:
 
 
 class _Ours(ssl.SSLContext):
-    """Whatever a driver changes in it, connections are made by ``inner``."""
+    """Makes connections by ``inner``, whatever a driver changes in this context."""
 
     inner: ssl.SSLContext
 
@@ -53,11 +53,11 @@ class _Ours(ssl.SSLContext):
 
 
 class _Pinned(_Ours):
-    """Trusts one certificate only: the one with the fingerprint, among those that the server shows.
+    """Trusts only the certificate with the fingerprint, among those that the server presents.
 
-    It is found on a connection of its own, on which nothing is asked; from then on that certificate is the only
-    authority by which connections are checked. To find a fingerprint in what a server shows would prove nothing by
-    itself: whoever is in between can show an authority's certificate too.
+    It is found on a separate connection without requests; from then on it is the only authority for the checks of
+    connections. To find the fingerprint among the certificates would prove nothing by itself: an attacker in between
+    can present the certificate of an authority, too.
     """
 
     def __init__(self, settings: ConnectionSettings, fingerprint: str) -> None:
@@ -74,7 +74,7 @@ class _Pinned(_Ours):
         return super().wrap_socket(sock, *args, **options)
 
     def _shown(self, sock: socket.socket, name: str | None) -> list[bytes]:
-        """The certificates that the server shows, its own first, in DER."""
+        """The certificates that the server presents, its own first, in DER."""
         place = sock.getpeername()[:2]
         with (
             socket.create_connection(place, timeout=self.timeout) as other,
@@ -90,17 +90,17 @@ class _Pinned(_Ours):
             raise error
         place = prints.index(self.fingerprint)
         self.inner.load_verify_locations(cadata=shown[place])
-        self.inner.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an authority need not be a root
-        self.inner.check_hostname = place > 0  # the server's own certificate is meant whatever its name
+        self.inner.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the authority need not be a root
+        self.inner.check_hostname = place > 0  # the server's own certificate is trusted for any name
         self.found = True
 
 
 def _chain(tls: ssl.SSLSocket) -> list[bytes]:
-    of_python: Any = tls
+    python_tls: Any = tls
     if sys.version_info >= (3, 13):
-        return list(of_python.get_unverified_chain())
-    # The same, without a public name; elastic_transport does so too.
-    return [one.public_bytes(_DER) for one in of_python._sslobj.get_unverified_chain()]
+        return list(python_tls.get_unverified_chain())
+    # The same, but not public; elastic_transport uses it too.
+    return [one.public_bytes(_DER) for one in python_tls._sslobj.get_unverified_chain()]
 
 
 def _checking(settings: ConnectionSettings) -> ssl.SSLContext:
@@ -115,7 +115,7 @@ def _checking(settings: ConnectionSettings) -> ssl.SSLContext:
 
 
 def _bare(settings: ConnectionSettings) -> ssl.SSLContext:
-    """Checks everything, trusts nobody, and shows the client certificate, if there is one."""
+    """A context that checks everything, trusts no authority, and has the client certificate, if there is one."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     if settings.client_cert:
@@ -124,15 +124,14 @@ def _bare(settings: ConnectionSettings) -> ssl.SSLContext:
         except (OSError, ValueError) as error:
             named = " and ".join(filter(None, [settings.client_cert, settings.client_key]))
             raise SettingsError(
-                f"The client certificate and its key in {named} cannot be used ({error}): name PEM files that "
-                f"belong together."
+                f"The client certificate and its key in {named} cannot be used ({error}): name matching PEM files."
             ) from error
     return made
 
 
 def _no_password() -> NoReturn:
-    """Otherwise OpenSSL would ask at the terminal."""
-    raise SettingsError("The key of the client certificate is encrypted: name a file with the key without a password.")
+    """Fail; otherwise OpenSSL would ask at the terminal."""
+    raise SettingsError("The key of the client certificate is encrypted: name a key file without a password.")
 
 
 def _unchecked(made: ssl.SSLContext) -> ssl.SSLContext:

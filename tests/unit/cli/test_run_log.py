@@ -148,7 +148,7 @@ def test_requests_are_named_and_numbered(caplog: pytest.LogCaptureFixture) -> No
 
 @pytest.mark.parametrize("run", ["", "a b", "a\r\nX-Evil: 1", "é", "x" * 65, "../x"])
 def test_names_of_runs_that_are_refused(run: str) -> None:
-    with pytest.raises(SettingsError, match="name a run"):
+    with pytest.raises(SettingsError, match="not a name for a run"):
         TracedDriver(Driver(), run)
 
 
@@ -279,7 +279,7 @@ def test_requests_are_shown_as_json_and_steer_no_terminal(capsys: pytest.Capture
 
 
 def test_requests_are_shown_of_dry_runs_only() -> None:
-    with pytest.raises(SettingsError, match="give --dry-run too"):
+    with pytest.raises(SettingsError, match="needs --dry-run"):
         Rehearsal(FakeClient(), 1, dry_run=False)
 
 

@@ -57,7 +57,7 @@ def test_a_refusal_names_the_privilege_however_long_its_reason_is() -> None:
     )
     assert (error.status, error.type) == (403, "security_exception")
     unknown = refusal(Answer(403, {}, {"error": {"type": "x", "reason": "no"}}), "GET http://h/")
-    assert "more rights" in str(unknown)
+    assert "lacks a privilege" in str(unknown)
 
 
 @given(st.text(alphabet="action [x] is unauthorized for user[a], granted by the index privileges\n", max_size=300))

@@ -164,7 +164,7 @@ def test_outcomes(answer: dict[str, Any], flags: tuple[bool, bool, bool]) -> Non
     ("type_", "status", "kind", "words"),
     [
         ("cluster_block_exception", 403, Blocked, "Index i is blocked for writing"),
-        ("cluster_block_exception", 429, Blocked, "Lift the block"),  # a full disk
+        ("cluster_block_exception", 429, Blocked, "Remove the block"),  # a full disk
         ("security_exception", 403, Forbidden, "may not write to index i"),
     ],
 )

@@ -108,13 +108,13 @@ def test_sources(environ: dict[str, str], flags: dict[str, Any], expected: tuple
 @pytest.mark.parametrize(
     ("environ", "flags", "words"),
     [
-        ({"ES_NEARDUPE_API_KEY": "SECRET", "ES_URL": "http://h"}, {}, "named by the environment only"),
+        ({"ES_NEARDUPE_API_KEY": "SECRET", "ES_URL": "http://h"}, {}, "only the environment names the server"),
         ({"ES_URL": "http://h", "ES_API_KEY": "SECRET", "ES_PASSWORD": "SECRET"}, {}, "keep one of them"),
         ({"ES_NEARDUPE_URL": "http://u:SECRET@h", "ES_NEARDUPE_API_KEY": "k"}, {}, "keep one of them"),
         ({"ES_URL": "http://a", "OPENSEARCH_URL": "http://b"}, {}, "ES_URL and OPENSEARCH_URL differ"),
         ({"ES_URL": "http://a", "ES_CLOUD_ID": "x:y"}, {}, "cloud ID"),
         ({"ES_URL": "localhost:9200"}, {}, "must look like"),
-        ({"ES_URL": "http://u:SECRET@host:port"}, {}, "cannot be read"),
+        ({"ES_URL": "http://u:SECRET@host:port"}, {}, "is invalid: its host or its port"),
         ({}, {"url": "http://h/?x=1"}, "without"),
         ({}, {"url": "http://h", "username": "u"}, "the password is missing"),
         ({"ES_USERNAME": "bob", "ES_PASSWORD": "SECRET"}, {"url": "http://h", "username": "u"}, "missing"),
