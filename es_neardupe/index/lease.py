@@ -23,6 +23,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
+import psutil
+
 from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
 from es_neardupe.index.hidden_indices import Companion, Stored, companions_of_all, ensure, read, store
 from es_neardupe.index.target import IndexTarget
@@ -189,13 +191,7 @@ class _Held:
             return False
         if self.pid == os.getpid():
             return self.token not in _AT_WORK
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        except PermissionError:  # somebody else's: it is there
-            return False
-        return False
+        return not psutil.pid_exists(self.pid)
 
     def told(self, index: str) -> str:
         """Who works on the index, for a message."""
