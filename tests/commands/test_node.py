@@ -8,11 +8,12 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from server_tools import required
+from server_tools import required, wait_until
 from typer.testing import CliRunner
 
 from es_neardupe.cli.commands.node import app
@@ -98,6 +99,17 @@ class TestOneServer:
             control.start(release.server, data=home / "three", port=one.port)
         control.stop(data=one.data)
         assert control.running() == (two,)
+
+    def test_several_starters_of_which_one_is_killed_get_one_server(
+        self, release: versions.Release, home: Path
+    ) -> None:
+        command = [sys.executable, "-m", "es_neardupe", "node", "start", "--heap", "256m"]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+            wait_until(lambda: first.poll() is not None or any((home / "run").glob("*.json")))
+            first.kill()
+        with ThreadPoolExecutor(3) as starters:
+            (found,) = set(starters.map(lambda _: control.start(release.server), range(3)))
+        assert control.status() == state.Status((found,), (), ())
 
     @pytest.mark.long
     def test_two_that_start_at_the_same_time(self, release: versions.Release, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ class Driver:
     package: str
     major: int
     product: str
-    """The servers that it is for, as ``node.Release.server`` names them."""
+    """The servers that it is for, as ``versions.Release.server`` names them."""
 
     @property
     def slug(self) -> str:

@@ -172,7 +172,7 @@ def _fetch(coordinates: str, repository: Path, file: Path) -> None:
 
 
 def _unpack(archive: Path, home: Path) -> None:
-    """Lay out the server and its modules. As in `node.elasticsearch`, these are no modules in Java's own sense: the
+    """Lay out the server and its modules. As in `local_server.process`, these are no modules in Java's own sense: the
     descriptors that say so are for a server that starts as one."""
     wanted = re.compile(rf"{_ROOT}/(lib/[^/]+\.jar|config/.+|modules/({'|'.join(MODULES)})/.+)")
     (home / "plugins").mkdir(parents=True)

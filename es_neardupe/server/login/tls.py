@@ -33,10 +33,10 @@ def context(settings: ConnectionSettings) -> ssl.SSLContext:
     """
     if settings.cert_fingerprint:
         return _Pinned(settings, settings.cert_fingerprint)
-    return _Ours(_checking(settings))
+    return _Delegating(_checked(settings))
 
 
-class _Ours(ssl.SSLContext):
+class _Delegating(ssl.SSLContext):
     """Makes connections by ``inner``, whatever a driver changes in this context."""
 
     inner: ssl.SSLContext
@@ -52,7 +52,7 @@ class _Ours(ssl.SSLContext):
         return self.inner.wrap_socket(sock, *args, **options)
 
 
-class _Pinned(_Ours):
+class _Pinned(_Delegating):
     """Trusts only the certificate with the fingerprint, among those that the server presents.
 
     It is found on a separate connection without requests; from then on it is the only authority for the checks of
@@ -61,10 +61,10 @@ class _Pinned(_Ours):
     """
 
     def __init__(self, settings: ConnectionSettings, fingerprint: str) -> None:
-        super().__init__(_bare(settings))
+        super().__init__(_trusting_none(settings))
         self.fingerprint = fingerprint
         self.timeout = settings.timeout
-        self.blind = _unchecked(_bare(settings))
+        self.blind = _unchecked(_trusting_none(settings))
         self.found = False
 
     def wrap_socket(self, sock: socket.socket, *args: Any, **options: Any) -> ssl.SSLSocket:
@@ -103,10 +103,10 @@ def _chain(tls: ssl.SSLSocket) -> list[bytes]:
     return [one.public_bytes(_DER) for one in python_tls._sslobj.get_unverified_chain()]
 
 
-def _checking(settings: ConnectionSettings) -> ssl.SSLContext:
+def _checked(settings: ConnectionSettings) -> ssl.SSLContext:
     if not settings.verify:
-        return _unchecked(_bare(settings))
-    made = _bare(settings)
+        return _unchecked(_trusting_none(settings))
+    made = _trusting_none(settings)
     made.load_default_certs()
     made.load_verify_locations(cafile=certifi.where())
     if settings.ca_certs:
@@ -114,7 +114,7 @@ def _checking(settings: ConnectionSettings) -> ssl.SSLContext:
     return made
 
 
-def _bare(settings: ConnectionSettings) -> ssl.SSLContext:
+def _trusting_none(settings: ConnectionSettings) -> ssl.SSLContext:
     """A context that checks everything, trusts no authority, and has the client certificate, if there is one."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
