@@ -16,7 +16,7 @@ from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import Pace
 from es_neardupe.server.read_all import Reading, pages
-from es_neardupe.server.responses import Answer, check_whole, refusal
+from es_neardupe.server.responses import Answer, check_complete, refusal
 from es_neardupe.server.retries import retrying
 
 __all__ = ["ServerClient"]
@@ -66,7 +66,7 @@ class ServerClient:
     ) -> Any:
         """See ``Client.request``. ``again`` False: never sent twice."""
         data = None if body is None else to_json(body)
-        answer, _ = self._send(method, path, params, data, "json", again=again, whole=True)
+        answer, _ = self._send(method, path, params, data, "json", again=again, complete=True)
         return answer
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
@@ -100,7 +100,7 @@ class ServerClient:
         kind: str,
         *,
         again: bool = True,
-        whole: bool = False,
+        complete: bool = False,
     ) -> tuple[Any, int]:
         """The answer, and how often the request was sent."""
         dialect = _DIALECTS[self._server.product]
@@ -113,7 +113,7 @@ class ServerClient:
             answer = self._driver.send(method, path + query_of(params), data, headers)
             if answer.ok and answer.body is None and method != "HEAD":
                 raise Unreachable(f"{self.url}: the answer is empty. Is there a proxy in between?")
-            return _body(answer, doing, whole)
+            return _body(answer, doing, complete=complete)
 
         if not again:
             return once(), 1
@@ -136,20 +136,16 @@ class ServerClient:
         )
 
 
-def _body(answer: Answer, doing: str, whole: bool) -> Any:
-    """The body of an answer. Errors carry the name of the request."""
+def _body(answer: Answer, doing: str, *, complete: bool) -> Any:
+    """The body of a successful answer, checked to be ``complete``. Errors carry the name of the request."""
     try:
-        return _checked(answer, doing, whole)
+        if not answer.ok:
+            raise refusal(answer, doing)
+        if isinstance(answer.body, str):
+            raise RequestError(f"{doing}: the answer is not JSON. Is there a proxy in between?", status=answer.status)
+        if complete:
+            check_complete(answer.body, doing)
     except NeardupeError as error:
         error.request = answer.request
         raise
-
-
-def _checked(answer: Answer, doing: str, whole: bool) -> Any:
-    if not answer.ok:
-        raise refusal(answer, doing)
-    if isinstance(answer.body, str):
-        raise RequestError(f"{doing}: the answer is not JSON. Is there a proxy in between?", status=answer.status)
-    if whole:
-        check_whole(answer.body, doing)
     return answer.body

@@ -19,7 +19,7 @@ from es_neardupe.errors import (
 )
 from es_neardupe.records import Hit
 
-__all__ = ["Answer", "check_whole", "hit_of", "lacking", "refusal"]
+__all__ = ["Answer", "check_complete", "hit_of", "lacking", "refusal"]
 
 _ELASTICSEARCH = re.compile(
     r"action \[(?P<action>.+?)\] is unauthorized for (?P<who>.+?)"
@@ -99,7 +99,7 @@ def refusal(answer: Answer, doing: str) -> NeardupeError:
     return kind(f"{message} {advice}".rstrip(), status=answer.status, type=type_, reason=reason)
 
 
-def check_whole(body: Any, doing: str) -> None:
+def check_complete(body: Any, doing: str) -> None:
     """Raise ``IncompleteAnswer`` if the answer, or one in its ``responses`` (msearch), is incomplete."""
     if not isinstance(body, dict):
         return
