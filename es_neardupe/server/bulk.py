@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -26,6 +26,7 @@ from es_neardupe.server.retries import PART_RETRIES, retrying
 
 __all__ = ["Tally", "chunked", "pretend", "write"]
 
+_Item = TypeVar("_Item")
 
 MAX_BYTES = 8_000_000
 """Size at which a bulk request is sent, whatever the number of its actions."""
@@ -41,7 +42,7 @@ _NO_MASTER = 503
 """Status of a block that ends when the cluster has a master again. An administrator must remove any other."""
 
 
-def chunked(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+def chunked(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
     """Lists of up to ``size`` items each, in order."""
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
