@@ -18,6 +18,7 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.server.search import search
 from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.features import named_fields
 from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
 from es_neardupe.verification.read_texts import compared_with, present_source
 
@@ -133,7 +134,7 @@ def similar(
 
 def _text(text: str, target: IndexTarget, wanted: Criterion) -> _Probe:
     """Any text, as a document that has it in the first field of the index."""
-    named = [source.field for source in wanted.measure.sources if source.field is not None]
+    named = named_fields(wanted.measure.sources)
     if named:
         raise SettingsError(f"A text has no field {named[0]!r}: compare a document of the index by its --id.")
     return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})

@@ -20,7 +20,16 @@ from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, Matching, align
-from es_neardupe.similarity.features import FeatureSource, FieldValues, combined, hashed
+from es_neardupe.similarity.features import (
+    INDEXED,
+    Document,
+    FeatureTree,
+    combined,
+    decided_by_tokens,
+    hashed,
+    named_fields,
+    spelled,
+)
 from es_neardupe.similarity.formulas import Weights, resemblances
 
 __all__ = [
@@ -122,7 +131,7 @@ class Measure:
     """For `estimate`: its signatures; default: 128 slots."""
     whitespace: bool = False
     """For `bag`: words are what stands between blanks, with case and punctuation."""
-    sources: tuple[FeatureSource, ...] = ()
+    sources: tuple[FeatureTree, ...] = ()
     """Other features than shingles; for resemblance, weighted and `bag`."""
     ignored: Ignored | None = None
     """Shingles that do not count; for resemblance and weighted. A text that has no others keeps them: it is compared
@@ -162,17 +171,16 @@ class Measure:
     @property
     def copies_are_equal(self) -> bool:
         """Whether texts with the same tokens are 1 by definition, and need not be compared."""
-        return not self.whitespace and all(source.by_tokens for source in self.sources)
+        return not self.whitespace and all(map(decided_by_tokens, self.sources))
 
     def fields(self, indexed: Sequence[str]) -> list[str]:
         """The fields of a document to read: those of the index and those of the chosen features."""
-        named = (source.field for source in self.sources if source.field is not None)
-        return list(dict.fromkeys([*indexed, *named]))
+        return list(dict.fromkeys([*indexed, *named_fields(self.sources)]))
 
     @property
     def label(self) -> str:
         """The name with what was chosen: ``resemblance``, ``containment (literal)``, ``bag (2-grams)``, ..."""
-        chosen = " + ".join(map(str, self.sources))
+        chosen = " + ".join(map(spelled, self.sources))
         if self.name is MeasureName.BAG and not self.sources:
             chosen = f"{self.ngram}-grams" + (" of words as they stand" if self.whitespace else "")
         if self.aligned:
@@ -181,7 +189,7 @@ class Measure:
             chosen = f"without the {len(self.ignored.features)} shingles of list {self.ignored.version}"
         return f"{self.name.value} ({chosen})" if chosen else self.name.value
 
-    def prepare(self, texts: Sequence[str], values: Sequence[FieldValues] | None = None) -> list[Prepared]:
+    def prepare(self, texts: Sequence[str], values: Sequence[Document] | None = None) -> list[Prepared]:
         """What `score` needs of each text, computed for all of them at once.
 
         ``values``: those of each document by field, where features of fields were chosen; of a text without fields,
@@ -190,7 +198,7 @@ class Measure:
         nothing = [np.empty(0, np.uint64)] * len(texts)
         compared, tokens, slots, common = nothing, nothing, [b""] * len(texts), [False] * len(texts)
         if self.sources:
-            found = combined(self.sources, values if values is not None else [{None: [text]} for text in texts])
+            found = combined(self.sources, values if values is not None else [{INDEXED: [text]} for text in texts])
             compared = [np.sort(one) if self.name is MeasureName.BAG else np.unique(one) for one in found]
         elif self.name in SETS:
             compared = features(texts, self.shingle)

@@ -16,7 +16,7 @@ from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import mappings_of
 from es_neardupe.similarity.alignment import Matching
-from es_neardupe.similarity.features import FeatureSource, parse_all
+from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, MeasureName
 from es_neardupe.verification.common_shingles import Common, common_shingles
 from es_neardupe.verification.feature_weights import frequencies
@@ -159,9 +159,9 @@ def _check_effect(name: MeasureName, choice: Choice) -> None:
         raise SettingsError(f"--renew is for weighted and --ignore-common: {name.value} alone needs no frequencies.")
 
 
-def _check_fields(index: Index, sources: Sequence[FeatureSource]) -> None:
+def _check_fields(index: Index, sources: Sequence[FeatureTree]) -> None:
     """Raises `SettingsError` for a field whose values are not in the documents of any index."""
-    named = [source.field for source in sources if source.field is not None]
+    named = named_fields(sources)
     if not named:
         return
     known = mapping.value_fields(mappings_of(index.client, index.path).values(), index.settings.prefix)

@@ -22,6 +22,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh_if_allowed, search
+from es_neardupe.similarity.features import spelled
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.read_texts import prepared
@@ -37,7 +38,7 @@ _MOST_TOKENS = 10_000_000
 _SEED = 1
 _FETCH = 50
 _DAY = timedelta(days=1)
-_FORM = "1"
+_FORM = "2"
 
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError),
@@ -80,7 +81,7 @@ def _file(index: Index, measure: Measure) -> Path:
         *indices,
         index.scheme_id,
         *index.settings.fields,
-        *map(str, measure.sources),
+        *map(spelled, measure.sources),
         f"{SAMPLE}",
     ]
     return folders.cache() / "frequencies" / f"{xxhash.xxh3_128_hexdigest(chr(0).join(parts).encode())}.npz"

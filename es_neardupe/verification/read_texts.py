@@ -21,6 +21,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import search
+from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared, measure_name, of_pairs
 
 __all__ = ["Compared", "Texts", "compare", "compared_with", "prepared", "present_source"]
@@ -33,8 +34,8 @@ def prepared(
     object has no values."""
     if not measure.sources:
         return measure.prepare(texts)
-    names = {source.field for source in measure.sources}
-    values = [{name: values_of(one, fields if name is None else [name]) for name in names} for one in sources]
+    names = {name for tree in measure.sources for name in fields_of(tree)}
+    values = [{name: values_of(one, fields if name == INDEXED else [name]) for name in names} for one in sources]
     return measure.prepare(texts, values)
 
 

@@ -17,7 +17,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.alignment import Matching
-from es_neardupe.similarity.features import parse_all
+from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, MeasureName
 from es_neardupe.verification import feature_weights
@@ -63,7 +63,7 @@ def truth(measure: Measure, made: Mapping[str, Mapping[str, Any]]) -> dict[tuple
     """Each pair of documents with keys, scored directly."""
     ids = sorted(id for id, source in made.items() if source.get("text") and id != "large")
     values = [
-        {name: _list(made[id].get(key)) for name, key in ((None, "text"), ("title", "title"), ("tags", "tags"))}
+        {name: _list(made[id].get(key)) for name, key in ((INDEXED, "text"), ("title", "title"), ("tags", "tags"))}
         for id in ids
     ]
     prepared = dict(zip(ids, measure.prepare([made[id]["text"] for id in ids], values), strict=True))

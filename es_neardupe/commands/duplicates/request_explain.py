@@ -18,9 +18,8 @@ from es_neardupe.similarity.features import (
     Characters,
     FeatureTree,
     Flatten,
+    Leaf,
     Ngrams,
-    Sentences,
-    Values,
     Words,
     describe,
     fields_of,
@@ -115,7 +114,7 @@ def _warnings(stage: DuplicatesPlan) -> Iterator[str]:
     if validation.min == 0:
         yield "with a min of 0 every candidate pair passes, also one that has nothing in common."
     compared = validation.features
-    whole = compared is not None and isinstance(compared, Values | Words | Sentences | Characters)
+    whole = compared is not None and isinstance(compared, Leaf)
     if compared is not None and whole and validation.min < 1 and len(fields_of(compared)) == 1:
         yield (
             f"the similarity compares {describe(compared)}, one feature for each value: nothing between "
@@ -124,7 +123,7 @@ def _warnings(stage: DuplicatesPlan) -> Iterator[str]:
 
 
 def _of_grouping(grouping: FeatureTree, validation: Validation) -> Iterator[str]:
-    if isinstance(grouping, Values | Words | Characters | Sentences):
+    if isinstance(grouping, Leaf):
         if validation.min < 1 or validation.features != grouping:
             yield (
                 f"grouping by {describe(grouping)} makes candidates of documents with an equal value only; "

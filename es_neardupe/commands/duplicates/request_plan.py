@@ -8,9 +8,18 @@ from typing import Any
 
 from es_neardupe.commands.duplicates import request_model
 from es_neardupe.commands.duplicates.request_json import Step, invalid, listed, shown
-from es_neardupe.similarity import features as trees
 from es_neardupe.similarity.alignment import DEFAULT_LEAST, Matching
-from es_neardupe.similarity.features import FeatureTree, fields_of
+from es_neardupe.similarity.features import (
+    Characters,
+    FeatureTree,
+    Flatten,
+    Leaf,
+    Ngrams,
+    Sentences,
+    Values,
+    Words,
+    fields_of,
+)
 from es_neardupe.similarity.measure import MeasureName
 
 __all__ = [
@@ -122,11 +131,11 @@ class RequestPlan:
 _DEEPEST = 20
 """Sources in each other. Two or three are of use."""
 
-_LEAVES: dict[str, type[trees.Values | trees.Words | trees.Characters | trees.Sentences]] = {
-    "featureSource:values": trees.Values,
-    "featureSource:words": trees.Words,
-    "featureSource:characters": trees.Characters,
-    "featureSource:sentences": trees.Sentences,
+_LEAVES: dict[str, type[Leaf]] = {
+    "featureSource:values": Values,
+    "featureSource:words": Words,
+    "featureSource:characters": Characters,
+    "featureSource:sentences": Sentences,
 }
 
 
@@ -236,14 +245,14 @@ class _Resolver:
             return _LEAVES[one.type](self.fields(one.fields, place.at("fields")))
         source = self.features(one.source, place.at("source"), depth + 1)
         if isinstance(one, request_model.FeatureFlatten):
-            return trees.Flatten(source)
-        if isinstance(source, trees.Values):
+            return Flatten(source)
+        if isinstance(source, Values):
             raise invalid(
                 place.at("source").path,
                 "is featureSource:values, which have no parts to make n-grams of; allowed: words, characters, "
                 "sentences, n-grams, and what featureSource:flatten makes.",
             )
-        return trees.Ngrams(one.window, source)
+        return Ngrams(one.window, source)
 
     def query(self, given: Any, place: Place) -> Mapping[str, Any] | None:
         """The scope as the server takes it."""

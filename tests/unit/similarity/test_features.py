@@ -14,7 +14,20 @@ from hypothesis import strategies as st
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import tokenize
-from es_neardupe.similarity.features import FeatureSource, Kind, combined, parse, parse_all
+from es_neardupe.similarity.features import (
+    INDEXED,
+    FeatureTree,
+    Flatten,
+    Ngrams,
+    Sentences,
+    Words,
+    combined,
+    describe,
+    hashes,
+    parse,
+    parse_all,
+    spelled,
+)
 from es_neardupe.similarity.measure import Measure, MeasureName
 
 GRAY, BLUE = "Lucy had a gray cat.", "Lucy had a blue cat."
@@ -25,23 +38,25 @@ VALUE = st.text(st.sampled_from("aB é中.!?\n -_"), max_size=14) | st.sampled_f
 DOCUMENT = st.lists(VALUE, max_size=4)
 
 
-def plain(source: FeatureSource, values: list[str]) -> list[Any]:
+def plain(spec: str, values: list[str]) -> list[Any]:
     """The features of a document, by other code."""
-    if source.flatten and values:
+    flat = spec.startswith("flatten(")
+    if flat and values:
         values = ["\n".join(values)]
-    return [feature for value in values for feature in plain_of_value(source, value)]
+    kind, size = re.findall(r"(words|ngrams|characters|sentences|values)\(?([0-9]*)", spec)[0]
+    return [feature for value in values for feature in plain_of_value(kind, int(size or 1), flat, value)]
 
 
-def plain_of_value(source: FeatureSource, value: str) -> list[Any]:
+def plain_of_value(kind: str, size: int, flat: bool, value: str) -> list[Any]:
     tokens = tokenize(value)
-    if source.kind is Kind.VALUES:
+    if kind == "values":
         return [value]
-    if source.kind is Kind.SENTENCES:
+    if kind == "sentences":
         return [tuple(words) for part in plain_sentences(value) if (words := tokenize(part))]
-    if source.kind is Kind.WORDS:
-        return [(word,) for word in tokens] if source.flatten else [tuple(tokens)] if tokens else []
-    parts: Any = " ".join(tokens) if source.kind is Kind.CHARACTERS else tuple(tokens)
-    size = min(source.size, len(parts))
+    if kind == "words":
+        return [(word,) for word in tokens] if flat else [tuple(tokens)] if tokens else []
+    parts: Any = " ".join(tokens) if kind == "characters" else tuple(tokens)
+    size = min(size, len(parts))
     return [parts[k : k + size] for k in range(len(parts) - size + 1)] if parts else []
 
 
@@ -60,19 +75,24 @@ def plain_sentences(text: str) -> list[str]:
     return [*found, text[start:]]
 
 
-SOURCES = st.builds(
-    lambda kind, size, flatten: FeatureSource(kind, size if kind in (Kind.NGRAMS, Kind.CHARACTERS) else 1, flatten),
-    st.sampled_from(list(Kind)),
+SPECS = st.builds(
+    lambda name, size, flat: "flatten(" * flat + name.format(size) + ")" * flat,
+    st.sampled_from(["words", "ngrams({})", "characters({})", "sentences", "values"]),
     st.integers(1, 4),
     st.booleans(),
 )
 
 
-@given(SOURCES, st.lists(DOCUMENT, max_size=6))
-def test_against_plain_python(source: FeatureSource, documents: list[list[str]]) -> None:
+def made(tree: FeatureTree, documents: list[Any]) -> list[Any]:
+    """The features of each document."""
+    return hashes(tree, documents).each()
+
+
+@given(SPECS, st.lists(DOCUMENT, max_size=6))
+def test_against_plain_python(spec: str, documents: list[list[str]]) -> None:
     """Numbers stand for features one to one, in the same order."""
-    found = source.features([{None: values} for values in documents])
-    wanted = [plain(source, values) for values in documents]
+    found = made(parse(spec), [{INDEXED: values} for values in documents])
+    wanted = [plain(spec, values) for values in documents]
     assert [len(one) for one in found] == [len(one) for one in wanted]
     pairs = {
         pair for numbers, shown in zip(found, wanted, strict=True) for pair in zip(numbers.tolist(), shown, strict=True)
@@ -83,14 +103,14 @@ def test_against_plain_python(source: FeatureSource, documents: list[list[str]])
 
 @given(st.lists(DOCUMENT, max_size=6), st.integers(1, 7))
 def test_flattened_ngrams_are_the_features_of_the_scheme(documents: list[list[str]], size: int) -> None:
-    found = FeatureSource(Kind.NGRAMS, size, flatten=True).features([{None: values} for values in documents])
+    found = made(parse(f"flatten(ngrams({size}))"), [{INDEXED: values} for values in documents])
     wanted = features(["\n".join(values) for values in documents], size)
     assert [np.unique(one).tolist() for one in found] == [one.tolist() for one in wanted]
 
 
 def shares(spec: str, a: list[str], b: list[str]) -> float:
     measure = Measure(sources=(parse(spec),))
-    one, other = measure.prepare(["", ""], [{None: a}, {None: b}])
+    one, other = measure.prepare(["", ""], [{INDEXED: a}, {INDEXED: b}])
     return measure.score(one, other)
 
 
@@ -136,14 +156,14 @@ def test_composite_and_flattened() -> None:
     ],
 )
 def test_sentences(text: str, number: int) -> None:
-    (found,) = parse("sentences").features([{None: [text]}])
+    (found,) = made(parse("sentences"), [{INDEXED: [text]}])
     assert len(found) == number
 
 
 def test_long_texts_take_no_time() -> None:
     text = "word " * 300_000
     for spec in ("words", "flatten(words)", "ngrams(5)", "characters(5)", "sentences", "values"):
-        (found,) = parse(spec).features([{None: [text]}])
+        (found,) = made(parse(spec), [{INDEXED: [text]}])
         assert len(set(found.tolist())) <= 5
 
 
@@ -153,7 +173,7 @@ def test_several_sources_are_kept_apart() -> None:
     one, other = {"title": ["a b"], "body": ["c"]}, {"title": ["c"], "body": ["a b"]}
     first, second = combined([title, body], [one, other])
     assert not set(first.tolist()) & set(second.tolist())
-    assert combined([title], [one])[0].tolist() == title.features([one])[0].tolist()
+    assert combined([title], [one])[0].tolist() == made(title, [one])[0].tolist()
     assert len(first) == len(second) == 3
 
 
@@ -168,8 +188,18 @@ def test_several_sources_are_kept_apart() -> None:
     ],
 )
 def test_parse(spec: str, shown: str) -> None:
-    assert str(parse(spec)) == shown
+    assert spelled(parse(spec)) == shown
     assert parse(shown) == parse(spec)
+
+
+@given(SPECS, st.sampled_from(["", "title:", "a:b:"]))
+def test_every_string_is_spelled_as_it_was_read(spec: str, field: str) -> None:
+    assert spelled(parse(field + spec)) == field + spec
+
+
+@pytest.mark.parametrize("tree", [Sentences(("a",)), Ngrams(2, Sentences(("a",))), Flatten(Words(("a", "b")))])
+def test_what_only_a_request_can_name_is_said_in_words(tree: FeatureTree) -> None:
+    assert spelled(tree) == describe(tree)
 
 
 @pytest.mark.parametrize(
@@ -202,10 +232,10 @@ def test_lists_of_sources() -> None:
     assert parse_all([]) == ()
 
 
-@given(DOCUMENT, DOCUMENT, SOURCES)
-def test_bags_of_features(a: list[str], b: list[str], source: FeatureSource) -> None:
-    measure = Measure(MeasureName.BAG, sources=(source,))
-    one, other = measure.prepare(["", ""], [{None: a}, {None: b}])
-    in_a, in_b = Counter(plain(source, a)), Counter(plain(source, b))
+@given(DOCUMENT, DOCUMENT, SPECS)
+def test_bags_of_features(a: list[str], b: list[str], spec: str) -> None:
+    measure = Measure(MeasureName.BAG, sources=(parse(spec),))
+    one, other = measure.prepare(["", ""], [{INDEXED: a}, {INDEXED: b}])
+    in_a, in_b = Counter(plain(spec, a)), Counter(plain(spec, b))
     whole = (in_a | in_b).total() if in_a and in_b else 0
     assert measure.score(one, other) == ((in_a & in_b).total() / whole if whole else 0)

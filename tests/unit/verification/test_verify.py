@@ -14,7 +14,7 @@ from unit_tools import SETTINGS, FakeClient, hits, set_resemblance, shingle_set,
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.similarity.alignment import Matching
-from es_neardupe.similarity.features import parse_all
+from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.measure import Measure, MeasureName
 from es_neardupe.verification import verify
 from es_neardupe.verification.verify import Verifier
@@ -107,7 +107,7 @@ def test_any_measure(measure: Measure, limits: tuple[int, int], monkeypatch: pyt
     told: list[tuple[str, int, int | None]] = []
     found = verifier.similarities(left, right, lambda *stage: told.append(stage))
     shown = texts_by_class(verifier, texts)
-    prepared = measure.prepare(shown, [{None: [text], "text": [text]} for text in shown])
+    prepared = measure.prepare(shown, [{INDEXED: [text], "text": [text]} for text in shown])
     away = {k for k in range(distinct) if verifier.first_row(k) is None}
     assert len(away) <= 1
     for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
