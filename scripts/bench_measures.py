@@ -27,6 +27,7 @@ from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, information, literal
 from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.measure import Measure, MeasureName
 
 U64 = NDArray[np.uint64]
 Run = Callable[[], object]
@@ -80,6 +81,7 @@ def report_pairs(texts: list[str], rounds: int) -> None:
     scheme = Scheme(bands=16, rows=6)
     signed = list(zip(signatures(texts, scheme), signatures(copies, scheme), strict=True))
     weights = frequencies(features(texts, 5))
+    bags, pairs = Measure(MeasureName.BAG).prepare([*texts, *copies]), np.arange(len(texts))
 
     def hashed() -> list[Alignment]:
         return [literal(a, b) for a, b in zip(token_hashes(texts), token_hashes(copies), strict=True)]
@@ -89,7 +91,7 @@ def report_pairs(texts: list[str], rounds: int) -> None:
         "literal matching, from text": hashed,
         "information matching": lambda: [information(a, b) for a, b in tokens],
         "resemblance, pair by pair": lambda: [formulas.resemblance(a, b) for a, b in sets],
-        "bag": lambda: [formulas.bag(a, b) for a, b in tokens],
+        "bag": lambda: Measure(MeasureName.BAG).scores(bags, pairs, pairs + len(texts)),
         "weighted": lambda: [formulas.weighted(a, b, weights) for a, b in sets],
         "edit": lambda: [formulas.edit(a, b) for a, b in tokens],
         "estimate": lambda: [estimate(a, b) for a, b in signed],

@@ -82,8 +82,8 @@ def _resemblance(texts: tuple[str, str], found: Alignment, w: int) -> Score:
     """With the relation to L, S, C and n where both parts of the fraction come out by it."""
     measure = Measure(shingle=w)
     one, other = measure.prepare(texts)
-    shared = len(np.intersect1d(one.features, other.features, assume_unique=True))
-    whole = len(one.features) + len(other.features) - shared
+    shared = len(np.intersect1d(one, other, assume_unique=True))
+    whole = len(one) + len(other) - shared
     longer, shorter, common, n = found.longer, found.shorter, found.common, found.chunks
     formula, filled = "shared shingles / all shingles", f"{shared} / {whole}"
     if (shared, whole) == (common - n * (w - 1), longer + shorter - common + (n - 2) * (w - 1)):
@@ -119,8 +119,8 @@ def _estimate(texts: tuple[str, str], measure: Measure) -> Score:
     one, other = measure.prepare(texts)
     value = measure.score(one, other)
     name, formula = MeasureName.ESTIMATE, "(e - 1/256) / (1 - 1/256), e: share of equal places in the signatures"
-    if not (one.signature and other.signature):
+    if not (len(one) and len(other)):
         return Score(name, None, value, None, formula, "no signature without words")
-    found = estimate(one.signature, other.signature)
-    equal = sum(a == b for a, b in zip(one.signature, other.signature, strict=True))
-    return Score(name, None, value, (found.low, found.high), formula, f"e = {equal} / {len(one.signature)}")
+    found = estimate(one, other)
+    equal = int(np.count_nonzero(one == other))
+    return Score(name, None, value, (found.low, found.high), formula, f"e = {equal} / {len(one)}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -233,7 +233,7 @@ class Ragged(NamedTuple):
 
     def each(self) -> list[U64]:
         """Those of each document."""
-        return np.split(self.values, self.bounds[1:-1]) if len(self.bounds) > 1 else []
+        return [self.values[start:end] for start, end in pairwise(self.bounds.tolist())]
 
 
 class _Composites(NamedTuple):
@@ -263,17 +263,17 @@ def distinct(found: Ragged) -> Ragged:
     return Ragged(found.values[first], _edges(first)[found.bounds])
 
 
-def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> list[U64]:
-    """The features of each document by several sources, one source after the other (uint64[n]), with repeats.
+def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> Ragged:
+    """The hashes of the features by several sources, of each document one source after the other.
 
     The same words in two sources are different features, so that those of a title are none of a body's.
     """
-    each = []
-    for number, tree in enumerate(trees):
-        found = hashes(tree, documents)
-        values = mix64(found.values + np.uint64(number) * GOLDEN) if number else found.values
-        each.append(Ragged(values, found.bounds).each())
-    return [np.concatenate(parts) for parts in zip(*each, strict=True)]
+    first, *others = (hashes(tree, documents) for tree in trees)
+    if not others:
+        return first
+    apart = (Ragged(mix64(one.values + np.uint64(n) * GOLDEN), one.bounds).each() for n, one in enumerate(others, 1))
+    parts = [np.concatenate(of_one) for of_one in zip(first.each(), *apart, strict=True)]
+    return Ragged(np.concatenate([np.empty(0, np.uint64), *parts]), _edges([len(one) for one in parts]))
 
 
 def _pieces(documents: Sequence[Document], leaf: Leaf) -> Iterator[list[list[str]]]:

@@ -1,6 +1,6 @@
 """Exact measures. Each is a number from 0 to 1; equal inputs have 1, also two empty ones, an empty one and another 0.
 
-Set measures take sorted distinct features, `bag` the features in any order, the others an alignment or token hashes.
+Set measures take sorted distinct features, the others an alignment or token hashes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from es_neardupe.similarity.alignment import Alignment
 
 __all__ = [
     "Weights",
-    "bag",
     "containment",
     "containment_longer",
     "edit",
@@ -134,14 +133,6 @@ def containment_longer(alignment: Alignment) -> float:
 
 def _share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
-
-
-def bag(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
-    """Jaccard of multisets: each feature counts as often as it occurs (uint64 of any order)."""
-    (in_a, times_a), (in_b, times_b) = (np.unique(one, return_counts=True) for one in (a, b))
-    _, at_a, at_b = np.intersect1d(in_a, in_b, assume_unique=True, return_indices=True)
-    common = int(np.minimum(times_a[at_a], times_b[at_b]).sum())
-    return _share(common, len(a) + len(b) - common)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.hashing import GOLDEN, U64
 from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
@@ -26,11 +26,12 @@ from es_neardupe.similarity.features import (
     FeatureTree,
     combined,
     decided_by_tokens,
+    distinct,
     hashed,
     named_fields,
     spelled,
 )
-from es_neardupe.similarity.formulas import Weights, resemblances
+from es_neardupe.similarity.formulas import Weights
 
 __all__ = [
     "ALIGNED",
@@ -45,7 +46,6 @@ __all__ = [
     "default_sample",
     "measure_name",
     "measure_words",
-    "of_pairs",
     "weights_of",
 ]
 
@@ -83,17 +83,12 @@ SETS = (MeasureName.RESEMBLANCE, MeasureName.WEIGHTED)
 """Those that compare sets of features."""
 
 
-class Prepared(NamedTuple):
-    """What a measure needs of one text. Parts that it does not need are empty."""
+Prepared: TypeAlias = U64
+"""What a measure compares of one text: its token hashes in order, its features, or the slots of its signature.
 
-    tokens: U64
-    """Token hashes in order."""
-    features: U64
-    """Sorted distinct features: shingle hashes, unless others were chosen. For `bag` n-grams with repeats."""
-    signature: bytes
-    """Also empty where there are no tokens."""
-    common: bool = False
-    """Whether all its features are ignored ones: then it keeps them."""
+Features are sorted and distinct: shingle hashes, unless others were chosen. Those of `bag` are n-grams of which the
+n-th occurrence is an element of its own, so that shares of sets are shares of bags. Empty for a text without any.
+"""
 
 
 @dataclass(frozen=True)
@@ -105,13 +100,13 @@ class Ignored:
     features: U64 = field(repr=False, compare=False)
     """Sorted, distinct."""
 
-    def mask(self, features: U64) -> tuple[U64, bool]:
-        """The features that are not ignored, and whether there are none of these; then they stay all."""
+    def without(self, features: U64) -> U64:
+        """The features that are not ignored."""
         if not len(self.features) or not len(features):
-            return features, False
+            return features
         places = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
-        left = features[self.features[places] != features]
-        return (left, False) if len(left) else (features, True)
+        left: U64 = features[self.features[places] != features]
+        return left
 
 
 @dataclass(frozen=True)
@@ -161,12 +156,12 @@ class Measure:
     @property
     def by_keys(self) -> bool:
         """Whether it is the resemblance that the keys are made for."""
-        return self.at_once and self.ignored is None
+        return self.name is MeasureName.RESEMBLANCE and not self.sources and self.ignored is None
 
     @property
     def at_once(self) -> bool:
         """Whether `scores` takes many pairs together."""
-        return self.name is MeasureName.RESEMBLANCE and not self.sources
+        return self.name in (MeasureName.RESEMBLANCE, MeasureName.BAG)
 
     @property
     def copies_are_equal(self) -> bool:
@@ -189,46 +184,45 @@ class Measure:
             chosen = f"without the {len(self.ignored.features)} shingles of list {self.ignored.version}"
         return f"{self.name.value} ({chosen})" if chosen else self.name.value
 
-    def prepare(self, texts: Sequence[str], values: Sequence[Document] | None = None) -> list[Prepared]:
-        """What `score` needs of each text, computed for all of them at once.
+    def prepare(self, texts: Sequence[str], documents: Sequence[Document] | None = None) -> list[Prepared]:
+        """What `score` compares of each text, computed for all of them at once.
 
-        ``values``: those of each document by field, where features of fields were chosen; of a text without fields,
-        it is the only value.
+        ``documents``: the values by field, where features of fields were chosen; of a text without fields, it is the
+        only value.
         """
-        nothing = [np.empty(0, np.uint64)] * len(texts)
-        compared, tokens, slots, common = nothing, nothing, [b""] * len(texts), [False] * len(texts)
         if self.sources:
-            found = combined(self.sources, values if values is not None else [{INDEXED: [text]} for text in texts])
-            compared = [np.sort(one) if self.name is MeasureName.BAG else np.unique(one) for one in found]
-        elif self.name in SETS:
-            compared = features(texts, self.shingle)
-            if self.ignored is not None:
-                masked = [self.ignored.mask(one) for one in compared]
-                compared, common = [one for one, _ in masked], [every for _, every in masked]
-        elif self.name is MeasureName.BAG:
-            compared = [self._grams(one) for one in self._words(texts)]
-        elif self.name is MeasureName.ESTIMATE:
-            slots = [row.tobytes() if row.any() else b"" for row in signatures(texts, self._scheme)]
-        else:
-            tokens = token_hashes(texts)
-        return list(map(Prepared, tokens, compared, slots, common))
+            found = combined(self.sources, documents if documents is not None else [{INDEXED: [one]} for one in texts])
+            return list(map(_bag, found.each())) if self.name is MeasureName.BAG else distinct(found).each()
+        if self.name in SETS:
+            return [self._counting(one) for one in features(texts, self.shingle)]
+        if self.name is MeasureName.BAG:
+            return [_bag(self._grams(one)) for one in self._words(texts)]
+        if self.name is MeasureName.ESTIMATE:
+            scheme = self.scheme or Scheme(shingle=self.shingle, permutations=128, bands=16, rows=6)
+            return [row[: len(row) * row.any()].astype(np.uint64) for row in signatures(texts, scheme)]
+        return token_hashes(texts)
 
-    @property
-    def _scheme(self) -> Scheme:
-        return self.scheme or Scheme(shingle=self.shingle, permutations=128, bands=16, rows=6)
+    def _counting(self, features: U64) -> U64:
+        """The features that count: where all are ignored, all of them."""
+        left = features if self.ignored is None else self.ignored.without(features)
+        return left if len(left) else features
+
+    def only_ignored(self, one: Prepared) -> bool:
+        """Whether a text has no other features than ignored ones, which count then."""
+        return self.ignored is not None and len(one) > 0 and not len(self.ignored.without(one[:1]))
 
     def _words(self, texts: Sequence[str]) -> list[U64]:
         return [hashed(text.split()) for text in texts] if self.whitespace else token_hashes(texts)
 
     def _grams(self, tokens: U64) -> U64:
         """The n-grams; of a shorter text the one that all its words make."""
-        return np.sort(window_hashes(tokens, min(self.ngram, max(len(tokens), 1))))
+        return window_hashes(tokens, min(self.ngram, max(len(tokens), 1)))
 
     def score(self, a: Prepared, b: Prepared) -> float:
         """The measure of two texts. Without any of the features that were chosen, a document is like no other."""
-        if self.sources and not (len(a.features) and len(b.features)):
+        if self.sources and not (len(a) and len(b)):
             return 0.0
-        return self._by_name[self.name](a, b)
+        return self._formula(a, b)
 
     def scores(
         self,
@@ -238,48 +232,52 @@ class Measure:
         progress: Progress = silent,
     ) -> NDArray[np.float64]:
         """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``, float64 of the pairs' number."""
-        if self.at_once:
-            return formulas.resemblances([one.features for one in prepared], left, right)
-        pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
-        return np.fromiter((self.score(prepared[a], prepared[b]) for a, b in pairs), np.float64, len(left))
+        if not self.at_once:
+            pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
+            return np.fromiter((self.score(prepared[a], prepared[b]) for a, b in pairs), np.float64, len(left))
+        similarity = formulas.resemblances(prepared, left, right)
+        if self.sources:
+            some = np.array([len(one) > 0 for one in prepared], np.bool_)
+            similarity[~(some[left] & some[right])] = 0
+        return similarity
 
     @cached_property
-    def _by_name(self) -> dict[MeasureName, Callable[[Prepared, Prepared], float]]:
-        return {
-            MeasureName.RESEMBLANCE: lambda a, b: formulas.resemblance(a.features, b.features),
-            MeasureName.JACCARD: lambda a, b: formulas.jaccard(self._aligned(a, b)),
-            MeasureName.CONTAINMENT: lambda a, b: formulas.containment(self._aligned(a, b)),
-            MeasureName.CONTAINMENT_LONGER: lambda a, b: formulas.containment_longer(self._aligned(a, b)),
-            MeasureName.BAG: lambda a, b: formulas.bag(a.features, b.features),
-            MeasureName.WEIGHTED: self._weighted,
-            MeasureName.EDIT: lambda a, b: formulas.edit(a.tokens, b.tokens),
-            MeasureName.ESTIMATE: self._estimated,
-        }
+    def _formula(self) -> Callable[[Prepared, Prepared], float]:
+        if self.aligned:
+            formula = _OF_ALIGNMENTS[self.name]
+            return lambda a, b: formula(align(a, b, self.matching, self.shingle))
+        if self.name is MeasureName.WEIGHTED:
+            assert self.weights is not None
+            return partial(formulas.weighted, weights=self.weights)
+        return {MeasureName.EDIT: formulas.edit, MeasureName.ESTIMATE: _estimated}.get(self.name, formulas.resemblance)
 
-    def _aligned(self, a: Prepared, b: Prepared) -> Alignment:
-        return align(a.tokens, b.tokens, self.matching, self.shingle)
 
-    @staticmethod
-    def _estimated(a: Prepared, b: Prepared) -> float:
-        if not (a.signature and b.signature):
-            return float(a.signature == b.signature)
-        return estimate(a.signature, b.signature).value
+_OF_ALIGNMENTS: dict[MeasureName, Callable[[Alignment], float]] = {
+    MeasureName.JACCARD: formulas.jaccard,
+    MeasureName.CONTAINMENT: formulas.containment,
+    MeasureName.CONTAINMENT_LONGER: formulas.containment_longer,
+}
 
-    def _weighted(self, a: Prepared, b: Prepared) -> float:
-        assert self.weights is not None
-        return formulas.weighted(a.features, b.features, self.weights)
+
+def _estimated(a: Prepared, b: Prepared) -> float:
+    return estimate(a, b).value if len(a) and len(b) else float(len(a) == len(b))
+
+
+def _bag(grams: U64) -> U64:
+    """The n-th occurrence of an n-gram as an element of its own."""
+    grams = np.sort(grams)
+    first = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.intp)
+    repeat = np.arange(len(grams)) - np.repeat(first, np.diff(np.append(first, len(grams))))
+    return np.sort(grams + repeat.astype(np.uint64) * GOLDEN)
 
 
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-_SETS = (MeasureName.RESEMBLANCE, MeasureName.BAG, MeasureName.WEIGHTED)
+_WITH_FEATURES = (*SETS, MeasureName.BAG)
 
 _CELLS = 250_000
 """Pairs in a block."""
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-"""Tells the repeats of an n-gram in one text apart."""
 
 
 class Block(NamedTuple):
@@ -292,7 +290,7 @@ class Block(NamedTuple):
 
 def default_sample(name: MeasureName) -> int:
     """Texts whose pairs take seconds: 2 million pairs of sets, 125,000 pairs that take some 0.1 ms each."""
-    return 2000 if name in _SETS else 500
+    return 2000 if name in _WITH_FEATURES else 500
 
 
 def measure_words(measure: Measure) -> int | None:
@@ -310,17 +308,16 @@ def measure_name(measure: Measure) -> str:
 
 def weights_of(prepared: Sequence[Prepared]) -> Weights:
     """The frequencies of the features of these texts."""
-    found = [one.features for one in prepared]
-    features, frequencies = np.unique(np.concatenate(found or [np.empty(0, np.uint64)]), return_counts=True)
-    return Weights(len(found), features, frequencies.astype(np.int64))
+    features, frequencies = np.unique(np.concatenate([np.empty(0, np.uint64), *prepared]), return_counts=True)
+    return Weights(len(prepared), features, frequencies.astype(np.int64))
 
 
 def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Block]:
     """Every pair of texts once, in blocks."""
     if len(prepared) < 2:
         return
-    if measure.name in _SETS:
-        for left, right, common, whole in _common(_elements(measure, prepared), measure.weights):
+    if measure.name in _WITH_FEATURES:
+        for left, right, common, whole in _common(prepared, measure.weights):
             yield Block(left, right, _share(common, whole))
     elif measure.aligned:
         for left, right, common, _ in _common([_windows(one, measure.shingle) for one in prepared], None):
@@ -333,31 +330,9 @@ def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Block]
             yield Block(left, right, measure.scores(prepared, left, right))
 
 
-def of_pairs(
-    measure: Measure, prepared: Sequence[Prepared], left: Ints, right: Ints, progress: Progress = silent
-) -> Floats:
-    """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``: float64 of their number."""
-    if measure.name is MeasureName.BAG:
-        return resemblances(_elements(measure, prepared), left, right)
-    return measure.scores(prepared, left, right, progress)
-
-
-def _elements(measure: Measure, prepared: Sequence[Prepared]) -> list[U64]:
-    """The set of each text that its measure compares, sorted and distinct. A bag becomes a set when the n-th
-    occurrence of an n-gram is an element of its own."""
-    found = [one.features for one in prepared]
-    return list(map(_bag, found)) if measure.name is MeasureName.BAG else found
-
-
-def _bag(grams: U64) -> U64:
-    first = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.intp)
-    repeat = np.arange(len(grams)) - np.repeat(first, np.diff(np.append(first, len(grams))))
-    return np.sort(grams + repeat.astype(np.uint64) * _STEP)
-
-
-def _windows(one: Prepared, least: int) -> U64:
+def _windows(tokens: U64, least: int) -> U64:
     """The runs of ``least`` words; of a shorter text all its words, which only an equal text has."""
-    return np.unique(window_hashes(one.tokens, min(least, max(len(one.tokens), 1))))
+    return np.unique(window_hashes(tokens, min(least, max(len(tokens), 1))))
 
 
 def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Ints, Ints, Floats, Floats]]:

@@ -24,7 +24,7 @@ from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh_if_allowed, search
 from es_neardupe.similarity.features import spelled
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import Measure
+from es_neardupe.similarity.measure import Measure, Prepared, weights_of
 from es_neardupe.verification.read_texts import prepared
 
 __all__ = ["SAMPLE", "Frequencies", "frequencies", "sampled"]
@@ -95,15 +95,12 @@ def _age(at: str) -> timedelta:
 def _sampled(index: Index, measure: Measure) -> Weights:
     """Count in how many documents of a random sample each feature occurs."""
     fields = index.settings.fields
-    distinct = [np.empty(0, np.uint64)]
-    read = 0
+    found: list[Prepared] = []
     for chunk in chunked(sampled(index), _FETCH):
         sources = [hit.source for hit in fetch(index.client, chunk, measure.fields(fields)) if hit is not None]
         texts = [text_of(source, fields) for source in sources]
-        distinct += [one.features for one in prepared(measure, sources, texts, fields)]
-        read += len(sources)
-    features, counts = np.unique(np.concatenate(distinct), return_counts=True)
-    return Weights(read, features, counts.astype(np.int64))
+        found += prepared(measure, sources, texts, fields)
+    return weights_of(found)
 
 
 def sampled(index: Index) -> list[Reference]:

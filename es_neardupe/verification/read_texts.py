@@ -22,7 +22,7 @@ from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import INDEXED, fields_of
-from es_neardupe.similarity.measure import Measure, Prepared, measure_name, of_pairs
+from es_neardupe.similarity.measure import Measure, Prepared, measure_name
 
 __all__ = ["Compared", "Texts", "compare", "compared_with", "prepared", "present_source"]
 
@@ -144,7 +144,7 @@ def _score(result: Compared, portion: Rows, present: dict[int, str], measure: Me
     pairs = portion[np.isin(result.left[portion], numbers) & np.isin(result.right[portion], numbers)]
     a, b = np.searchsorted(numbers, result.left[pairs]), np.searchsorted(numbers, result.right[pairs])
     prepared = measure.prepare([present[number] for number in numbers.tolist()])
-    result.similarity[pairs] = of_pairs(measure, prepared, a, b, progress)
+    result.similarity[pairs] = measure.scores(prepared, a, b, progress)
     progress("", len(portion), None)
 
 

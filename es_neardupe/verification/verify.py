@@ -17,7 +17,6 @@ from es_neardupe.records import Classes, Corpus, Reference, Scope
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.measure import Measure, Prepared
-from es_neardupe.verification.comparers import Comparer
 from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.read_texts import prepared
 from es_neardupe.verification.spill_to_disk import Rows, Scratch
@@ -244,7 +243,7 @@ class Verifier:
                     self.changed.add(row)
                     yield None
                 else:
-                    if found.common:
+                    if self.measure.only_ignored(found):
                         self.common.add(row)
                     yield found
 
@@ -293,27 +292,31 @@ def validate(
     left: Numbers,
     right: Numbers,
     *,
-    comparer: Comparer,
+    measure: Measure,
+    fields: Sequence[str],
     files: Scratch,
     progress: Progress = silent,
 ) -> Validated:
-    """Compare pairs of documents by their present values. What is compared of each lies in a file if it is much.
+    """Compare pairs of documents by the present values of ``fields``: those of the features of the measure, or of the
+    text that it compares. A document with nothing to compare is like no other.
 
-    Clusters of connected pairs lie together; two blocks of documents are compared at a time, so that memory is bounded
-    however the pairs are connected.
+    What is compared of each lies in a file if it is much. Clusters of connected pairs lie together; two blocks of
+    documents are compared at a time, so that memory is bounded however the pairs are connected.
     """
     order = _in_clusters(len(scope.references), left, right)
     rows = Rows(files)
-    there = _read(client, scope, order, comparer, rows=rows, progress=progress)
+    there = _read(client, scope, order, measure, fields, rows=rows, progress=progress)
     places = np.zeros(len(scope.references), np.int32)
     places[order] = np.arange(len(order), dtype=np.int32)
     similarity = np.full(len(left), np.nan)
-    both = np.flatnonzero(there[places[left]] & there[places[right]])
+    similarity[there[places[left]] & there[places[right]]] = 0
+    filled = rows.lengths > 0
+    both = np.flatnonzero(filled[places[left]] & filled[places[right]])
     done = len(left) - len(both)
     progress("validating pairs", done, len(left))
     for some, arrays, one, other in _blocks(rows, places[left[both]], places[right[both]]):
         told = _after(done, len(left), progress)
-        similarity[both[some]] = comparer.scores(arrays, one, other, told)
+        similarity[both[some]] = measure.scores(arrays, one, other, told)
         done += len(some)
         progress("validating pairs", done, len(left))
     sizes = np.zeros(len(scope.references), np.int64)
@@ -339,7 +342,14 @@ def _in_clusters(size: int, left: Numbers, right: Numbers) -> Numbers:
 
 
 def _read(
-    client: Client, scope: Scope, order: Numbers, comparer: Comparer, *, rows: Rows, progress: Progress
+    client: Client,
+    scope: Scope,
+    order: Numbers,
+    measure: Measure,
+    fields: Sequence[str],
+    *,
+    rows: Rows,
+    progress: Progress,
 ) -> NDArray[np.bool_]:
     """Lay aside what is compared of the documents; which of them are as they were, bool of their number."""
     there = np.zeros(len(order), np.bool_)
@@ -347,14 +357,15 @@ def _read(
     progress("reading candidates", 0, len(order))
     for chunk in _fetches(order, scope.sizes):
         references = [scope.references[number] for number in chunk.tolist()]
-        hits = list(fetch(client, references, comparer.fields))
+        hits = list(fetch(client, references, fields))
         versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in hits]
         unchanged = (np.array(versions, np.int64).reshape(-1, 2) == scope.versions[chunk]).all(axis=1)
         values = [
-            values_by_field(hit.source, comparer.fields) if hit is not None and same else {}
+            values_by_field(hit.source, fields) if hit is not None and same else {}
             for hit, same in zip(hits, unchanged.tolist(), strict=True)
         ]
-        rows.add(comparer.arrays(values))
+        texts = ["\n".join(value for name in fields for value in one.get(name, ())) for one in values]
+        rows.add(measure.prepare(texts, values))
         there[done : done + len(chunk)] = unchanged
         done += len(chunk)
         progress("reading candidates", done, len(order))

@@ -235,7 +235,8 @@ def _measures(
                 break
             else:
                 scheme = replace(settings.scheme, shingle=words) if name is MeasureName.ESTIMATE else None
-                yield Measure(name, matching, words, weights=_NO_WEIGHTS, scheme=scheme)
+                weights = _NO_WEIGHTS if name is MeasureName.WEIGHTED else None
+                yield Measure(name, matching, words, weights=weights, scheme=scheme)
 
 
 def _weighted(measure: Measure, sample: Sequence[str]) -> Measure:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.hash_features import (
@@ -19,69 +17,26 @@ from es_neardupe.commands.duplicates.hash_features import (
     group_hashes,
     read_scope,
 )
-from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeKeys, Validation
+from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeKeys
 from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
+from es_neardupe.commands.duplicates.validation import SimilarityFunction, similarity_function
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.sidecar.joined_client import SidecarClient
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.progress import Progress
-from es_neardupe.records import Reference, Scope
-from es_neardupe.server.bulk import chunked
+from es_neardupe.records import Scope
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count
 from es_neardupe.similarity.common_passages import beginning, common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
-from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import Measure, MeasureName, Prepared, weights_of
-from es_neardupe.verification.comparers import Comparer, MeasureComparer, RatioComparer
 from es_neardupe.verification.spill_to_disk import Entries, scratch
 from es_neardupe.verification.verified_pairs import read_fingerprints
 from es_neardupe.verification.verify import Validated, validate
 
-__all__ = ["comparer_of", "find_pairs", "skipped_groups"]
-
-
-SAMPLE = 2000
-"""Documents that tell how common a feature is."""
-
-_FETCH = 50
-
-
-def comparer_of(client: Client, scope: Scope, wanted: Validation) -> tuple[Comparer, dict[str, Any]]:
-    """The function, and what the diagnostics say of the sample behind it: nothing for most."""
-    if wanted.features is not None:
-        return RatioComparer(wanted.features), {}
-    name = MeasureName(wanted.measure)
-    weights = _weights(client, scope, wanted) if name is MeasureName.WEIGHTED else None
-    measure = Measure(
-        name,
-        wanted.matching,
-        shingle=wanted.shingle,
-        ngram=wanted.ngram if name is MeasureName.BAG else 1,
-        weights=weights,
-    )
-    sampled = {} if weights is None else {"Documents sampled for weights": weights.documents}
-    return MeasureComparer(measure, wanted.fields), sampled
-
-
-def _weights(client: Client, scope: Scope, wanted: Validation) -> Weights:
-    """How many documents of a sample of the scope have each shingle. The sample depends on the addresses only."""
-    sample = heapq.nsmallest(SAMPLE, scope.references, key=_place)
-    return weights_of(list(_prepared(client, sample, wanted)))
-
-
-def _place(reference: Reference) -> int:
-    return xxhash.xxh3_64_intdigest("\0".join(reference[:2]).encode("utf-8", "surrogatepass"))
-
-
-def _prepared(client: Client, sample: Sequence[Reference], wanted: Validation) -> Iterator[Prepared]:
-    sets = Measure(shingle=wanted.shingle)
-    for chunk in chunked(sample, _FETCH):
-        hits = fetch(client, chunk, wanted.fields)
-        yield from sets.prepare([text_of(hit.source, wanted.fields) for hit in hits if hit is not None])
+__all__ = ["find_pairs", "skipped_groups"]
 
 
 _FETCH = 20
@@ -147,18 +102,27 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
         hashed["Seconds"] = clock.lap()
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
         aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
-        comparer, weighed = comparer_of(index.client, scope, plan.validation)
+        function, weighed = similarity_function(index.client, scope, plan.validation)
         left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
-        found = validate(index.client, scope, left, right, comparer=comparer, files=files, progress=progress)
+        found = validate(
+            index.client,
+            scope,
+            left,
+            right,
+            measure=function.measure,
+            fields=function.fields,
+            files=files,
+            progress=progress,
+        )
     passing = (found.similarity >= plan.validation.min) & (found.similarity <= plan.validation.max)
-    validation = _validation(plan, comparer, found, passing) | weighed | {"Seconds": clock.lap()}
+    validation = _validation(plan, function.label, found, passing) | weighed | {"Seconds": clock.lap()}
     aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - int((~np.isnan(found.similarity)).sum())
     return PairsResult(
-        pairs=_listed(scope, left, right, found, passing, comparer=comparer if plan.explanations else None),
+        pairs=_listed(scope, left, right, found, passing, function=function if plan.explanations else None),
         diagnostics={
             "Computing feature hashes": hashed,
             "Aggregating results": aggregated,
-            f"Validating pairs using {comparer.label}": validation,
+            f"Validating pairs using {function.label}": validation,
         },
         skipped_groups=skipped_groups(index, scope, groups.largest, plan.grouping),
     )
@@ -223,10 +187,10 @@ def _aggregated(groups: HashGroups) -> Diagnostics:
     }
 
 
-def _validation(plan: DuplicatesPlan, comparer: Comparer, found: Validated, passing: NDArray[np.bool_]) -> Diagnostics:
+def _validation(plan: DuplicatesPlan, label: str, found: Validated, passing: NDArray[np.bool_]) -> Diagnostics:
     compared = int((~np.isnan(found.similarity)).sum())
     return {
-        "Pairwise similarity function": comparer.label,
+        "Pairwise similarity function": label,
         "Similarity thresholds": [plan.validation.min, plan.validation.max],
         "Pairs passing": int(passing.sum()),
         "Pairs failing": compared - int(passing.sum()),
@@ -250,14 +214,14 @@ def _listed(
     found: Validated,
     passing: NDArray[np.bool_],
     *,
-    comparer: Comparer | None,
+    function: SimilarityFunction | None,
 ) -> PairList:
-    """The passing pairs in order; explained where there is a ``comparer``."""
+    """The passing pairs in order; explained where there is a ``function``."""
     some = np.flatnonzero(passing)
     some = some[np.argsort(-found.similarity[some], kind="stable")]  # pairs ascend by address already
 
     def explained(similarity: float, one: int, other: int) -> str:
-        assert comparer is not None
-        return comparer.explained(similarity, (int(found.sizes[one]), int(found.sizes[other])))
+        assert function is not None
+        return function.explained(similarity, (int(found.sizes[one]), int(found.sizes[other])))
 
-    return PairList(scope.references, left[some], right[some], found.similarity[some], explained if comparer else None)
+    return PairList(scope.references, left[some], right[some], found.similarity[some], explained if function else None)

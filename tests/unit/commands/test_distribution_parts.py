@@ -33,7 +33,6 @@ from es_neardupe.similarity.measure import (
     all_pairs,
     default_sample,
     measure_name,
-    of_pairs,
     weights_of,
 )
 
@@ -73,7 +72,7 @@ def test_bags_are_those_of_the_article(texts: list[str], n: int) -> None:
     assert of_all(measure, texts) == truth
     if truth:
         left, right = np.array(list(truth), np.intp).T
-        assert of_pairs(measure, measure.prepare(texts), left, right).tolist() == list(truth.values())
+        assert measure.scores(measure.prepare(texts), left, right).tolist() == list(truth.values())
 
 
 def of_all(measure: Measure, texts: Sequence[str]) -> dict[tuple[int, int], float]:
@@ -102,7 +101,7 @@ def test_all_pairs_have_the_measure_of_each(
     assert found == pytest.approx(truth, abs=1e-12)
     assert all(found[i, j] == 1 for i, j in found if texts[i] == texts[j])
     left, right = np.array(list(truth), np.intp).T
-    assert of_pairs(measure, prepared, left, right) == pytest.approx(list(truth.values()), abs=1e-12)
+    assert measure.scores(prepared, left, right) == pytest.approx(list(truth.values()), abs=1e-12)
 
 
 @pytest.mark.parametrize("cells", [1, 7, 40, 10_000])

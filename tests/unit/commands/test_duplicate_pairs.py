@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 from unit_tools import FakeClient, columns, paged, words
 
 from es_neardupe.commands.duplicates.hash_features import LISTED, HashGroups, enriched_scope, group_hashes, read_scope
+from es_neardupe.commands.duplicates.validation import SimilarityFunction
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import tokenize
 from es_neardupe.records import Hit, Scope
 from es_neardupe.similarity.alignment import Matching
-from es_neardupe.similarity.features import FeatureTree, Flatten, Ngrams, Values, Words
+from es_neardupe.similarity.features import FeatureTree, Flatten, Ngrams, Values, Words, fields_of
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, MeasureName
 from es_neardupe.verification import spill_to_disk, verify
-from es_neardupe.verification.comparers import Comparer, MeasureComparer, RatioComparer
 from es_neardupe.verification.spill_to_disk import Entries, Rows, scratch
 from es_neardupe.verification.verify import Validated, validate
 
@@ -59,11 +59,16 @@ def hits_of(titles: Sequence[str]) -> list[Hit]:
     return [Hit("i", f"d{number % 3}{number}", None, 1, 1, {"title": title}) for number, title in enumerate(titles)]
 
 
+def ratio_of(tree: FeatureTree) -> SimilarityFunction:
+    """Shared features among all distinct features of both documents."""
+    return SimilarityFunction(Measure(sources=(tree,)), fields_of(tree))
+
+
 def run(
     hits: Sequence[Hit],
     *,
     grouping: FeatureTree = WORDS,
-    comparer: Comparer | None = None,
+    function: SimilarityFunction | None = None,
     max_group: int = 200,
     client: FakeClient | None = None,
     page: int = 3,
@@ -74,8 +79,9 @@ def run(
         entries = Entries(files)
         scope = read_scope(paged(hits, page), grouping, entries)
         groups = group_hashes(entries, scope.numbers, max_group)
-        chosen = comparer or RatioComparer(WORDS)
-        found = validate(client, scope, groups.left, groups.right, comparer=chosen, files=files)
+        chosen = function or ratio_of(WORDS)
+        pairs = groups.left, groups.right
+        found = validate(client, scope, *pairs, measure=chosen.measure, fields=chosen.fields, files=files)
     return Found(scope, groups, found)
 
 
@@ -153,46 +159,48 @@ def test_other_measures_are_those_of_two_texts(name: MeasureName, monkeypatch: p
     titles = [base, f"{base} more", words(0, 30), words(5, 40), base.upper(), ""]
     weights = Weights(1, np.empty(0, np.uint64), np.empty(0, np.int64)) if name is MeasureName.WEIGHTED else None
     measure = Measure(name, Matching.LITERAL, weights=weights)
-    comparer = MeasureComparer(measure, T)
+    function = SimilarityFunction(measure, T)
     monkeypatch.setattr(spill_to_disk, "HELD", 10)
     monkeypatch.setattr(verify, "_BLOCK", 10)
-    found = run(hits_of(titles), comparer=comparer)
+    found = run(hits_of(titles), function=function)
     by_id = {hit.id: hit.source["title"] for hit in hits_of(titles)}
     assert len(found.pairs()) == 10  # all but the empty one
     for (a, b), similarity in found.pairs().items():
         one, other = measure.prepare([by_id[a], by_id[b]])
         assert similarity == measure.score(one, other)
-    said = comparer.explained(1.0, (16, 16))
+    said = function.explained(1.0, (128, 128))
     assert measure.label in said
     assert ("95 % interval" in said) == (name is MeasureName.ESTIMATE)
 
 
 @pytest.mark.parametrize(
-    ("titles", "comparer", "expected"),
+    ("titles", "function", "expected"),
     [
         (
             ["Lucy had a gray cat.", "Lucy had a blue cat."],
-            RatioComparer(WORDS),
+            ratio_of(WORDS),
             "Documents share 4 out of 6 distinct features (flattened composites of words from field: title).",
         ),
         (
             ["Lucy", "Lucy"],
-            RatioComparer(Values(T)),
+            ratio_of(Values(T)),
             "Documents share 1 out of 1 distinct feature (entire values from field: title).",
         ),
     ],
 )
-def test_explanations_have_the_words_of_the_example(titles: list[str], comparer: RatioComparer, expected: str) -> None:
-    found = run(hits_of(titles), comparer=comparer)
+def test_explanations_have_the_words_of_the_example(
+    titles: list[str], function: SimilarityFunction, expected: str
+) -> None:
+    found = run(hits_of(titles), function=function)
     sizes = found.validated.sizes.tolist()
-    assert comparer.explained(float(found.validated.similarity[0]), (sizes[0], sizes[1])) == expected
+    assert function.explained(float(found.validated.similarity[0]), (sizes[0], sizes[1])) == expected
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.data())
 def test_the_counts_of_an_explanation_are_exact(a: int, b: int, data: st.DataObject) -> None:
     common = data.draw(st.integers(0, min(a, b)))
     total = a + b - common
-    said = RatioComparer(WORDS).explained(common / total if total else 0.0, (a, b))
+    said = ratio_of(WORDS).explained(common / total if total else 0.0, (a, b))
     assert said.startswith(f"Documents share {common:,} out of {total:,} distinct feature")
 
 
@@ -204,7 +212,7 @@ def test_nine_of_ten_words_are_within_both_ends() -> None:
 
 
 def test_documents_without_what_is_compared_are_not_alike() -> None:
-    found = run(hits_of(["same", "same"]), comparer=RatioComparer(Flatten(Words(("body",)))))
+    found = run(hits_of(["same", "same"]), function=ratio_of(Flatten(Words(("body",)))))
     assert list(found.pairs().values()) == [0.0]
     assert list(run(hits_of(["same", "same"])).pairs().values()) == [1.0]
 
@@ -312,7 +320,7 @@ def _broken(opened: list[Any]) -> None:
 
 def test_blank_values_are_no_features() -> None:
     """Documents without a title do not have the same title."""
-    found = run(hits_of(["", "", "  ", "\t", "a", "a"]), grouping=Values(T), comparer=RatioComparer(Values(T)))
+    found = run(hits_of(["", "", "  ", "\t", "a", "a"]), grouping=Values(T), function=ratio_of(Values(T)))
     assert found.pairs() == {("d14", "d25"): 1.0}
     assert found.scope.empty == 4
 

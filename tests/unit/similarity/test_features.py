@@ -171,9 +171,9 @@ def test_several_sources_are_kept_apart() -> None:
     """The words of one field are none of another's, and each source has its share."""
     title, body = parse_all(["title:flatten(words)", "body:flatten(words)"])
     one, other = {"title": ["a b"], "body": ["c"]}, {"title": ["c"], "body": ["a b"]}
-    first, second = combined([title, body], [one, other])
+    first, second = combined([title, body], [one, other]).each()
     assert not set(first.tolist()) & set(second.tolist())
-    assert combined([title], [one])[0].tolist() == made(title, [one])[0].tolist()
+    assert combined([title], [one]).each()[0].tolist() == made(title, [one])[0].tolist()
     assert len(first) == len(second) == 3
 
 
