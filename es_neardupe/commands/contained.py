@@ -16,7 +16,7 @@ from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.minhash import Estimate, exact_share
+from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference
 from es_neardupe.server.bulk import chunked

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys import hashing
 from es_neardupe.keys.hashing import stream
+from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import Shingles, shingles
 from es_neardupe.keys.text import chunks, normalize
 
-__all__ = ["Estimate", "Signatures", "estimate", "estimate_of", "exact_share", "sign", "signatures"]
+__all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures"]
 
 
 Signatures = NDArray[np.uint8]
@@ -96,21 +95,8 @@ def _cut(extremes: U32) -> NDArray[np.uint8]:
     return extremes.astype(np.uint8)
 
 
-_CHANCE = 1 / 256  # two unrelated slots of 8 bits agree
-_TAIL = 0.025
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A resemblance estimated from signatures, with its 95 % confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.0%} ({self.low:.0%} to {self.high:.0%})"
-
+_CHANCE = 1 / 256
+"""Two unrelated slots of 8 bits agree."""
 
 Slots: TypeAlias = bytes | NDArray[np.uint8] | NDArray[np.uint64]
 """A signature: so many numbers below 256."""
@@ -119,8 +105,8 @@ Slots: TypeAlias = bytes | NDArray[np.uint8] | NDArray[np.uint64]
 def estimate(a: Slots, b: Slots) -> Estimate:
     """Estimate the resemblance of two texts from their signatures.
 
-    Agreement by chance (1/256 a slot) is taken off, as in Li & Koenig 2010. The interval is the exact one
-    of Clopper & Pearson 1934 for the number of slots: with 200 slots and 69 %, 62 to 76 %.
+    Agreement by chance (1/256 a slot) is taken off, as in Li & Koenig 2010. The interval is that of `exact_share` for
+    the number of slots: with 200 slots and 69 %, 62 to 76 %.
     Raises SettingsError if the signatures are empty or of unequal length.
     """
     left, right = _slots(a), _slots(b)
@@ -136,22 +122,9 @@ def _slots(signature: Slots) -> NDArray[np.uint8] | NDArray[np.uint64]:
 @lru_cache(maxsize=4096)
 def estimate_of(agreeing: int, slots: int) -> Estimate:
     """As `estimate`, of signatures of which so many slots agree."""
-    low, high = _exact_interval(agreeing, slots)
-    return Estimate(_corrected(agreeing / slots), _corrected(low), _corrected(high))
+    found = exact_share(agreeing, slots)
+    return Estimate(_corrected(found.value), _corrected(found.low), _corrected(found.high))
 
 
 def _corrected(share: float) -> float:
     return max(0.0, (share - _CHANCE) / (1 - _CHANCE))
-
-
-def exact_share(hits: int, number: int) -> Estimate:
-    """The share that ``hits`` of a random sample of ``number`` (1 or more) estimate, with its exact interval."""
-    return Estimate(hits / number, *_exact_interval(hits, number))
-
-
-def _exact_interval(hits: int, number: int) -> tuple[float, float]:
-    """The shares at which as many hits or more, and as few or fewer, have probability 2.5 %: quantiles of the beta
-    distribution, which is the binomial one seen from the other side."""
-    low = float(betaincinv(hits, number - hits + 1, _TAIL)) if hits else 0.0
-    high = float(betaincinv(hits + 1, number - hits, 1 - _TAIL)) if hits < number else 1.0
-    return low, high

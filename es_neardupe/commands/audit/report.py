@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.commands.audit.all_true_pairs import Similarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, Described, Loss, lost
+from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Address
 
@@ -29,10 +29,6 @@ __all__ = [
     "effective",
     "recalled",
 ]
-
-
-_Z = 1.959963984540054
-"""97.5 % of a normal distribution lie below it."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +158,7 @@ def effective(degrees: NDArray[np.int64]) -> float:
 
 
 def recalled(pairs: int, found: int, independent: float, *, whole: bool) -> Recall:
-    """The share with the interval of Wilson 1927 for so many ``independent`` pairs, at most ``pairs``.
+    """The share with its interval (`wilson_interval`) for so many ``independent`` pairs, at most ``pairs``.
 
     ``whole``: the sample is all there is, and nothing is estimated.
     """
@@ -172,9 +168,7 @@ def recalled(pairs: int, found: int, independent: float, *, whole: bool) -> Reca
     if whole:
         return Recall(pairs, found, share, share, share)
     size = min(max(independent, 1.0), float(pairs))
-    middle = (share + _Z**2 / (2 * size)) / (1 + _Z**2 / size)
-    half = _Z * sqrt(share * (1 - share) / size + _Z**2 / (4 * size**2)) / (1 + _Z**2 / size)
-    return Recall(pairs, found, share, max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half)))
+    return Recall(pairs, found, share, *wilson_interval(share, size))
 
 
 _EXAMPLES = 5

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaincinv
+
+from es_neardupe.keys.intervals import poisson_interval
 
 __all__ = [
     "EDGES",
@@ -26,8 +27,6 @@ Ints = NDArray[np.int64]
 
 EDGES: NDArray[np.float64] = np.arange(51) / 50
 """Bin k holds similarities from ``EDGES[k]`` to below ``EDGES[k + 1]``; exactly 0 and exactly 1 are in none."""
-
-_TAIL = 0.025
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def extrapolated(degrees: Ints, documents: int) -> Expected:
 
     ``degrees`` is the number of pairs that each document of the sample is in. Pairs that share a document are not
     independent: the variance is that of Horvitz & Thompson 1952 for pairs of a sample drawn without replacement. The
-    interval is the exact Poisson one of Garwood 1936 for the count, widened by the ratio of that variance to the
+    interval is that of a Poisson distribution for the count, widened by the ratio of that variance to the
     count. A cluster of which the sample has no two documents cannot show in it.
     """
     size, count = len(degrees), int(degrees.sum()) // 2
@@ -169,11 +168,9 @@ def extrapolated(degrees: Ints, documents: int) -> Expected:
     if size >= documents:
         return Expected(float(count), float(count), float(count))
     ratio = max(_variance(degrees, documents) / count if count else 0.0, 1 - both)
-    effective = count / ratio
-    low = ratio * float(gammaincinv(effective, _TAIL)) if count else 0.0
-    high = ratio * float(gammaincinv(effective + 1, 1 - _TAIL))
+    low, high = poisson_interval(count / ratio)
     most = documents * (documents - 1) / 2
-    return Expected(count / both, max(low / both, count), min(high / both, most))
+    return Expected(count / both, max(ratio * low / both, count), min(ratio * high / both, most))
 
 
 def _variance(degrees: Ints, documents: int) -> float:

@@ -13,7 +13,7 @@ from server_tools import words
 
 from es_neardupe.commands.contained import _batches, _detection, _used
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.keys.minhash import exact_share
+from es_neardupe.keys.intervals import exact_share
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.similarity.alignment import Matching, literal
