@@ -16,12 +16,13 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
+from es_neardupe.index.random_samples import random_hits
 from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
 from es_neardupe.records import Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path
 from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh_if_allowed, search
+from es_neardupe.server.search import refresh_if_allowed
 from es_neardupe.similarity.features import spelled
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, Prepared, weights_of
@@ -35,7 +36,6 @@ SAMPLE = 2000
 _MOST_TOKENS = 10_000_000
 """Words of the sample, at most: some 80 MB of features."""
 
-_SEED = 1
 _FETCH = 50
 _DAY = timedelta(days=1)
 _FORM = "2"
@@ -107,16 +107,14 @@ def sampled(index: Index) -> list[Reference]:
     """Random documents with keys, the same ones each time as long as the index stays as it is."""
     refresh_if_allowed(index.client, index.path)
     scope = queries.fingerprinted(index.fields, index.scheme_id)
-    body = queries.sample(scope, min(SAMPLE, index.target.max_result_window), _SEED) | {
-        "_source": [index.fields.tokens]
-    }
+    size = min(SAMPLE, index.target.max_result_window)
     chosen: list[Reference] = []
     tokens = 0
-    for hit in search(index.client, index.path, body)["hits"]["hits"]:
-        tokens += count_of(stored_fields(hit["_source"], index.settings.prefix), "tokens")
+    for hit in random_hits(index.client, index.path, scope, size, [index.fields.tokens]):
+        tokens += count_of(stored_fields(hit.source, index.settings.prefix), "tokens")
         if chosen and tokens > _MOST_TOKENS:
             break
-        chosen.append((hit["_index"], hit["_id"], hit.get("_routing")))
+        chosen.append(hit.reference)
     return chosen
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import classes_of
@@ -20,6 +19,7 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of, text_pages
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
@@ -118,7 +118,7 @@ def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int,
     for page in index.client.pages(index.path, {"query": everything, "_source": False}, page_size=_PAGE):
         references = np.empty(len(page), object)
         references[:] = [hit.reference for hit in page]
-        numbers = np.concatenate((numbers, _numbers(page, seed)))
+        numbers = np.concatenate((numbers, address_hashes((hit.reference for hit in page), seed)))
         kept = np.concatenate((kept, references))
         lowest = np.argsort(numbers, kind="stable")[:size]
         numbers, kept = numbers[lowest], kept[lowest]
@@ -127,11 +127,6 @@ def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int,
     if read < 2:
         raise IndexUnusable(f"Index {index.name} has {read} documents, and a pair takes two.")
     return read, list(kept)
-
-
-def _numbers(page: Sequence[Hit], seed: int) -> NDArray[np.uint64]:
-    addresses = ("\0".join(hit.address).encode("utf-8", "surrogatepass") for hit in page)
-    return np.array([xxhash.xxh3_64_intdigest(address, seed) for address in addresses], np.uint64)
 
 
 def _ground(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from es_neardupe.commands.distribution.report import EDGES, counted, nearest
+from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
@@ -38,9 +38,8 @@ def random_rows(corpus: Corpus, seed: int) -> NDArray[np.intp]:
     """The rows that have keys in random order, which depends on seed and addresses only: the first so many of them
     are a sample, and a smaller sample is a part of a larger one."""
     rows = np.flatnonzero(corpus.keys.any(axis=1))
-    addresses = ("\0".join(corpus.references[row][:2]).encode("utf-8", "surrogatepass") for row in rows.tolist())
-    numbers = np.array([xxhash.xxh3_64_intdigest(address, seed) for address in addresses], np.uint64)
-    return rows[np.argsort(numbers, kind="stable")]
+    hashes = address_hashes((corpus.references[row] for row in rows.tolist()), seed)
+    return rows[np.argsort(hashes, kind="stable")]
 
 
 def compare_sample(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from typing import Any
 
-import xxhash
+import numpy as np
 
 from es_neardupe.commands.duplicates.request_plan import RATIO, Validation
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.minhash import estimate_of
-from es_neardupe.records import Reference, Scope
+from es_neardupe.records import Scope
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
@@ -88,13 +88,10 @@ def similarity_function(client: Client, scope: Scope, wanted: Validation) -> tup
 
 def _weights(client: Client, scope: Scope, wanted: Validation) -> Weights:
     """How many documents of a sample of the scope have each shingle. The sample depends on the addresses only."""
-    sample = heapq.nsmallest(SAMPLE, scope.references, key=_place)
+    order = np.argsort(address_hashes(scope.references), kind="stable")
+    sample = [scope.references[number] for number in order[:SAMPLE].tolist()]
     sets, found = Measure(shingle=wanted.shingle), list[Prepared]()
     for chunk in chunked(sample, _FETCH):
         hits = fetch(client, chunk, wanted.fields)
         found += sets.prepare([text_of(hit.source, wanted.fields) for hit in hits if hit is not None])
     return weights_of(found)
-
-
-def _place(reference: Reference) -> int:
-    return xxhash.xxh3_64_intdigest("\0".join(reference[:2]).encode("utf-8", "surrogatepass"))

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.random_samples import random_hits
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh, search
+from es_neardupe.server.search import refresh
 
 __all__ = ["Sampling", "choose_sampling"]
 
@@ -26,7 +27,6 @@ Ints = NDArray[np.int64]
 
 _SAMPLE = 500
 _FETCH = 50
-_SEED = 1
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,7 @@ def choose_sampling(
 def _lengths(client: Client, index: str, settings: Settings, scope: Mapping[str, Any]) -> tuple[Ints, Ints]:
     """Words and different shingles of random documents that have any: two arrays of the same length."""
     refresh(client, index)
-    found = search(client, index, queries.sample(scope, _SAMPLE, _SEED) | {"_source": False})
-    references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in found["hits"]["hits"]]
+    references = [hit.reference for hit in random_hits(client, index, scope, _SAMPLE, source=False)]
     words, shingles = [], []
     for chunk in chunked(references, _FETCH):
         hits = [hit for hit in fetch(client, chunk, settings.fields) if hit is not None]

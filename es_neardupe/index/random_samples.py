@@ -1,0 +1,37 @@
+"""Random samples of the documents of an index: the same ones for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from es_neardupe.index import queries
+from es_neardupe.keys.hashing import U64
+from es_neardupe.records import Hit, Reference
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import search
+
+__all__ = ["address_hashes", "random_hits"]
+
+
+def random_hits(
+    client: Client, index: str, scope: Mapping[str, Any], size: int, source: Sequence[str] | bool, *, seed: int = 1
+) -> list[Hit]:
+    """Random documents of the scope, chosen by the server: the same ones as long as the index stays as it is."""
+    body = queries.sample(scope, size, seed) | {"_source": source if isinstance(source, bool) else list(source)}
+    return [
+        Hit(hit["_index"], hit["_id"], hit.get("_routing"), None, None, hit.get("_source", {}))
+        for hit in search(client, index, body)["hits"]["hits"]
+    ]
+
+
+def address_hashes(references: Iterable[Reference], seed: int = 0) -> U64:
+    """A number for each document that depends on its address and the seed only (uint64 of their number).
+
+    The documents with the lowest numbers are a random sample, and a smaller sample is a part of a larger one.
+    """
+    addresses = ("\0".join(reference[:2]).encode("utf-8", "surrogatepass") for reference in references)
+    return np.array([xxhash.xxh3_64_intdigest(address, seed) for address in addresses], np.uint64)
