@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import log10
 
 from es_neardupe.cli.output import results
-from es_neardupe.commands.distribution.report import Histogram
+from es_neardupe.similarity.histogram import Histogram
 
 __all__ = ["plot_counts", "plot_curve"]
 

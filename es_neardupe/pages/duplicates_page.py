@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.commands.distribution.report import EDGES, Histogram, counted
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import spans
@@ -28,6 +27,7 @@ from es_neardupe.pages.segments import visible_changes
 from es_neardupe.records import Address
 from es_neardupe.similarity.alignment import DEFAULT_LEAST, Matching
 from es_neardupe.similarity.comparison import Matched, compare_texts
+from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 
 __all__ = ["MAX_LISTED", "MAX_OPENED", "MAX_TEXT", "Bar", "Bars", "bars", "duplicates_page"]
 

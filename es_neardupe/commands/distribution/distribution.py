@@ -13,13 +13,10 @@ from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
-    EDGES,
     Distribution,
     DistributionReport,
     Example,
-    Histogram,
     Level,
-    counted,
     extrapolated,
     nearest,
 )
@@ -35,6 +32,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
 from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.formulas import Weights
+from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 from es_neardupe.similarity.measure import Measure, MeasureName, default_sample, measure_words, weights_of
 from es_neardupe.verification.read_texts import Compared, Texts, compare
 from es_neardupe.verification.verified_pairs import joined, read_fingerprints

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Histogram
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.folders import replaced
+from es_neardupe.similarity.histogram import Histogram
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,4 +1,4 @@
-"""How similarities are spread: histograms, what each threshold would find, and what a sample says of the whole."""
+"""Report of a distribution: histograms, what each threshold would find, and what a sample says of the whole."""
 
 from __future__ import annotations
 
@@ -9,43 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.keys.intervals import poisson_interval
+from es_neardupe.similarity.histogram import Histogram
 
 __all__ = [
-    "EDGES",
     "Distribution",
     "DistributionReport",
     "Example",
     "Expected",
-    "Histogram",
     "Level",
-    "counted",
     "extrapolated",
     "nearest",
 ]
 
 Ints = NDArray[np.int64]
-
-EDGES: NDArray[np.float64] = np.arange(51) / 50
-"""Bin k holds similarities from ``EDGES[k]`` to below ``EDGES[k + 1]``; exactly 0 and exactly 1 are in none."""
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Pairs of documents by their similarity: ``pairs = zero + sum(counts) + one``."""
-
-    pairs: int
-    zero: int
-    """Exactly 0."""
-    counts: tuple[int, ...]
-    """One number for each bin between two edges."""
-    one: int
-    """Exactly 1."""
-
-    @classmethod
-    def of(cls, counts: Ints) -> Histogram:
-        """Name the counts that `counted` gives."""
-        zero, *bins, one = counts.tolist()
-        return cls(sum(bins) + zero + one, zero, tuple(bins), one)
 
 
 @dataclass(frozen=True)
@@ -138,14 +114,6 @@ class DistributionReport:
     edges: tuple[float, ...]
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
-
-
-def counted(similarity: NDArray[np.float64], weights: Ints | None = None) -> Ints:
-    """How many are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how many each stands for."""
-    place = np.searchsorted(EDGES, similarity, side="right")
-    place[similarity == 0] = 0
-    counts = np.bincount(place, weights, len(EDGES) + 1)
-    return np.rint(counts).astype(np.int64)
 
 
 def nearest(similarity: NDArray[np.float64], threshold: float, most: int = 100) -> NDArray[np.intp]:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.commands.distribution.report import EDGES, counted, nearest
+from es_neardupe.commands.distribution.report import nearest
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
+from es_neardupe.similarity.histogram import EDGES, counted
 from es_neardupe.similarity.measure import Measure, all_pairs, measure_name
 
 __all__ = ["Sample", "compare_sample", "random_rows"]

@@ -20,13 +20,14 @@ from es_neardupe.candidates.pair_arrays import components, portions
 from es_neardupe.cli import charts
 from es_neardupe.commands.distribution import report
 from es_neardupe.commands.distribution.distribution import excerpts
-from es_neardupe.commands.distribution.report import EDGES, Histogram, counted, extrapolated, nearest
+from es_neardupe.commands.distribution.report import extrapolated, nearest
 from es_neardupe.commands.distribution.sample import compare_sample, random_rows
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.records import Corpus
 from es_neardupe.similarity import measure as allpairs
 from es_neardupe.similarity.alignment import Matching
+from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 from es_neardupe.similarity.measure import (
     Measure,
     MeasureName,

@@ -14,8 +14,9 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 from es_neardupe.commands.distribution.plots import check_plot, draw
-from es_neardupe.commands.distribution.report import EDGES, Distribution, DistributionReport, Expected, Histogram, Level
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Expected, Level
 from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.similarity.histogram import EDGES, Histogram
 
 
 def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pairs: int = 7) -> DistributionReport:

@@ -24,7 +24,7 @@ from es_neardupe.commands.audit.report import AuditReport, Lost, Missed, Part, R
 from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Histogram, Level
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Level
 from es_neardupe.commands.doctor.doctor import Check
 from es_neardupe.commands.enrich.enrich import EnrichReport
 from es_neardupe.commands.group import GroupReport
@@ -43,6 +43,7 @@ from es_neardupe.server.login.sources import _PROFILE_TYPES, own_source, usual_s
 from es_neardupe.similarity.comparison import Block, Comparison, Matched
 from es_neardupe.similarity.differing_facts import Fact
 from es_neardupe.similarity.explained_scores import Score
+from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.similarity.pair_relation import Relation
 
 ROOT = Path(__file__).parents[3]

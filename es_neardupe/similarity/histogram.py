@@ -1,0 +1,42 @@
+"""Histogram of similarities: 50 bins, and the pairs of exactly 0 and exactly 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EDGES", "Histogram", "counted"]
+
+Ints = NDArray[np.int64]
+
+EDGES: NDArray[np.float64] = np.arange(51) / 50
+"""Bin k holds similarities from ``EDGES[k]`` to below ``EDGES[k + 1]``; exactly 0 and exactly 1 are in none."""
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Pairs of documents by their similarity: ``pairs = zero + sum(counts) + one``."""
+
+    pairs: int
+    zero: int
+    """Exactly 0."""
+    counts: tuple[int, ...]
+    """One number for each bin between two edges."""
+    one: int
+    """Exactly 1."""
+
+    @classmethod
+    def of(cls, counts: Ints) -> Histogram:
+        """Name the counts that `counted` gives."""
+        zero, *bins, one = counts.tolist()
+        return cls(sum(bins) + zero + one, zero, tuple(bins), one)
+
+
+def counted(similarity: NDArray[np.float64], weights: Ints | None = None) -> Ints:
+    """How many are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how many each stands for."""
+    place = np.searchsorted(EDGES, similarity, side="right")
+    place[similarity == 0] = 0
+    counts = np.bincount(place, weights, len(EDGES) + 1)
+    return np.rint(counts).astype(np.int64)
