@@ -25,7 +25,7 @@ from es_neardupe.pages.page import rendered
 from es_neardupe.pages.panes import Pane, facts, panes
 from es_neardupe.pages.segments import visible_changes
 from es_neardupe.records import Address
-from es_neardupe.similarity.alignment import DEFAULT_LEAST, Matching
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Matching
 from es_neardupe.similarity.comparison import Matched, compare_texts
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 
@@ -245,7 +245,7 @@ def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, st
     if pair.a not in texts or pair.b not in texts:
         return None
     a, b = texts[pair.a][:MAX_TEXT], texts[pair.b][:MAX_TEXT]
-    least = 1 if min(len(spans(a)), len(spans(b))) < _FEW_WORDS else DEFAULT_LEAST
+    least = 1 if min(len(spans(a)), len(spans(b))) < _FEW_WORDS else DEFAULT_MIN_WORDS
     found = compare_texts(a, b, names=names, shingle=least)
     changes = visible_changes(found, Matching.LITERAL)
     return _View(

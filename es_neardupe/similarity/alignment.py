@@ -1,11 +1,11 @@
-"""Which passages two texts have in common: runs of at least ``least`` equal words, found in one of two ways.
+"""Common passages of two texts: runs of at least ``minimum`` equal words, found in one of two ways.
 
 *Literal* matching is greedy string tiling (Wise, *String Similarity via Greedy String Tiling and Running Karp-Rabin
 Matching*, 1993): the longest common run that is left becomes a tile, its words are used up on both sides, and so on.
 Each word is in one tile at most, so a passage that one text has twice and the other once counts once.
 
-*Information* matching asks what one text tells that the other does not: a passage that a text repeats counts
-once, in its length too, and runs may overlap.
+*Information* matching ignores repetition: a passage that a text repeats counts once,
+in its length too, and runs may overlap.
 
 Texts come as arrays of token hashes (`es_neardupe.keys.token_hashes`): uint64[words]. Both ways give the same result
 for (a, b) as for (b, a), with the sides exchanged.
@@ -23,13 +23,13 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import window_hashes
-from es_neardupe.similarity.tiling import tiles
+from es_neardupe.similarity.tiling import runs_of, tiles
 
-__all__ = ["DEFAULT_LEAST", "Alignment", "Matching", "align", "information", "literal"]
+__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "Matching", "align", "information", "literal"]
 
 Ints = NDArray[np.int64]
 
-DEFAULT_LEAST = 5
+DEFAULT_MIN_WORDS = 5
 """Words from which on a common run counts."""
 
 
@@ -67,51 +67,55 @@ class Alignment:
         return len(self.blocks)
 
 
-def align(a: U64, b: U64, matching: Matching, least: int = DEFAULT_LEAST) -> Alignment:
-    """`literal` or `information`. Raises `SettingsError` for ``least`` below 1."""
-    return {Matching.LITERAL: literal, Matching.INFORMATION: information}[matching](a, b, least)
+def align(a: U64, b: U64, matching: Matching, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
+    """`literal` or `information`. Raises `SettingsError` for ``minimum`` below 1."""
+    return {Matching.LITERAL: literal, Matching.INFORMATION: information}[matching](a, b, minimum)
 
 
-def literal(a: U64, b: U64, least: int = DEFAULT_LEAST) -> Alignment:
+def literal(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     """Greedy string tiling. Of equally long runs the one with the smaller sum of its two places comes first, then
     the one that is earlier in the text whose first differing word has the smaller hash.
 
-    Identical texts are one passage, however short. Raises `SettingsError` for ``least`` below 1.
+    Identical texts are one passage, however short. Raises `SettingsError` for ``minimum`` below 1.
     """
-    _check(least)
+    _check(minimum)
     if np.array_equal(a, b):
         return _identical(a)
     first, second, turned = (b, a, True) if _comes_after(a, b) else (a, b, False)
-    found = tiles(first, second, least)
-    if turned:
-        found = found[:, [1, 0, 2]]
-    blocks = found[np.lexsort((found[:, 1], found[:, 0]))]
+    found = tiles(first, second, minimum)
+    blocks = _in_order(found[:, [1, 0, 2]] if turned else found)
     return Alignment((len(a), len(b)), int(blocks[:, 2].sum()), blocks)
 
 
-def information(a: U64, b: U64, least: int = DEFAULT_LEAST) -> Alignment:
-    """What both texts tell. A word is a repeat if it is in a run of ``least`` words that occurred before in its text,
+def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
+    """Information matching. A word is a repeat if it is in a run of ``minimum`` words that occurred before in its text,
     and not in that former occurrence itself; repeats do not count. ``common`` is the number of counted words that are
     in runs which the other text has too, on the side where they are fewer. (Such a word is also in the first occurrence
     of such a run, so first occurrences tell all.)
 
     Each block leads to the first occurrence of the passage in b. Identical texts are wholly common, however short.
-    Raises `SettingsError` for ``least`` below 1.
+    Raises `SettingsError` for ``minimum`` below 1.
     """
-    _check(least)
-    if np.array_equal(a, b) and len(a) < least:
+    _check(minimum)
+    if np.array_equal(a, b) and len(a) < minimum:
         return _identical(a)
-    one, other = _Told(a, least), _Told(b, least)
+    one, other = _Windows(a, minimum), _Windows(b, minimum)
     _, in_one, in_other = np.intersect1d(one.distinct, other.distinct, assume_unique=True, return_indices=True)
     sides = (one, one.first[in_one]), (other, other.first[in_other])
-    common = min(int((_covered(at, at + least, len(told.counts)) & told.counts).sum()) for told, at in sides)
+    common = min(int((_covered(at, at + minimum, len(side.counts)) & side.counts).sum()) for side, at in sides)
     words = int(one.counts.sum()), int(other.counts.sum())
-    return Alignment(words, common, _runs(sides[0][1], sides[1][1], least))
+    return Alignment(words, common, _in_order(runs_of(sides[0][1], sides[1][1], minimum)))
 
 
-def _check(least: int) -> None:
-    if not 1 <= least <= MAX_SHINGLE:
-        raise SettingsError(f"A common passage has at least 1 word, not {least}, and at most {MAX_SHINGLE:,}.")
+def _in_order(blocks: Ints) -> Ints:
+    """By their place in a, then in b."""
+    ordered: Ints = blocks[np.lexsort((blocks[:, 1], blocks[:, 0]))]
+    return ordered
+
+
+def _check(minimum: int) -> None:
+    if not 1 <= minimum <= MAX_SHINGLE:
+        raise SettingsError(f"A common passage has at least 1 word, not {minimum}, and at most {MAX_SHINGLE:,}.")
 
 
 def _identical(a: U64) -> Alignment:
@@ -125,11 +129,11 @@ def _comes_after(a: U64, b: U64) -> bool:
     return bool(a[different[0]] > b[different[0]]) if different.size else len(a) > len(b)
 
 
-class _Told:
+class _Windows:
     """The distinct windows of a text, where each occurs first, and which words are no repeats."""
 
-    def __init__(self, text: U64, least: int) -> None:
-        windows = window_hashes(text, least)
+    def __init__(self, text: U64, minimum: int) -> None:
+        windows = window_hashes(text, minimum)
         order = np.argsort(windows, kind="stable")
         ordered = windows[order]
         fresh = np.ones(len(order), np.bool_)
@@ -137,17 +141,7 @@ class _Told:
         self.distinct, self.first = ordered[fresh], order[fresh]
         again = order[~fresh]
         earlier = self.first[np.cumsum(fresh) - 1][~fresh]
-        self.counts = ~_covered(np.maximum(again, earlier + least), again + least, len(text))
-
-
-def _runs(i: Ints, j: Ints, least: int) -> Ints:
-    """Pairs of equal windows, each window in one pair only -> the runs that consecutive ones make."""
-    order = np.argsort(i)
-    i, j = i[order], j[order]
-    fresh = np.ones(len(i), np.bool_)
-    fresh[1:] = (i[1:] != i[:-1] + 1) | (j[1:] != j[:-1] + 1)
-    begin = np.flatnonzero(fresh)
-    return np.stack((i[begin], j[begin], np.diff(begin, append=len(i)) + least - 1), axis=1)
+        self.counts = ~_covered(np.maximum(again, earlier + minimum), again + minimum, len(text))
 
 
 def _covered(starts: Ints, ends: Ints, size: int) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""What several texts have in common, in their own words."""
+"""Common passages of several texts, in their own words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from es_neardupe.keys.text import spans
 __all__ = ["beginning", "common_passage", "covered_passages"]
 
 
-_LEAST = 5
+_MIN_WORDS = 5
 """Words from which on a common run is a passage."""
 
 _SHOWN = 200
@@ -58,7 +58,7 @@ def common_passage(texts: Sequence[str]) -> str:
     for needed in range(len(texts), 1, -1):
         longest = sorted(map(len, hashes))[-needed]
         length = bisect_left(range(longest), True, key=lambda n: not len(_shared(hashes, n + 1, needed)))
-        if length >= _LEAST:
+        if length >= _MIN_WORDS:
             return _cut(texts, hashes, _shared(hashes, length, needed), length)
     return ""
 

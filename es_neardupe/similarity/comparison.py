@@ -1,4 +1,4 @@
-"""Two texts compared: all measures with the numbers they are made of, the common passages, and what differs."""
+"""Comparison of two texts: all measures with the numbers they are made of, the common passages, and what differs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.alignment import DEFAULT_LEAST, Alignment, Matching, align
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, Matching, align
 from es_neardupe.similarity.differing_facts import Fact, facts
 from es_neardupe.similarity.explained_scores import Score, left_out, scores
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import MeasureName
-from es_neardupe.similarity.text_diff import Change, changes
+from es_neardupe.similarity.text_diff import Change, changes, characters
 
 __all__ = [
     "MAX_CHARS",
@@ -40,7 +40,7 @@ MAX_CHARS = 10_000_000
 """Characters of a text that is compared."""
 
 NEAR_COPIES = 0.5
-"""Literal jaccard from which on two texts have the same form, so that differing facts are worth saying."""
+"""Literal jaccard from which on two texts have the same form, so that differing facts mean something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,8 @@ class Side:
         return self._spans
 
     def place(self, words: Range) -> Range:
-        """A range of words in characters of the text; an empty one stands behind the word before it."""
-        first, end = words
-        if first == end:
-            at = int(self._spans[first - 1, 1]) if first else 0
-            return at, at
-        return int(self._spans[first, 0]), int(self._spans[end - 1, 1])
+        """See `characters`."""
+        return characters(self._spans, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +151,7 @@ def compare_texts(
     b: str,
     *,
     names: tuple[str, str] = ("a", "b"),
-    shingle: int = DEFAULT_LEAST,
+    shingle: int = DEFAULT_MIN_WORDS,
     weights: Weights | None = None,
     scheme: Scheme | None = None,
 ) -> Comparison:

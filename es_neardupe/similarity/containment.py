@@ -1,4 +1,4 @@
-"""How much of a text another one contains, in both directions, with the passages."""
+"""Containment of one text in another, in both directions, with the passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHOWN = 100
 
 
 class Direction(str, Enum):
-    """What a document is to the probe."""
+    """Relation of a document to the probe."""
 
     CONTAINS = "contains the probe"
     CONTAINED = "is contained in the probe"
@@ -47,34 +47,34 @@ class Containment:
 class Containments:
     """Compares texts with one probe.
 
-    ``shingle`` is the least number of words in a common passage, ``least`` the share that the words in them must have
-    of one of both texts.
+    ``shingle`` is the minimum number of words in a common passage, ``minimum`` the share that the words in them must
+    have of one of both texts.
     """
 
-    def __init__(self, probe: Side, matching: Matching, shingle: int, least: float) -> None:
+    def __init__(self, probe: Side, matching: Matching, shingle: int, minimum: float) -> None:
         self.probe = probe
         self.matching = matching
         self.shingle = shingle
-        self.least = least
+        self.minimum = minimum
         (self._hashes,) = token_hashes([probe.text])
         self._windows = np.unique(window_hashes(self._hashes, shingle))
 
     def of(self, text: str) -> Containment | None:
-        """Of the probe and this text; None where neither share reaches the least."""
+        """Of the probe and this text; None where neither share reaches the minimum."""
         (hashes,) = token_hashes([text])
-        if not len(hashes) or not len(self._hashes) or self._most(hashes) < self.least:
+        if not len(hashes) or not len(self._hashes) or self._upper_bound(hashes) < self.minimum:
             return None
         found = align(self._hashes, hashes, self.matching, self.shingle)
         of_probe, of_document = (found.common / words for words in found.words)
-        if max(of_probe, of_document) < self.least:
+        if max(of_probe, of_document) < self.minimum:
             return None
         passages = blocks_of(self.probe, Side.of("document", text), found)
-        direction = _direction(of_probe >= self.least, of_document >= self.least)
+        direction = _direction(of_probe >= self.minimum, of_document >= self.minimum)
         return Containment(direction, of_probe, of_document, found.common, passages, self._excerpt(passages))
 
-    def _most(self, hashes: U64) -> float:
-        """What neither share can exceed: a common passage consists of windows that both texts have. Costs much less
-        than `align` where the probe is long."""
+    def _upper_bound(self, hashes: U64) -> float:
+        """A number that neither share can exceed: a common passage consists of windows that both texts have. Costs
+        much less than `align` where the probe is long."""
         windows = window_hashes(hashes, self.shingle)
         if self.matching is not Matching.LITERAL or not len(windows) or not len(self._windows):
             return 1.0  # repeats do not count in the length either, and a short text is compared as a whole

@@ -1,4 +1,4 @@
-"""Where near-copies say different things: numbers, dates, amounts, negations and names in their changes.
+"""Differing facts of near-copies: numbers, dates, amounts, negations and names in their changes.
 
 Made for English texts, by patterns: a capitalised word is a name where its text has it capitalised inside a sentence.
 """
@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.similarity.text_diff import Change
+from es_neardupe.similarity.text_diff import Change, characters
 
 __all__ = ["Fact", "Kind", "facts"]
 
@@ -23,7 +23,7 @@ Range = tuple[int, int]
 _LONGEST = 20
 """Words: a longer change is another passage, not another fact."""
 _CONTEXT = 40
-"""Characters around a change that tell what it is a part of."""
+"""Characters around a change that show what it is a part of."""
 _MOST_GROWN = 8
 """Words on each side that a change grows by, to the whole of ``2.0.1`` or ``$45,000``."""
 
@@ -47,7 +47,7 @@ class Fact:
     """Characters of the original text: the first, and the one after the last; an empty range is a place."""
     b: Range
     words_a: str
-    """What stands there."""
+    """The characters of that range."""
     words_b: str
 
 
@@ -87,7 +87,7 @@ _PATTERNS: dict[Kind, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
-"""A number that is a part of a date or an amount is told once, as that."""
+"""A number that is a part of a date or an amount is one fact, of that kind."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _JOINT = re.compile(r"[.,:/'’+@&-]")
@@ -102,7 +102,7 @@ def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[Ch
     short = [one for one in changes if max(one.a[1] - one.a[0], one.b[1] - one.b[0]) <= _LONGEST]
     for change in _joined(_grown(one, texts, spans) for one in short):
         places = tuple(_characters(text, its, words) for text, its, words in zip(texts, spans, change, strict=True))
-        found = [_told(text, place, known) for text, place, known in zip(texts, places, names, strict=True)]
+        found = [_facts_at(text, place, known) for text, place, known in zip(texts, places, names, strict=True)]
         kinds = tuple(kind for kind in Kind if found[0].get(kind) != found[1].get(kind))
         if kinds:
             words = [text[start:end] for text, (start, end) in zip(texts, places, strict=True)]
@@ -147,11 +147,9 @@ def _joined(changes: Iterable[Change]) -> Iterator[Change]:
 
 def _characters(text: str, spans: Ints, words: Range) -> Range:
     """The place of words in the text, with the signs that belong to a number."""
-    first, end = words
-    if first == end:
-        at = int(spans[first - 1, 1]) if first else 0
-        return at, at
-    start, stop = int(spans[first, 0]), int(spans[end - 1, 1])
+    start, stop = characters(spans, words)
+    if start == stop:
+        return start, stop
     if text[start].isdigit() and _BEFORE.search(text[max(start - 1, 0) : start]):
         start -= 1
     if text[stop - 1].isdigit() and (after := _AFTER.match(text[stop : stop + 2])):
@@ -159,8 +157,8 @@ def _characters(text: str, spans: Ints, words: Range) -> Range:
     return start, stop
 
 
-def _told(text: str, place: Range, names: frozenset[str]) -> Mapping[Kind, list[str]]:
-    """What a place tells, by kind, normalised."""
+def _facts_at(text: str, place: Range, names: frozenset[str]) -> Mapping[Kind, list[str]]:
+    """The facts in a place, by kind, normalised."""
     start, end = place
     if start == end:
         return {}

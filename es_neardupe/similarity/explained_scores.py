@@ -1,4 +1,4 @@
-"""All measures of two texts, each with its formula and the numbers in it."""
+"""Scores of two texts by all measures, each with its formula and the numbers in it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import numpy as np
 
 from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, Matching
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import ALIGNED, Measure, MeasureName, Prepared
 
 __all__ = ["Score", "left_out", "scores"]
 
@@ -38,7 +37,7 @@ class Score:
 
 
 def left_out(words: tuple[int, int], weights: Weights | None) -> dict[str, str]:
-    """The measures that cannot be had, each with the reason."""
+    """The measures that are not computed, each with the reason."""
     reasons = {}
     if weights is None:
         reasons[MeasureName.WEIGHTED.value] = "it needs the frequencies of shingles in an index"
@@ -58,69 +57,63 @@ def scores(
     """Every measure that `left_out` does not name. ``scheme`` is for the estimate."""
     literal = alignments[Matching.LITERAL]
     missing = left_out(literal.words, weights)
-    yield _resemblance(texts, literal, shingle)
+    yield _resemblance(Measure(shingle=shingle), texts, literal)
     for matching, found in alignments.items():
         yield from _of_passages(matching, found)
     yield _bag(texts, literal)
     if MeasureName.WEIGHTED.value not in missing:
-        value = _value(Measure(MeasureName.WEIGHTED, shingle=shingle, weights=weights), texts)
+        value, *_ = _scored(Measure(MeasureName.WEIGHTED, shingle=shingle, weights=weights), texts)
         formula = "weight of shared shingles / weight of all shingles"
         yield Score(MeasureName.WEIGHTED, None, value, None, formula, "")
     if MeasureName.EDIT.value not in missing:
-        value = _value(Measure(MeasureName.EDIT), texts)
+        value, *_ = _scored(Measure(MeasureName.EDIT), texts)
         edits = round((1 - value) * literal.longer)
         yield Score(MeasureName.EDIT, None, value, None, "1 - d / L", f"1 - {edits} / {literal.longer}")
-    yield _estimate(texts, Measure(MeasureName.ESTIMATE, shingle=shingle, scheme=scheme))
+    yield _estimate(Measure(MeasureName.ESTIMATE, shingle=shingle, scheme=scheme), texts)
 
 
-def _value(measure: Measure, texts: tuple[str, str]) -> float:
+def _scored(measure: Measure, texts: tuple[str, str]) -> tuple[float, Prepared, Prepared]:
+    """The value, and what was compared of both texts."""
     one, other = measure.prepare(texts)
-    return measure.score(one, other)
+    return measure.score(one, other), one, other
 
 
-def _resemblance(texts: tuple[str, str], found: Alignment, w: int) -> Score:
+def _resemblance(measure: Measure, texts: tuple[str, str], found: Alignment) -> Score:
     """With the relation to L, S, C and n where both parts of the fraction come out by it."""
-    measure = Measure(shingle=w)
-    one, other = measure.prepare(texts)
+    value, one, other = _scored(measure, texts)
     shared = len(np.intersect1d(one, other, assume_unique=True))
     whole = len(one) + len(other) - shared
-    longer, shorter, common, n = found.longer, found.shorter, found.common, found.chunks
+    longer, shorter, common, n, w = found.longer, found.shorter, found.common, found.chunks, measure.shingle
     formula, filled = "shared shingles / all shingles", f"{shared} / {whole}"
     if (shared, whole) == (common - n * (w - 1), longer + shorter - common + (n - 2) * (w - 1)):
         formula += " = (C - n(w-1)) / (L + S - C + (n-2)(w-1))"
         filled += f" = ({common} - {n}*{w - 1}) / ({longer} + {shorter} - {common} {'+-'[n < 2]} {abs(n - 2)}*{w - 1})"
-    return Score(MeasureName.RESEMBLANCE, None, measure.score(one, other), None, formula, filled)
+    return Score(measure.name, None, value, None, formula, filled)
 
 
 def _of_passages(matching: Matching, found: Alignment) -> Iterator[Score]:
     longer, shorter, common = found.longer, found.shorter, found.common
-    for name, value, formula, filled in (
-        (
-            MeasureName.JACCARD,
-            formulas.jaccard(found),
-            "C / (L + S - C)",
-            f"{common} / ({longer} + {shorter} - {common})",
-        ),
-        (MeasureName.CONTAINMENT, formulas.containment(found), "C / S", f"{common} / {shorter}"),
-        (MeasureName.CONTAINMENT_LONGER, formulas.containment_longer(found), "C / L", f"{common} / {longer}"),
+    for name, formula, filled in (
+        (MeasureName.JACCARD, "C / (L + S - C)", f"{common} / ({longer} + {shorter} - {common})"),
+        (MeasureName.CONTAINMENT, "C / S", f"{common} / {shorter}"),
+        (MeasureName.CONTAINMENT_LONGER, "C / L", f"{common} / {longer}"),
     ):
-        yield Score(name, matching, value, None, formula, filled)
+        yield Score(name, matching, ALIGNED[name](found), None, formula, filled)
 
 
 def _bag(texts: tuple[str, str], found: Alignment) -> Score:
-    value = _value(Measure(MeasureName.BAG), texts)
+    value, *_ = _scored(Measure(MeasureName.BAG), texts)
     both = found.longer + found.shorter
     shared = round(value * both / (1 + value)) if both else 0
     filled = f"{shared} / ({found.longer} + {found.shorter} - {shared})"
     return Score(MeasureName.BAG, None, value, None, "c / (L + S - c), c: words that both have", filled)
 
 
-def _estimate(texts: tuple[str, str], measure: Measure) -> Score:
-    one, other = measure.prepare(texts)
-    value = measure.score(one, other)
-    name, formula = MeasureName.ESTIMATE, "(e - 1/256) / (1 - 1/256), e: share of equal places in the signatures"
+def _estimate(measure: Measure, texts: tuple[str, str]) -> Score:
+    value, one, other = _scored(measure, texts)
+    formula = "(e - 1/256) / (1 - 1/256), e: share of equal places in the signatures"
     if not (len(one) and len(other)):
-        return Score(name, None, value, None, formula, "no signature without words")
+        return Score(measure.name, None, value, None, formula, "no signature without words")
     found = estimate(one, other)
     equal = int(np.count_nonzero(one == other))
-    return Score(name, None, value, (found.low, found.high), formula, f"e = {equal} / {len(one)}")
+    return Score(measure.name, None, value, (found.low, found.high), formula, f"e = {equal} / {len(one)}")

@@ -1,4 +1,4 @@
-"""A measure as the user names it: what is computed once per text, and the number for two of these."""
+"""Measures as the user names them: what is computed once per text, and the scores of pairs of these."""
 
 from __future__ import annotations
 
@@ -76,8 +76,12 @@ MEANINGS: dict[MeasureName, str] = {
 """One line for each."""
 
 
-ALIGNED = (MeasureName.JACCARD, MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER)
-"""Those that common passages decide."""
+ALIGNED: dict[MeasureName, Callable[[Alignment], float]] = {
+    MeasureName.JACCARD: formulas.jaccard,
+    MeasureName.CONTAINMENT: formulas.containment,
+    MeasureName.CONTAINMENT_LONGER: formulas.containment_longer,
+}
+"""Those that are computed from common passages."""
 
 SETS = (MeasureName.RESEMBLANCE, MeasureName.WEIGHTED)
 """Those that compare sets of features."""
@@ -117,7 +121,7 @@ class Measure:
     matching: Matching = Matching.LITERAL
     """How common passages are found; for jaccard and the containments."""
     shingle: int = 5
-    """w: words in a shingle, and the least number of words in a common passage."""
+    """w: words in a shingle, and the minimum number of words in a common passage."""
     ngram: int = 1
     """n of `bag`."""
     weights: Weights | None = None
@@ -244,19 +248,12 @@ class Measure:
     @cached_property
     def _formula(self) -> Callable[[Prepared, Prepared], float]:
         if self.aligned:
-            formula = _OF_ALIGNMENTS[self.name]
+            formula = ALIGNED[self.name]
             return lambda a, b: formula(align(a, b, self.matching, self.shingle))
         if self.name is MeasureName.WEIGHTED:
             assert self.weights is not None
             return partial(formulas.weighted, weights=self.weights)
         return {MeasureName.EDIT: formulas.edit, MeasureName.ESTIMATE: _estimated}.get(self.name, formulas.resemblance)
-
-
-_OF_ALIGNMENTS: dict[MeasureName, Callable[[Alignment], float]] = {
-    MeasureName.JACCARD: formulas.jaccard,
-    MeasureName.CONTAINMENT: formulas.containment,
-    MeasureName.CONTAINMENT_LONGER: formulas.containment_longer,
-}
 
 
 def _estimated(a: Prepared, b: Prepared) -> float:
@@ -330,9 +327,9 @@ def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Block]
             yield Block(left, right, measure.scores(prepared, left, right))
 
 
-def _windows(tokens: U64, least: int) -> U64:
-    """The runs of ``least`` words; of a shorter text all its words, which only an equal text has."""
-    return np.unique(window_hashes(tokens, min(least, max(len(tokens), 1))))
+def _windows(tokens: U64, minimum: int) -> U64:
+    """The runs of ``minimum`` words; of a shorter text all its words, which only an equal text has."""
+    return np.unique(window_hashes(tokens, min(minimum, max(len(tokens), 1))))
 
 
 def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Ints, Ints, Floats, Floats]]:

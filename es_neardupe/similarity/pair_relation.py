@@ -1,4 +1,4 @@
-"""What two near texts are to each other: one text, the same form with other facts, one in the other, or only near."""
+"""Relation of two near texts: one text, the same form with other facts, one inside the other, or only near."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ class Described:
 
 
 def words_of(texts: Sequence[str], shingle: int) -> list[Words]:
-    """What `describe` needs of each text, computed for all of them at once."""
+    """Texts prepared for `describe`, computed for all of them at once."""
     return list(map(Words, texts, token_hashes(texts), features(texts, shingle)))
 
 
 def describe(a: Words, b: Words, shingle: int) -> Described:
     """Compare two texts. ``shingle``: words in a shingle, and the least number of words in a common passage."""
-    if b.text < a.text:  # how changes are told apart may depend on the order
+    if b.text < a.text:  # how changes are found may depend on the order
         a, b = b, a
     found = literal(a.tokens, b.tokens, shingle)
     affordable = len(a.tokens) * len(b.tokens) <= MOST_CELLS

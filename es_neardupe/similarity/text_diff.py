@@ -1,4 +1,4 @@
-"""Where two aligned texts differ: the words between common passages, on both sides where they stand in one place."""
+"""Differences of two aligned texts: the words between common passages, paired where they are in one place."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from es_neardupe.keys.hashing import U64
 from es_neardupe.similarity.alignment import Alignment
 
-__all__ = ["Change", "changes"]
+__all__ = ["Change", "changes", "characters"]
 
 Range = tuple[int, int]
 
 _REFINED = 200
-"""Longer gaps are one change: what they share by chance, word by word, tells nothing."""
+"""Longer gaps are one change: words that they share by chance mean nothing."""
 
 
 class Change(NamedTuple):
@@ -37,6 +39,16 @@ def changes(a: U64, b: U64, alignment: Alignment) -> list[Change]:
     paired, alone = _gaps(alignment, len(a), len(b))
     refined = [change for gap in paired for change in _refined(a, b, gap)]
     return sorted(refined + alone)
+
+
+def characters(spans: NDArray[np.int64], words: Range) -> Range:
+    """A range of words in characters of the text (`es_neardupe.keys.text.spans`); an empty one is a place behind the
+    word before it."""
+    first, end = words
+    if first == end:
+        at = int(spans[first - 1, 1]) if first else 0
+        return at, at
+    return int(spans[first, 0]), int(spans[end - 1, 1])
 
 
 def _gaps(alignment: Alignment, size_a: int, size_b: int) -> tuple[list[Change], list[Change]]:

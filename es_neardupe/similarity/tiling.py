@@ -1,4 +1,7 @@
-"""The tiles of texts that repeat themselves so much that not all pairs of equal windows can be written down."""
+"""Greedy string tiling: the longest common runs of two texts first, each word in one tile at most.
+
+Texts that repeat themselves have too many pairs of equal windows to write them all down; these are tiled in rounds.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ class Equal(NamedTuple):
         return np.repeat(np.arange(len(self.low)), self.counts), self.order[np.repeat(self.low, self.counts) + offsets]
 
 
-def runs_of(i: Ints, j: Ints, least: int) -> Ints:
+def runs_of(i: Ints, j: Ints, minimum: int) -> Ints:
     """Pairs of equal windows -> the longest runs of equal words that they make, each on one diagonal."""
     width = int(i.max(initial=0)) + 2
     order = np.argsort((j - i + width) * width + i)
@@ -60,11 +63,11 @@ def runs_of(i: Ints, j: Ints, least: int) -> Ints:
     fresh = np.ones(len(i), np.bool_)
     fresh[1:] = (i[1:] != i[:-1] + 1) | (j[1:] != j[:-1] + 1)
     begin = np.flatnonzero(fresh)
-    lengths = np.diff(begin, append=len(i)) + (least - 1)
+    lengths = np.diff(begin, append=len(i)) + (minimum - 1)
     return np.stack((i[begin], j[begin], lengths), axis=1)
 
 
-def choose(runs: Ints, size_a: int, size_b: int, least: int) -> Ints:
+def choose(runs: Ints, size_a: int, size_b: int, minimum: int) -> Ints:
     """Choose tiles from runs, the longest first.
 
     A run that is cut by tiles is cut at its ends only, since they are at least as long as it is: what remains is
@@ -83,15 +86,15 @@ def choose(runs: Ints, size_a: int, size_b: int, least: int) -> Ints:
         runs, step = runs[step:], 2 * step
         if len(runs):
             i, j, size = runs[0].tolist()
-            chosen += _take(waiting, (-size, i + j, i, j), used_a, used_b, least)
-            runs = runs[_alive(runs, used_a, used_b, least)]
+            chosen += _take(waiting, (-size, i + j, i, j), used_a, used_b, minimum)
+            runs = runs[_alive(runs, used_a, used_b, minimum)]
         else:
-            chosen += _take(waiting, (0, 0, 0, 0), used_a, used_b, least)
+            chosen += _take(waiting, (0, 0, 0, 0), used_a, used_b, minimum)
     return np.array(chosen, np.int64).reshape(-1, 3)
 
 
 def _take(
-    waiting: list[_Waiting], until: _Waiting, used_a: bytearray, used_b: bytearray, least: int
+    waiting: list[_Waiting], until: _Waiting, used_a: bytearray, used_b: bytearray, minimum: int
 ) -> Iterator[tuple[int, int, int]]:
     """The tiles among the runs that come before another one."""
     heapify(waiting)
@@ -102,17 +105,17 @@ def _take(
         if size == -negative:
             used_a[i : i + size] = used_b[j : j + size] = b"\1" * size
             yield i, j, size
-        elif size >= least:
+        elif size >= minimum:
             heappush(waiting, (-size, i + j + 2 * start, i + start, j + start))
 
 
-def _alive(runs: Ints, used_a: bytearray, used_b: bytearray, least: int) -> Flags:
-    """Of which runs ``least`` words and more are unused."""
+def _alive(runs: Ints, used_a: bytearray, used_b: bytearray, minimum: int) -> Flags:
+    """Of which runs ``minimum`` words and more are unused."""
     i, j, size = runs.T
     one, other = np.array(used_a, np.bool_), np.array(used_b, np.bool_)
     start = np.minimum(np.maximum(unused_from(~one)[i], unused_from(~other)[j]), size - 1)
     left = np.minimum(np.minimum(unused_from(one)[i + start], unused_from(other)[j + start]), size - start)
-    alive: Flags = left >= least
+    alive: Flags = left >= minimum
     return alive
 
 
@@ -141,7 +144,7 @@ def unused_from(used: Flags) -> Ints:
     return ends - places
 
 
-def tiles_in_rounds(a: U64, b: U64, least: int, limit: int) -> Ints:
+def tiles_in_rounds(a: U64, b: U64, minimum: int, limit: int) -> Ints:
     """All tiles: int64[n, 3]. Each round takes the lengths from the longest left down to the last at which the runs
     have ``limit`` words together at most. Where already the longest have more, it takes that length, by another way.
     """
@@ -152,13 +155,13 @@ def tiles_in_rounds(a: U64, b: U64, least: int, limit: int) -> Ints:
     while True:
         free_a, free_b = unused_from(used_a), unused_from(used_b)
         longest = min(longest, int(free_a.max(initial=0)), int(free_b.max(initial=0)))
-        if longest < least:
+        if longest < minimum:
             return np.concatenate(found)
         many = partial(ranks.crowded, free_a=free_a, free_b=free_b, limit=limit)
-        crowded = (_last if len(found) == 1 else _last_from_above)(many, least, longest)
+        crowded = (_last if len(found) == 1 else _last_from_above)(many, minimum, longest)
         some = choose(ranks.runs(crowded + 1, free_a, free_b), len(a), len(b), crowded + 1)
         longest = crowded
-        if not len(some) and crowded >= least:
+        if not len(some) and crowded >= minimum:
             some = _pick_equal(ranks.classes(crowded, free_a, free_b), len(a), len(b), crowded)
             longest = crowded - 1
         for i, j, size in some.tolist():
@@ -294,12 +297,12 @@ def _later(used: bytearray, at: int, size: int, places: Iterator[int]) -> int:
     return next((one for one in chain((at,), places) if not _taken(used, one, size)), -1)
 
 
-def tiles(a: U64, b: U64, least: int) -> Ints:
-    """The tiles of ``least`` words and more, in any order: int64[n, 3] with their places in a and b and their size."""
-    equal = Equal.of(window_hashes(a, least), window_hashes(b, least))
+def tiles(a: U64, b: U64, minimum: int) -> Ints:
+    """The tiles of ``minimum`` words and more, in any order: int64[n, 3], places in a and in b, size."""
+    equal = Equal.of(window_hashes(a, minimum), window_hashes(b, minimum))
     if not equal.pairs:
         return np.empty((0, 3), np.int64)
     limit = 4 * (len(a) + len(b)) + 1000
     if equal.pairs > limit:
-        return tiles_in_rounds(a, b, least, limit)
-    return choose(runs_of(*equal.places(), least), len(a), len(b), least)
+        return tiles_in_rounds(a, b, minimum, limit)
+    return choose(runs_of(*equal.places(), minimum), len(a), len(b), minimum)

@@ -24,7 +24,7 @@ from es_neardupe.pages.files import check_file
 from es_neardupe.pages.page import MAX_SHOWN, page, write_page
 from es_neardupe.pages.terminal_rows import Part, rows
 from es_neardupe.server.client import Client
-from es_neardupe.similarity.alignment import DEFAULT_LEAST, Matching
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Matching
 from es_neardupe.similarity.comparison import Comparison, compare_texts
 from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.measure import MEANINGS
@@ -51,7 +51,7 @@ def compare(
         typer.Option(
             min=1,
             help="Words in a shingle, and the least number in a common passage.",
-            show_default=f"that of the index; {DEFAULT_LEAST} for files",
+            show_default=f"that of the index; {DEFAULT_MIN_WORDS} for files",
         ),
     ] = None,
     matching: Annotated[Matching, typer.Option(help="Passages that are shown (first, in a page).")] = Matching.LITERAL,
@@ -82,7 +82,7 @@ def compare(
     if len(what) == 2 and file is None:
         if weighted:
             raise typer.BadParameter("--weighted needs the frequencies of an index: compare INDEX ID ...")
-        found = _files(what[0], what[1], DEFAULT_LEAST if shingle is None else shingle)
+        found = _files(what[0], what[1], DEFAULT_MIN_WORDS if shingle is None else shingle)
     else:
         text = None if file is None else read_text_file(file)
         found = compare_(

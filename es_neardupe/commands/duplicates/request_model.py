@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
-from es_neardupe.similarity.alignment import DEFAULT_LEAST
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 
 __all__ = [
     "Between",
@@ -159,7 +159,7 @@ class RatioOfFeatures(Model):
 class MeasureOfShingles(Model):
     type: Literal["pairwiseSimilarity:resemblance", "pairwiseSimilarity:weighted", "pairwiseSimilarity:estimate"]
     fields: Fields
-    shingle: Words = DEFAULT_LEAST
+    shingle: Words = DEFAULT_MIN_WORDS
 
 
 class MeasureOfPassages(Model):
@@ -168,7 +168,7 @@ class MeasureOfPassages(Model):
     ]
     fields: Fields
     matching: Literal["literal", "information"] = "literal"
-    shingle: Words = DEFAULT_LEAST
+    shingle: Words = DEFAULT_MIN_WORDS
 
 
 class MeasureOfBags(Model):
@@ -339,7 +339,7 @@ class Overlaps(Model):
     type: Literal["documentPairs:overlaps"]
     document_pairs: PairsReference
     fields: Fields
-    min_words: Words = DEFAULT_LEAST
+    min_words: Words = DEFAULT_MIN_WORDS
     limit: Limit = "unlimited"
 
 

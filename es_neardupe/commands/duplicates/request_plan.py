@@ -8,7 +8,7 @@ from typing import Any
 
 from es_neardupe.commands.duplicates import request_model
 from es_neardupe.commands.duplicates.request_json import Step, invalid, listed, shown
-from es_neardupe.similarity.alignment import DEFAULT_LEAST, Matching
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Matching
 from es_neardupe.similarity.features import (
     Characters,
     FeatureTree,
@@ -111,7 +111,7 @@ class OverlapsPlan:
     """The name of the stage."""
     fields: tuple[str, ...]
     """The fields whose values are the text, joined in this order."""
-    min_words: int = DEFAULT_LEAST
+    min_words: int = DEFAULT_MIN_WORDS
     """Words from which on a common run counts."""
     limit: int | None = None
     """The most pairs, the most similar ones first; None: all."""
@@ -224,7 +224,7 @@ class _Resolver:
             "fields": () if ratio else self.fields(one.fields, place.at("fields")),
             "matching": Matching(getattr(one, "matching", "literal")),
             "ngram": getattr(one, "ngram", 1),
-            "shingle": getattr(one, "shingle", DEFAULT_LEAST),
+            "shingle": getattr(one, "shingle", DEFAULT_MIN_WORDS),
         }
 
     def fields(self, given: Any, place: Place) -> tuple[str, ...]:

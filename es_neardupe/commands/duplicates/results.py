@@ -17,7 +17,7 @@ from es_neardupe.records import Address, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
-from es_neardupe.similarity.alignment import DEFAULT_LEAST, literal
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, literal
 from es_neardupe.similarity.comparison import Block, blocks_of, side_of
 
 __all__ = [
@@ -53,16 +53,16 @@ class Overlaps:
     """Text b likewise, with the same numbers."""
 
 
-def overlaps(text_a: str, text_b: str, least_words: int = DEFAULT_LEAST) -> Overlaps:
-    """The blocks of at least ``least_words`` equal words, found by greedy string tiling (`alignment.literal`): the
+def overlaps(text_a: str, text_b: str, min_words: int = DEFAULT_MIN_WORDS) -> Overlaps:
+    """The blocks of at least ``min_words`` equal words, found by greedy string tiling (`alignment.literal`): the
     longest first, and each word is in one block at most. Identical texts are one block, however short.
 
-    Words are equal after normalisation: case and punctuation do not count. Raises `SettingsError` for ``least_words``
+    Words are equal after normalisation: case and punctuation do not count. Raises `SettingsError` for ``min_words``
     below 1, `InputError` for a text longer than `comparison.MAX_CHARS`.
     """
     a, b = side_of("a", text_a), side_of("b", text_b)
     hashes_a, hashes_b = token_hashes([text_a, text_b])
-    found = literal(hashes_a, hashes_b, least_words)
+    found = literal(hashes_a, hashes_b, min_words)
     blocks = blocks_of(a, b, found)
     marked = (_marked(text_a, [one.a for one in blocks]), _marked(text_b, [one.b for one in blocks]))
     return Overlaps(blocks, found.common, *marked)

@@ -105,4 +105,4 @@ def test_what_is_left_out_uncompared_could_not_reach_the_least(probe: str, text:
         return
     comparing = Containments(Side.of("probe", probe), Matching.LITERAL, shingle, 0.5)
     found = literal(mine, theirs, shingle)
-    assert comparing._most(theirs) >= max(found.common / size for size in found.words)
+    assert comparing._upper_bound(theirs) >= max(found.common / size for size in found.words)

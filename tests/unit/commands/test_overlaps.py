@@ -65,7 +65,7 @@ def test_no_block_is_missed(a: str, b: str, least: int) -> None:
 
 
 def test_example() -> None:
-    found = overlaps("Lucy had a gray cat.", "I know that LUCY had a gray cat!", least_words=3)
+    found = overlaps("Lucy had a gray cat.", "I know that LUCY had a gray cat!", min_words=3)
     assert [(one.a, one.b, one.words) for one in found.blocks] == [((0, 19), (12, 31), 5)]
     assert found.html_b == 'I know that <mark class="overlap" data-block="1">LUCY had a gray cat</mark>!'
 
@@ -84,7 +84,7 @@ def _mark(number: int, text: str) -> str:
 
 def test_nothing_of_a_text_becomes_markup() -> None:
     nasty = "</mark><script>alert('1 & 2')</script>\x00 <img src=x onerror=\"alert(3)\">"
-    found = overlaps(f"{nasty} {words(0, 6)}", f"{words(0, 6)} {nasty}", least_words=2)
+    found = overlaps(f"{nasty} {words(0, 6)}", f"{words(0, 6)} {nasty}", min_words=2)
     assert len(found.blocks) == 2
     for marked in (found.html_a, found.html_b):
         assert set(re.findall(r"<[^>]*>", marked)) == {
