@@ -22,6 +22,8 @@ KEY_LENGTH = 8
 
 _B64_POSITIONS = 64
 _LATIN = 0xC0
+_LOWER = np.uint64(16)
+"""Bits that decide whether a feature is sampled, and are not in its key."""
 
 
 def band_keys(signatures: Signatures, bands: int, rows: int) -> list[tuple[str, ...]]:
@@ -90,11 +92,6 @@ def _base64(packed: U64) -> NDArray[np.str_]:
     return code_points.view(f"U{KEY_LENGTH}").reshape(packed.shape)
 
 
-"""Characters of a sampled key."""
-
-_LOWER = np.uint64(16)
-
-
 def sample_keys(found: Shingles, mod: int) -> list[tuple[str, ...]]:
     """The keys of the features that are 0 modulo ``mod`` (1 or more) of each text, in the order of the features.
 
@@ -102,13 +99,6 @@ def sample_keys(found: Shingles, mod: int) -> list[tuple[str, ...]]:
     bits, which a modulus of at most 2^16 leaves free.
     """
     chosen = found.distinct & (found.values % np.uint64(mod) == 0)
-    keys = _sampled_keys(found.values[chosen])
+    keys = _base64((found.values[chosen] >> _LOWER).reshape(-1, 1)).reshape(-1).tolist()
     ends = np.concatenate(([0], np.cumsum(chosen)))[found.bounds]
     return [tuple(keys[start:end]) for start, end in pairwise(ends.tolist())]
-
-
-def _sampled_keys(values: U64) -> list[str]:
-    """The upper 48 bits of each number as 8 characters of URL-safe base64, highest first."""
-    octets = (values >> _LOWER).astype(">u8").view(np.uint8).reshape(-1, 8)[:, 2:]
-    text = urlsafe_b64encode(octets.tobytes()).decode("ascii")
-    return [text[at : at + KEY_LENGTH] for at in range(0, len(text), KEY_LENGTH)]

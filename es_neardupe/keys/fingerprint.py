@@ -1,4 +1,4 @@
-"""The hot path: from texts to what is stored with each document."""
+"""Fingerprints of texts, which are stored with each document: the hot path."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def _state(tokens: int, shingle: int) -> State:
 
 
 def without_keys(scheme: Scheme, state: State) -> Fingerprint:
-    """The fingerprint of a document whose text gives no features, for the reason that the state tells."""
+    """The fingerprint of a document whose text gives no features, for the reason that is its state."""
     return Fingerprint(scheme.id, state, "", (), b"", 0, 0, samples=() if scheme.sample_mod else None)

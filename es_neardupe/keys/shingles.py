@@ -1,4 +1,4 @@
-"""From normalised tokens to features: the distinct 64-bit hashes of the shingles of a text.
+"""Features of normalised tokens: the distinct 64-bit hashes of the shingles of a text.
 
 The seed has no part in them: features, and the exact resemblance computed on them, depend on the
 normaliser and the shingle size only.

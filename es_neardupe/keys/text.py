@@ -1,7 +1,7 @@
-"""From texts to their normalised tokens, a whole chunk of texts at once.
+"""Normalised tokens of texts, a whole chunk of texts at once.
 
 All work is done on UTF-8 bytes. ASCII is folded by one ``bytes.translate``; the characters beyond it are
-decoded, looked up and written back where they stand, so that a text with a few of them costs little more.
+decoded, looked up and written back in place, so that a text with a few of them costs little more.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def tokenize(text: str) -> list[str]:
 
 
 def spans(text: str) -> NDArray[np.int64]:
-    """Where the tokens of a text stand: int64[n, 2], first character and the one after the last."""
+    """Places of the tokens of a text: int64[n, 2], first character and the one after the last."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
     entries = np.concatenate(([0], table()[points], [0]))
     word, single = (entries & WORD) != 0, (entries & SINGLE) != 0
@@ -106,7 +106,7 @@ def _resized(points: list[NDArray[np.uint32]], entries: list[NDArray[np.uint32]]
 
 
 def _resize(joined: bytearray, points: set[int]) -> bytearray:
-    """Lower-case those characters whose length changes, which cannot be done where they stand."""
+    """Lower-case those characters whose length changes, which cannot be done in place."""
     for point in sorted(points):
         lower = chr(int(table()[point]) & LOWER)
         joined = joined.replace(chr(point).encode(), lower.encode())

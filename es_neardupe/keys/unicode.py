@@ -5,7 +5,7 @@ Unicode version of the Python that runs. The table says of each code point what 
 word, a word by itself) and its lower-case form.
 
 Lower-casing maps one code point to one code point and looks at no neighbour: offsets into the normalised
-text are offsets into the original, so a matched passage can be shown where it stands. (U+0130 alone has a
+text are offsets into the original, so a matched passage can be shown in place. (U+0130 alone has a
 lower-case form of two code points in Unicode; here it is ``i``.)
 """
 
@@ -77,7 +77,7 @@ def _utf8_length(code_points: NDArray[np.uint32]) -> NDArray[np.intp]:
 
 
 def build() -> dict[str, Any]:
-    """What ``unicode_v1.json`` holds, made from the running Python's Unicode data.
+    """The content of ``unicode_v1.json``, made from the running Python's Unicode data.
 
     The file was written with Python 3.11 (Unicode 14.0.0) and is never written again: any other table is
     another scheme. This is kept so that the table can be checked and read.

@@ -91,7 +91,7 @@ def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     """Information matching. A word is a repeat if it is in a run of ``minimum`` words that occurred before in its text,
     and not in that former occurrence itself; repeats do not count. ``common`` is the number of counted words that are
     in runs which the other text has too, on the side where they are fewer. (Such a word is also in the first occurrence
-    of such a run, so first occurrences tell all.)
+    of such a run, so first occurrences are enough.)
 
     Each block leads to the first occurrence of the passage in b. Identical texts are wholly common, however short.
     Raises `SettingsError` for ``minimum`` below 1.

@@ -71,7 +71,7 @@ def _shared(hashes: Sequence[NDArray[np.uint64]], length: int, needed: int) -> N
 
 
 def _cut(texts: Sequence[str], hashes: Sequence[NDArray[np.uint64]], shared: NDArray[np.uint64], length: int) -> str:
-    """The first of the shared windows, as it stands in the text."""
+    """The first of the shared windows, as the text writes it."""
     for text, words in zip(texts, hashes, strict=True):
         places = np.flatnonzero(np.isin(window_hashes(words, length), shared))
         if len(places):

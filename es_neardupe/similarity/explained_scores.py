@@ -31,7 +31,7 @@ class Score:
     interval: tuple[float, float] | None
     """95 %, of an estimate; None for an estimate without words."""
     formula: str
-    """L, S, C, n and w stand for what `es_neardupe.similarity.comparison.Matched` says."""
+    """L, S, C and n as in `es_neardupe.similarity.comparison.Matched`; w: words in a shingle."""
     filled: str
     """The same with numbers."""
 

@@ -397,7 +397,7 @@ def example(tree: FeatureTree, document: Document, hash: int) -> str | None:
 
 
 def _joint(tree: FeatureTree) -> str:
-    """What stands between the elements of a composite."""
+    """The text between the elements of a composite."""
     if isinstance(tree, Ngrams | Flatten):
         return _joint(tree.source)
     return "" if isinstance(tree, Characters) else " "

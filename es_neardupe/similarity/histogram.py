@@ -35,7 +35,7 @@ class Histogram:
 
 
 def counted(similarity: NDArray[np.float64], weights: Ints | None = None) -> Ints:
-    """How many are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how many each stands for."""
+    """How many are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how often each counts."""
     place = np.searchsorted(EDGES, similarity, side="right")
     place[similarity == 0] = 0
     counts = np.bincount(place, weights, len(EDGES) + 1)

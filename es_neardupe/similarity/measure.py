@@ -129,7 +129,7 @@ class Measure:
     scheme: Scheme | None = None
     """For `estimate`: its signatures; default: 128 slots."""
     whitespace: bool = False
-    """For `bag`: words are what stands between blanks, with case and punctuation."""
+    """For `bag`: words are separated by blanks, and keep case and punctuation."""
     sources: tuple[FeatureTree, ...] = ()
     """Other features than shingles; for resemblance, weighted and `bag`."""
     ignored: Ignored | None = None

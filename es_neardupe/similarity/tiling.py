@@ -270,7 +270,7 @@ def _places(places: Ints, numbers: Ints, wanted: Ints) -> list[list[int]]:
 def _pick_equal(classes: Iterator[tuple[list[int], list[int]]], size_a: int, size_b: int, size: int) -> Ints:
     """The tiles of one length, the greatest left.
 
-    All windows are unused at first, and all tiles are as long as they are, so the two ends of a window tell all.
+    All windows are unused at first, and all tiles are as long as they are: the two ends of a window are enough.
     """
     used_a, used_b = bytearray(size_a), bytearray(size_b)
     fronts = [(iter(in_a), iter(in_b)) for in_a, in_b in classes]

@@ -1,4 +1,4 @@
-"""How many documents of an index have a feature: from a sample, kept for a day in the user's cache folder."""
+"""Frequencies of features in an index: from a sample, kept for a day in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError),
     *(RuntimeError, zipfile.BadZipFile, zlib.error),  # RuntimeError: packed in a way that Python cannot unpack
 )
-"""What a file that was torn or written over raises."""
+"""Errors of a file that was torn or written over."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How many of the true pairs an index finds: a random sample compared with everything, without any shortcut."""
+"""Audit of an index: how many of the true pairs it finds, by comparing a random sample with all documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verification says of the candidates, held against comparing everything."""
+"""Claims of an index: pairs that verification or a stored group calls similar, checked against comparing all texts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOLERANCE = 1e-9
 
 
 class Ground(NamedTuple):
-    """What is known before texts are compared: the keys of the index, and the documents of the sample."""
+    """Known before texts are compared: the keys of the index, and the documents of the sample."""
 
     corpus: Corpus
     classes: Classes

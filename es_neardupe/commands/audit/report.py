@@ -1,4 +1,4 @@
-"""What an audit finds: how many of the true pairs an index can find, with intervals, and where the others were lost."""
+"""Report of an audit: how many of the true pairs the index finds, with intervals, and why the others were lost."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class Pairs:
 
 
 class Tally:
-    """All that is counted of the true pairs."""
+    """Counts of the true pairs."""
 
     def __init__(self, sampled: int) -> None:
         self.all, self.within = Pairs(sampled), Pairs(sampled)

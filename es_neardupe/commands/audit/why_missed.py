@@ -62,7 +62,7 @@ LENGTHS = ("under 20", "20 to 99", "100 to 499", "500 to 1,999", "2,000 and more
 """Classes of texts by their number of tokens."""
 
 _CHARS = 5000
-"""So much of a text tells its script."""
+"""Characters of a text that decide its script."""
 
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 
@@ -94,7 +94,7 @@ def _script(char: str) -> str:
 Ints = NDArray[np.intp]
 
 FOUND = 0
-"""The verdict on a pair that the index finds; the other ones stand for reasons, the first of them lowest."""
+"""The verdict on a pair that the index finds; the other numbers are reasons, the first of them lowest."""
 
 _CODES = {loss: place for place, loss in enumerate(Loss, 1)}
 _OF_STATES = {State.TOO_LARGE: Loss.TOO_LARGE, State.FAILED: Loss.FAILED}
@@ -102,7 +102,7 @@ _OF_STATES = {State.TOO_LARGE: Loss.TOO_LARGE, State.FAILED: Loss.FAILED}
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What decides about documents, as columns. n documents, b bands."""
+    """Documents with what decides whether they are found, as columns. n documents, b bands."""
 
     addresses: list[Address]
     condition: NDArray[np.int8]
@@ -164,7 +164,7 @@ class Candidacy:
 
 
 def source_of(settings: Settings) -> list[str]:
-    """What `described` has to read of a document."""
+    """The fields that `described` reads of a document."""
     ours = ("scheme", "state", "content", "bands", "tokens", "features", "group")
     return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours)]
 

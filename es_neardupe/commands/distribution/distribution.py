@@ -1,4 +1,4 @@
-"""Where the similarities of an index lie, and what each threshold would find."""
+"""Distribution of the similarities of an index, and what each threshold would find."""
 
 from __future__ import annotations
 

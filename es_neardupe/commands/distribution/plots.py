@@ -36,11 +36,11 @@ _STYLE: Any = {
 _LEGEND: Any = {"fontsize": 8, "edgecolor": "none", "framealpha": 0.9}
 
 _ASIDE = 0.03
-"""How far from 0 and 1 the bars of exactly 0 and exactly 1 stand."""
+"""Distance of the bars of exactly 0 and exactly 1 from 0 and 1."""
 
 
 def check_plot(file: str) -> None:
-    """Raises `SettingsError` unless such a picture can be drawn there, before any work is done in vain."""
+    """Raises `SettingsError` unless such a picture can be drawn there, before any work is done."""
     path = Path(file)
     if path.suffix.lower() not in _SUFFIXES:
         raise SettingsError(f"--plot takes a file that ends in {' or '.join(_SUFFIXES)}, not {file!r}.")

@@ -119,8 +119,8 @@ def contents(client: Client, pairs: PairList, plan: ContentPlan, progress: Progr
     wanted = numbers[: plan.limit]
     cutter = _Cutter(plan.fields)
     hits = fetch(client, (pairs.references[number] for number in wanted), list(plan.fields), batch=_FETCH)
-    told = tracked(hits, progress, "reading contents", len(wanted))
-    found = tuple({"index": hit.index, "id": hit.id, "fields": cutter.fields(hit)} for hit in told if hit is not None)
+    read = tracked(hits, progress, "reading contents", len(wanted))
+    found = tuple({"index": hit.index, "id": hit.id, "fields": cutter.fields(hit)} for hit in read if hit is not None)
     return ContentResult(
         documents=found,
         cut=cutter.cut,

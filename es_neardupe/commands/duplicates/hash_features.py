@@ -43,7 +43,7 @@ class LargeGroup:
 
 @dataclass(frozen=True)
 class HashGroups:
-    """What the groups give. A group is a hash that two documents or more have."""
+    """Groups of hashes, and their candidates. A group is a hash that two documents or more have."""
 
     left: Numbers
     """Of each candidate pair the lower number; pairs are distinct and ascend."""

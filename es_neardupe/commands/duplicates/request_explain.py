@@ -1,4 +1,4 @@
-"""What a request will do, in plain words, and what it will not find."""
+"""Explanation of a request in plain words: what it will do, and what it will not find."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FEW_CHARACTERS = 8
 
 
 def explain(plan: RequestPlan, index: str) -> list[str]:
-    """The request in plain words: one line a step, set in below the name of the stage. Ends with the warnings."""
+    """The request in plain words: one line a step, indented below the name of the stage. Ends with the warnings."""
     lines = [line for stage in plan.stages for line in _stage(stage, index)]
     return [*lines, *(f"Note: {warning}" for warning in warnings(plan))]
 

@@ -1,4 +1,4 @@
-"""What a request may name as a component and refer to: fields, features, similarities, scopes, content."""
+"""JSON model of a request: stages, and the components that they refer to by name."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Between(GroupedMetadata):
         self.low, self.high, self.kind = low, high, kind
 
     def __iter__(self) -> Iterator[object]:
-        yield from (Ge(self.low), Le(self.high), WrapValidator(self._told))
+        yield from (Ge(self.low), Le(self.high), WrapValidator(self._with_range))
 
-    def _told(self, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    def _with_range(self, value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
         try:
             return handler(value)
         except ValidationError:

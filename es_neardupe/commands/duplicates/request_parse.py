@@ -1,4 +1,4 @@
-"""What is wrong with a request, in one message: the place, what stands there, and what is allowed."""
+"""Reading a request: its plan, or one message with the place of the problem, the value there and what is allowed."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _errors(request: Mapping[str, Any]) -> list[Any]:
 
 
 def _of_another_type(path: Sequence[Step], value: object, allowed: str) -> SettingsError:
-    """The error of an object whose type is missing or none of those that may stand there."""
+    """The error of an object whose type is missing or none of the allowed ones."""
     if not isinstance(value, dict):
         return invalid(path, f"is {shown(value)}; allowed: an object whose type is one of {allowed}.")
     state = f"is {shown(value['type'])}" if "type" in value else "is missing"
@@ -99,7 +99,7 @@ def _at(request: Any, path: Sequence[Step]) -> Any:
 
 
 def _allowed(error: Mapping[str, Any]) -> str:
-    """What may stand in the place of an error."""
+    """The values allowed in the place of an error."""
     context = error.get("ctx", {})
     if "allowed" in context:  # by a check of ours
         return str(context["allowed"])
@@ -132,7 +132,7 @@ def example(name: str) -> str:
 
 
 def parse_request(request: str | Mapping[str, Any]) -> RequestPlan:
-    """Read a request: its JSON text, or the object that stands there.
+    """Read a request: its JSON text, or the same as objects.
 
     Raises `SettingsError` for whatever cannot be used: one message with the JSON path and what is allowed there.
     """

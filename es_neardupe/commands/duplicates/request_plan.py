@@ -1,4 +1,4 @@
-"""What a request asks for, after it was read and checked: plain records without references."""
+"""Plan of a request, read and checked: plain records without references."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ _LEAVES: dict[str, type[Leaf]] = {
 
 @dataclass(frozen=True)
 class Place:
-    """Where in the request something stands, and the components that led there."""
+    """A place in the request, and the components that led there."""
 
     path: tuple[Step, ...]
     trail: tuple[str, ...] = ()
@@ -196,7 +196,7 @@ class _Resolver:
         grouping, pairing = stage.hash_grouping.features, stage.hash_grouping.pairing
         at = place.at("hashGrouping", "features")
         validation = self._validation(stage.validation, place.at("validation"))
-        estimated = validation.measure == MeasureName.ESTIMATE.value  # its interval is told with it, always
+        estimated = validation.measure == MeasureName.ESTIMATE.value  # always with its interval
         return DuplicatesPlan(
             name=name,
             query=self.query(stage.query, place.at("query")),
@@ -276,7 +276,7 @@ class _Resolver:
         return given.use
 
     def _followed(self, given: Any, place: Place) -> tuple[Any, Place]:
-        """What a reference stands for, in the end, and where that is."""
+        """The component that a reference leads to in the end, and its place."""
         one = given
         while one.type.endswith(":reference"):
             name, family = one.use, one.type.partition(":")[0]

@@ -1,4 +1,4 @@
-"""What a request for duplicates answers: plain records, a result for each stage."""
+"""Results of a request for duplicates: plain records, one for each stage."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """What two texts have in common."""
+    """The common passages of two texts."""
 
     blocks: tuple[Block, ...]
     """By their place in a. No two share a word, in a or in b."""
@@ -216,7 +216,7 @@ def page_texts(
     client: Client, plan: DuplicatesPlan, pairs: Iterable[DocumentPair], characters: int
 ) -> dict[Address, str]:
     """The texts of the documents in the pairs: the values of the fields of the plan, one a line, and of these the first
-    ``characters``; one more than the page shows tells it that there are more.
+    ``characters``; one more than the page shows, so that it knows that there are more.
 
     A document that is gone is left out; one without these fields has the text "". They are found by a search, which
     needs no routing.

@@ -23,7 +23,7 @@ __all__ = ["SimilarityFunction", "similarity_function"]
 
 
 SAMPLE = 2000
-"""Documents that tell how common a feature is."""
+"""Documents of the sample that says how common a feature is."""
 
 _FETCH = 50
 
