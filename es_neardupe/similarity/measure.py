@@ -37,11 +37,11 @@ __all__ = [
     "ALIGNED",
     "MEANINGS",
     "SETS",
-    "Block",
     "Ignored",
     "Measure",
     "MeasureName",
     "Prepared",
+    "ScoredPairs",
     "all_pairs",
     "default_sample",
     "measure_name",
@@ -277,7 +277,7 @@ _CELLS = 250_000
 """Pairs in a block."""
 
 
-class Block(NamedTuple):
+class ScoredPairs(NamedTuple):
     """Pairs of numbers of texts, left < right, and their measure."""
 
     left: Ints
@@ -309,22 +309,22 @@ def weights_of(prepared: Sequence[Prepared]) -> Weights:
     return Weights(len(prepared), features, frequencies.astype(np.int64))
 
 
-def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Block]:
+def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[ScoredPairs]:
     """Every pair of texts once, in blocks."""
     if len(prepared) < 2:
         return
     if measure.name in _WITH_FEATURES:
         for left, right, common, whole in _common(prepared, measure.weights):
-            yield Block(left, right, _share(common, whole))
+            yield ScoredPairs(left, right, _share(common, whole))
     elif measure.aligned:
         for left, right, common, _ in _common([_windows(one, measure.shingle) for one in prepared], None):
             similarity = np.zeros(len(left))
             some = np.flatnonzero(common)
             similarity[some] = measure.scores(prepared, left[some], right[some])
-            yield Block(left, right, similarity)
+            yield ScoredPairs(left, right, similarity)
     else:
         for left, right in _numbers(len(prepared)):
-            yield Block(left, right, measure.scores(prepared, left, right))
+            yield ScoredPairs(left, right, measure.scores(prepared, left, right))
 
 
 def _windows(tokens: U64, minimum: int) -> U64:

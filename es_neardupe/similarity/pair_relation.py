@@ -22,11 +22,11 @@ __all__ = [
     "MOST_CELLS",
     "MUCH_SHORTER",
     "REVISION",
-    "Described",
+    "ComparedText",
+    "PairDescription",
     "Relation",
-    "Words",
-    "describe",
-    "words_of",
+    "compared_texts",
+    "describe_pair",
 ]
 
 
@@ -60,7 +60,7 @@ class Relation(str, Enum):
     """Any other pair that became a candidate; how near, its measures say."""
 
 
-class Words(NamedTuple):
+class ComparedText(NamedTuple):
     """A text as it is compared."""
 
     text: str
@@ -71,7 +71,7 @@ class Words(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class PairDescription:
     """The measures that are cheap on texts at hand, and the relation."""
 
     resemblance: float
@@ -83,19 +83,19 @@ class Described:
     relation: Relation
 
 
-def words_of(texts: Sequence[str], shingle: int) -> list[Words]:
-    """Texts prepared for `describe`, computed for all of them at once."""
-    return list(map(Words, texts, token_hashes(texts), features(texts, shingle)))
+def compared_texts(texts: Sequence[str], shingle: int) -> list[ComparedText]:
+    """Texts prepared for `describe_pair`, computed for all of them at once."""
+    return list(map(ComparedText, texts, token_hashes(texts), features(texts, shingle)))
 
 
-def describe(a: Words, b: Words, shingle: int) -> Described:
+def describe_pair(a: ComparedText, b: ComparedText, shingle: int) -> PairDescription:
     """Compare two texts. ``shingle``: words in a shingle, and the least number of words in a common passage."""
     if b.text < a.text:  # how changes are found may depend on the order
         a, b = b, a
     found = literal(a.tokens, b.tokens, shingle)
     affordable = len(a.tokens) * len(b.tokens) <= MOST_CELLS
     edit = formulas.edit(a.tokens, b.tokens) if affordable else None
-    return Described(
+    return PairDescription(
         formulas.resemblance(a.features, b.features),
         formulas.jaccard(found),
         formulas.containment(found),
@@ -104,7 +104,7 @@ def describe(a: Words, b: Words, shingle: int) -> Described:
     )
 
 
-def _relation(a: Words, b: Words, found: Alignment, edit: float | None) -> Relation:
+def _relation(a: ComparedText, b: ComparedText, found: Alignment, edit: float | None) -> Relation:
     if np.array_equal(a.tokens, b.tokens):
         return Relation.EXACT
     if edit is not None and edit >= REVISION and _facts_differ(a, b, found):
@@ -114,6 +114,6 @@ def _relation(a: Words, b: Words, found: Alignment, edit: float | None) -> Relat
     return Relation.NEAR
 
 
-def _facts_differ(a: Words, b: Words, found: Alignment) -> bool:
+def _facts_differ(a: ComparedText, b: ComparedText, found: Alignment) -> bool:
     differing = changes(a.tokens, b.tokens, found)
     return next(facts((a.text, b.text), (spans(a.text), spans(b.text)), differing), None) is not None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import portions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Corpus, Hit
-from es_neardupe.similarity.pair_relation import Described, Words, describe, words_of
+from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, compared_texts, describe_pair
 from es_neardupe.verification.known_pairs import PairMemory, packed
 
 __all__ = ["READ", "Basis", "Judged", "Kept", "Plan", "decisions", "entries", "plan", "read_kept", "standing"]
@@ -218,16 +218,16 @@ def entries(
         yield Action(op="index", index=index, id=id, body=body)
 
 
-def _described(corpus: Corpus, judged: Judged, read: Reader, shingle: int) -> Iterator[tuple[int, Described]]:
+def _described(corpus: Corpus, judged: Judged, read: Reader, shingle: int) -> Iterator[tuple[int, PairDescription]]:
     """Pairs in clusters, so that each text is read once however many pairs it is in."""
     for portion in portions(judged.left, judged.right, corpus.tokens, _BATCH_TOKENS):
         rows = np.unique([judged.left[portion], judged.right[portion]])
         texts = dict(read(rows))
-        words: dict[int, Words] = dict(zip(texts, words_of(list(texts.values()), shingle), strict=True))
+        words: dict[int, ComparedText] = dict(zip(texts, compared_texts(list(texts.values()), shingle), strict=True))
         for k in portion.tolist():
             one, other = words.get(int(judged.left[k])), words.get(int(judged.right[k]))
             if one and other:
-                yield k, describe(one, other, shingle)
+                yield k, describe_pair(one, other, shingle)
 
 
 def _addresses(corpus: Corpus, sides: Sequence[int]) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def _addresses(corpus: Corpus, sides: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _measures(found: Described) -> dict[str, Any]:
+def _measures(found: PairDescription) -> dict[str, Any]:
     return {**asdict(found), "relation": found.relation.value}
 
 

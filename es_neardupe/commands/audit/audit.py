@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
 from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
-from es_neardupe.commands.audit.claims import Claims, Ground, Membership, by_resemblance, memberships
+from es_neardupe.commands.audit.claims import Ground, Membership, VerifiedPairsCheck, by_resemblance, memberships
 from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Tally, effective, recalled
-from es_neardupe.commands.audit.why_missed import Candidacy, Described, Loss, described, source_of, verdicts
+from es_neardupe.commands.audit.why_missed import Candidacy, DocumentStates, Loss, source_of, states_of, verdicts
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of, text_pages
@@ -64,7 +64,7 @@ def audit(
     refresh_if_allowed(index.client, index.path)
     total, chosen = _drawn(index, sample, seed, progress)
     ground = _ground(index, chosen, least=least, max_bucket=max_bucket, progress=progress)
-    claims = Claims(index, ground, progress)
+    claims = VerifiedPairsCheck(index, ground, progress)
     tally = Tally(len(ground.sample.addresses))
     for pairs, others in _true_pairs(index, ground, progress):
         claims.confirm(pairs, ground.sample, others)
@@ -142,13 +142,13 @@ def _ground(
     classes = classes_of(corpus)
     candidates = joined(index, corpus, classes, max_bucket)
     candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, index.settings.scheme.agree)
-    parts: list[Described] = [described([], index.settings, candidacy)]
+    parts: list[DocumentStates] = [states_of([], index.settings, candidacy)]
     found: list[NDArray[np.uint64]] = []
     present = (hit for hit in fetch(index.client, chosen, source_of(index.settings), batch=_FETCH) if hit is not None)
     for hits in chunked(present, _FETCH):
         found += _features(hits, index.target)
-        parts.append(described(hits, index.settings, candidacy))
-    sample = Described.joined(parts)
+        parts.append(states_of(hits, index.settings, candidacy))
+    sample = DocumentStates.joined(parts)
     return Ground(corpus, classes, candidates.left, candidates.right, candidacy, sample, Inverted(found), least)
 
 
@@ -165,7 +165,7 @@ def _features(hits: Sequence[Hit], target: IndexTarget) -> list[NDArray[np.uint6
     return features(texts, target.settings.shingle)
 
 
-def _true_pairs(index: Index, ground: Ground, progress: Progress) -> Iterator[tuple[Similarities, Described]]:
+def _true_pairs(index: Index, ground: Ground, progress: Progress) -> Iterator[tuple[Similarities, DocumentStates]]:
     """Every true pair once: first those within the sample, then those of a document of it and any other."""
     for pairs in ground.inverted.within(ground.least):
         yield pairs, ground.sample
@@ -176,7 +176,7 @@ def _true_pairs(index: Index, ground: Ground, progress: Progress) -> Iterator[tu
         others = [hit for hit in page if hit.address not in own]
         for inside, given, similarity in ground.inverted.similar(_features(others, index.target), ground.least):
             numbers, places = np.unique(given, return_inverse=True)
-            theirs = described([others[k] for k in numbers.tolist()], index.settings, ground.candidacy)
+            theirs = states_of([others[k] for k in numbers.tolist()], index.settings, ground.candidacy)
             yield Similarities(inside, places.reshape(-1), similarity), theirs
         read += len(page)
         progress("comparing with all texts", read, total)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
 from es_neardupe.commands.audit.report import Denied, addressed
-from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, Described, described, source_of
+from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, DocumentStates, source_of, states_of
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
@@ -27,7 +27,7 @@ from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure, MeasureName
 from es_neardupe.verification.verify import Verifier
 
-__all__ = ["Claims", "Ground", "Membership", "by_resemblance", "memberships"]
+__all__ = ["Ground", "Membership", "VerifiedPairsCheck", "by_resemblance", "memberships"]
 
 
 _TOLERANCE = 1e-9
@@ -43,13 +43,13 @@ class Ground(NamedTuple):
     right: NDArray[np.intp]
     """The candidate pairs of classes."""
     candidacy: Candidacy
-    sample: Described
+    sample: DocumentStates
     inverted: Inverted
     """The features of the sample."""
     least: float
 
 
-class Claims:
+class VerifiedPairsCheck:
     """The candidate pairs with a document of the sample that verification calls similar.
 
     Comparing everything has to confirm each of them, with the same similarity.
@@ -73,7 +73,7 @@ class Claims:
     def __len__(self) -> int:
         return len(self._codes)
 
-    def confirm(self, pairs: Similarities, sample: Described, others: Described) -> None:
+    def confirm(self, pairs: Similarities, sample: DocumentStates, others: DocumentStates) -> None:
         """Take note of true pairs."""
         inside, given, similarity = pairs
         fine = np.flatnonzero((sample.condition[inside] == FOUND) & (others.condition[given] == FOUND))
@@ -142,7 +142,7 @@ def memberships(index: Index, sample: Sequence[Reference], candidacy: Candidacy,
         principals = _principals(index, list(members.values()), source)
         hits = [*members.values(), *principals.values()]
         texts = [text_of(hit.source, settings.fields) for hit in hits]
-        judged = zip(described(hits, settings, candidacy).condition, features(texts, settings.shingle), strict=True)
+        judged = zip(states_of(hits, settings, candidacy).condition, features(texts, settings.shingle), strict=True)
         sound = {hit.address: found for hit, (code, found) in zip(hits, judged, strict=True) if code == FOUND}
         for member in members.values():
             principal = principals.get(_group(member, index.target))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.commands.audit.all_true_pairs import Similarities
-from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, Described, Loss, lost
+from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, Loss, lost
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Address
@@ -207,7 +207,9 @@ class Tally:
         self._examples: dict[Loss, list[Missed]] = defaultdict(list)
         self._similarities = np.zeros(_STEPS + 1, np.int64)
 
-    def add(self, pairs: Similarities, verdict: NDArray[np.int8], sample: Described, others: Described) -> None:
+    def add(
+        self, pairs: Similarities, verdict: NDArray[np.int8], sample: DocumentStates, others: DocumentStates
+    ) -> None:
         """Count a block of pairs; the others may be the sample itself."""
         inside, given, similarity = pairs
         within = others is sample

@@ -26,13 +26,13 @@ __all__ = [
     "FOUND",
     "LENGTHS",
     "Candidacy",
-    "Described",
+    "DocumentStates",
     "Loss",
-    "described",
     "lengths",
     "lost",
     "script",
     "source_of",
+    "states_of",
     "verdicts",
 ]
 
@@ -101,7 +101,7 @@ _OF_STATES = {State.TOO_LARGE: Loss.TOO_LARGE, State.FAILED: Loss.FAILED}
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class DocumentStates:
     """Documents with what decides whether they are found, as columns. n documents, b bands."""
 
     addresses: list[Address]
@@ -121,7 +121,7 @@ class Described:
     """Script of the present text. Shape (n,)."""
 
     @classmethod
-    def joined(cls, parts: Sequence[Described]) -> Described:
+    def joined(cls, parts: Sequence[DocumentStates]) -> DocumentStates:
         """One after the other; at least one part."""
         columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in cls.__slots__[1:]}
         return cls([address for one in parts for address in one.addresses], **columns)
@@ -164,12 +164,12 @@ class Candidacy:
 
 
 def source_of(settings: Settings) -> list[str]:
-    """The fields that `described` reads of a document."""
+    """The fields that `states_of` reads of a document."""
     ours = ("scheme", "state", "content", "bands", "tokens", "features", "group")
     return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours)]
 
 
-def described(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> Described:
+def states_of(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> DocumentStates:
     """Compare the stored fingerprint of each document with that of its present text."""
     texts = [text_of(hit.source, settings.fields) for hit in hits]
     present = fingerprints(texts, settings.scheme, max_chars=sys.maxsize)
@@ -182,7 +182,7 @@ def described(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> 
     # Written after the keys were read: the candidates do not know of it yet.
     codes[(codes == FOUND) & (classes < 0)] = _CODES[Loss.UNPROCESSED]
     tokens = np.array([now.tokens for now in present], np.int64)
-    return Described(
+    return DocumentStates(
         addresses=[hit.address for hit in hits],
         condition=codes,
         altered=np.array([bool(own) and own != now.bands for own, now in zip(keys, present, strict=True)], np.bool_),
@@ -214,7 +214,7 @@ def _joined(keys: Sequence[tuple[str, ...]], bands: int) -> NDArray[np.uint64]:
     return np.frombuffer(octets, np.uint64).reshape(-1, bands)
 
 
-def verdicts(candidacy: Candidacy, mine: Described, theirs: Described, a: Ints, b: Ints) -> NDArray[np.int8]:
+def verdicts(candidacy: Candidacy, mine: DocumentStates, theirs: DocumentStates, a: Ints, b: Ints) -> NDArray[np.int8]:
     """Judge the pairs ``(mine[a[k]], theirs[b[k]])``: int8 of their number, `FOUND` or a reason."""
     first, second = mine.condition[a], theirs.condition[b]
     verdict = np.where((first == FOUND) | ((second != FOUND) & (second < first)), second, first)

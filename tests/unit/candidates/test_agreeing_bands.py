@@ -22,7 +22,7 @@ from unit_tools import hits, words
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import bucket_sizes, find_candidates
-from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, Loss, described, lost, verdicts
+from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, Loss, lost, states_of, verdicts
 from es_neardupe.commands.distribution.sample import compare_sample
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
@@ -241,7 +241,7 @@ def test_an_audit_says_why_a_pair_is_lost(max_bucket: int) -> None:
     classes = classes_of(corpus)
     made = find_candidates(corpus.keys[classes.first], max_bucket, agree=2)
     candidacy = Candidacy(corpus, classes, made.left, made.right, 2)
-    documents = described(found, TWO, candidacy)
+    documents = states_of(found, TWO, candidacy)
     a, b = np.triu_indices(len(found), 1)
     verdict = verdicts(candidacy, documents, documents, a, b)
     why = {int(k): loss for loss, numbers in lost(verdict) for k in numbers}

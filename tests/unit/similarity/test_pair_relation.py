@@ -16,10 +16,10 @@ from es_neardupe.similarity.pair_relation import (
     CONTAINED,
     MUCH_SHORTER,
     REVISION,
-    Described,
+    PairDescription,
     Relation,
-    describe,
-    words_of,
+    compared_texts,
+    describe_pair,
 )
 
 NOTICE = (
@@ -29,12 +29,12 @@ NOTICE = (
 
 
 def words(start: int, count: int) -> str:
-    """Words that differ from each other and tell no numbers."""
+    """Words that differ from each other and are no numbers."""
     return " ".join(f"w{''.join(chr(97 + int(digit)) for digit in str(k))}" for k in range(start, start + count))
 
 
-def described(a: str, b: str) -> Described:
-    return describe(*words_of([a, b], 5), 5)
+def described(a: str, b: str) -> PairDescription:
+    return describe_pair(*compared_texts([a, b], 5), 5)
 
 
 @pytest.mark.parametrize(
