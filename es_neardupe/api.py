@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TypeVar
 
+from es_neardupe import options
 from es_neardupe.commands import clean as _clean
 from es_neardupe.commands import compare as _compare
 from es_neardupe.commands import contained as _contained
@@ -29,7 +30,7 @@ from es_neardupe.commands.moved import moved as _moved
 from es_neardupe.commands.search import request as _search_request
 from es_neardupe.commands.search import search as _search
 from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX, document_options
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
 from es_neardupe.server.login.resolve import resolve_settings
@@ -39,6 +40,7 @@ __all__ = ["NearDupe"]
 _Self = TypeVar("_Self", bound="NearDupe")
 
 
+@document_options
 class NearDupe(Index):
     """Near-duplicates in one index, alias, data stream or pattern: a method for each command.
 
@@ -61,22 +63,22 @@ class NearDupe(Index):
         index: str,
         client: object | None = None,
         *,
-        prefix: str = DEFAULT_PREFIX,
+        prefix: options.Prefix = DEFAULT_PREFIX,
         run: str | None = None,
-        max_rate: float | None = None,
-        max_load: int | None = None,
-        url: str | None = None,
-        api_key_file: str | None = None,
-        username: str | None = None,
-        password_file: str | None = None,
-        bearer_token_file: str | None = None,
-        ca_certs: str | None = None,
-        cert_fingerprint: str | None = None,
-        client_cert: str | None = None,
-        client_key: str | None = None,
-        insecure: bool = False,
-        timeout: float | None = None,
-        profile: str | None = None,
+        max_rate: options.MaxRate = None,
+        max_load: options.MaxLoad = None,
+        url: options.Url = None,
+        api_key_file: options.ApiKeyFile = None,
+        username: options.Username = None,
+        password_file: options.PasswordFile = None,
+        bearer_token_file: options.BearerTokenFile = None,
+        ca_certs: options.CaCerts = None,
+        cert_fingerprint: options.CertFingerprint = None,
+        client_cert: options.ClientCert = None,
+        client_key: options.ClientKey = None,
+        insecure: options.Insecure = False,
+        timeout: options.Timeout = None,
+        profile: options.Profile = None,
     ) -> None:
         if client is None:
             settings = resolve_settings(

@@ -21,9 +21,9 @@ from es_neardupe.commands.enrich.ingest import fingerprinted_actions
 from es_neardupe.errors import NeardupeError, NotFound
 from es_neardupe.index.hidden_indices import remove
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.target import open_target
 from es_neardupe.local_server import control
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client, path

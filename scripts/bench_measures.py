@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.options import MeasureName
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, information, literal
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 
 U64 = NDArray[np.uint64]
 Run = Callable[[], object]

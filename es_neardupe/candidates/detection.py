@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.options import MeasureName
+from es_neardupe.similarity.measure import Measure
 
 __all__ = ["DetectionCase", "detection_cases", "detection_of"]
 

@@ -15,11 +15,9 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.large_buckets import near_pairs
 from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
 from es_neardupe.keys.bands import chosen_bands, joint_keys
+from es_neardupe.options import DEFAULT_MAX_BUCKET
 
-__all__ = ["DEFAULT_MAX_BUCKET", "SAMPLE", "Bucket", "Candidates", "Signatures", "bucket_sizes", "find_candidates"]
-
-DEFAULT_MAX_BUCKET = 200
-"""Classes of equal texts that may share a band key before each of them is compared with some others only."""
+__all__ = ["SAMPLE", "Bucket", "Candidates", "Signatures", "bucket_sizes", "find_candidates"]
 
 SAMPLE = 6
 """Members of a large bucket that are named, to tell by their texts what they have in common."""

@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 from es_neardupe.errors import SettingsError
+from es_neardupe.options import Linkage
 
-__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "Linkage", "Policy", "Rules", "Window", "parse_policy", "parse_window"]
+__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "Policy", "Rules", "Window", "parse_policy", "parse_window"]
 
 _DAY = 86_400_000
-
-
-class Linkage(str, Enum):
-    """How verified pairs become groups."""
-
-    STAR = "star"
-    """Every member is at least the threshold similar to the principal."""
-    CHAIN = "chain"
-    """Connected components: each member is at least the threshold similar to some other member."""
-    COMPLETE = "complete"
-    """Every two members are at least the threshold similar."""
 
 
 @dataclass(frozen=True, slots=True)

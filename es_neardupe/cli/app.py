@@ -1,4 +1,4 @@
-"""The commands put together, and what becomes of their errors."""
+"""The commands put together, and how their errors end the program."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from es_neardupe.cli.command import Command, ConnectedCommand
 from es_neardupe.cli.commands import (
     audit,
     bands,
@@ -41,12 +42,12 @@ from es_neardupe.cli.commands import (
 )
 from es_neardupe.cli.output import ExitCode, fail, printable, say
 from es_neardupe.cli.run_log import end
-from es_neardupe.errors import NeardupeError
+from es_neardupe.errors import NeardupeError, SettingsError
 
 __all__ = ["app", "main"]
 
 _Wrong: Any = typer.BadParameter.__base__
-"""What is raised of wrong usage, by whichever library typer brings for it."""
+"""What is raised for wrong usage, by whichever library typer brings for it."""
 
 
 class _Commands(typer.core.TyperGroup):
@@ -59,6 +60,11 @@ class _Commands(typer.core.TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         with _harmless():
             return super().invoke(ctx)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """For completion only the flags: typer imports pydantic to convert other values."""
+        found = super().get_params(ctx)
+        return [one for one in found if getattr(one, "is_flag", False)] if ctx.resilient_parsing else found
 
 
 @contextmanager
@@ -80,36 +86,36 @@ app = typer.Typer(
     help=(
         "Near-duplicates inside the Elasticsearch or OpenSearch index you already run.\n\n"
         "First time: es-neardupe demo. On your index: init, enrich, group, then groups, similar, pairs.\n\n"
-        "Exit codes: 0 done, 1 an error (said in one line), 2 wrong usage, 130 interrupted."
+        "Exit codes: 0 done, 1 error, 2 wrong usage, 130 interrupted."
     ),
 )
-for module in (
-    init,
-    load,
-    enrich,
-    group,
-    watch,
-    similar,
-    contained,
-    search,
-    groups,
-    pairs,
-    moved,
-    duplicates,
-    compare,
-    distribution,
-    what_if,
-    audit,
-    stats,
-    migrate,
-    bands,
-    clean,
-    doctor,
-    version,
-    demo,
-):
-    module.register(app)
-app.add_typer(node.app, name="node")
+
+for panel, commands in {
+    "Prepare": (init.init, load.load, enrich.enrich, migrate.migrate, clean.clean),
+    "Find": (
+        similar.similar,
+        contained.contained,
+        search.search,
+        pairs.pairs,
+        moved.moved,
+        compare.compare,
+        duplicates.duplicates,
+    ),
+    "Group": (group.group, groups.groups, watch.watch),
+    "Inspect": (
+        stats.stats,
+        doctor.doctor,
+        audit.audit,
+        distribution.distribution,
+        what_if.what_if,
+        version.version,
+    ),
+}.items():
+    for command in commands:
+        app.command(cls=ConnectedCommand, rich_help_panel=panel)(command)
+app.command(cls=Command, rich_help_panel="Prepare")(demo.demo)
+app.command(cls=Command, rich_help_panel="Inspect")(bands.bands)
+app.add_typer(node.app, name="node", rich_help_panel="Prepare")
 
 
 def _version(wanted: bool) -> None:
@@ -128,7 +134,7 @@ def options(
 
 
 def main() -> None:
-    """Run the command line. Known errors become one line and exit code 1, an interrupt 130."""
+    """Run the command line. Known errors become one line and exit code 1 or 2, an interrupt 130."""
     gc.freeze()  # what was imported stays, and thousands of documents are alive at a time: look at them less often
     gc.set_threshold(50_000)
     try:
@@ -147,13 +153,16 @@ def _run() -> tuple[int, BaseException | None]:
     """Run the command; its exit code, and the error that ended it."""
     try:
         app()
+    except SettingsError as error:
+        fail(error)
+        return ExitCode.USAGE, error
     except NeardupeError as error:
         fail(error)
         return ExitCode.FAILED, error
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED if stop.code else ExitCode.DONE
         if code == ExitCode.INTERRUPTED:  # typer has made this of the KeyboardInterrupt
-            say("Interrupted. Run the same command again: it goes on where it stopped.")
+            say("Interrupted. Run the same command again: it continues where it stopped.")
         return code, None
     except BrokenPipeError as error:
         # Whoever read our output has gone, as `head` does; Python would complain again while closing stdout.

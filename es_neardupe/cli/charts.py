@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log10
+from typing import TYPE_CHECKING
 
 from es_neardupe.cli.output import results
-from es_neardupe.similarity.histogram import Histogram
+
+if TYPE_CHECKING:
+    from es_neardupe.similarity.histogram import Histogram
 
 __all__ = ["plot_counts", "plot_curve"]
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import typer
 
-from es_neardupe.candidates.detection import DetectionCase
-from es_neardupe.candidates.join import Bucket
 from es_neardupe.cli.output import ExitCode, escaped, say, warn
-from es_neardupe.server.dry_run import ShownRequest
-from es_neardupe.verification.common_shingles import CommonUsed
-from es_neardupe.verification.criterion import WeightsUsed
+
+if TYPE_CHECKING:
+    from es_neardupe.candidates.detection import DetectionCase
+    from es_neardupe.candidates.join import Bucket
+    from es_neardupe.server.dry_run import ShownRequest
+    from es_neardupe.verification.common_shingles import CommonUsed
+    from es_neardupe.verification.criterion import WeightsUsed
 
 __all__ = [
     "fail_on",

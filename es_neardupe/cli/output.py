@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -24,7 +24,9 @@ from es_neardupe import progress
 from es_neardupe.display_text import STEERING
 from es_neardupe.errors import NeardupeError
 from es_neardupe.log_events import told
-from es_neardupe.records import Address
+
+if TYPE_CHECKING:
+    from es_neardupe.records import Address
 
 __all__ = [
     "ExitCode",

@@ -7,13 +7,14 @@ import logging
 import re
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from importlib.metadata import version
 from logging.handlers import WatchedFileHandler
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,8 +22,9 @@ from es_neardupe.cli.output import plain, show_messages, without_controls
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
 from es_neardupe.log_events import LOGGER, fields_of, new_run, told
 from es_neardupe.pages.files import check_file, replacing
-from es_neardupe.server.client import Client
-from es_neardupe.server.login.settings import split_url
+
+if TYPE_CHECKING:
+    from es_neardupe.server.client import Client
 
 __all__ = ["LogFormat", "LogLevel", "Run", "begin", "configure", "current", "end", "options", "reset", "result"]
 
@@ -136,19 +138,22 @@ def options(
     *,
     log_format: Annotated[
         LogFormat,
-        typer.Option(envvar="ES_NEARDUPE_LOG_FORMAT", help="How stderr is written.", rich_help_panel=_PANEL),
+        typer.Option(envvar="ES_NEARDUPE_LOG_FORMAT", help="Format of messages on stderr.", rich_help_panel=_PANEL),
     ] = LogFormat.TEXT,
     log_level: Annotated[
-        LogLevel, typer.Option(envvar="ES_NEARDUPE_LOG_LEVEL", help="What is told at least.", rich_help_panel=_PANEL)
+        LogLevel, typer.Option(envvar="ES_NEARDUPE_LOG_LEVEL", help="Minimum level to log.", rich_help_panel=_PANEL)
     ] = LogLevel.INFO,
     log_file: Annotated[
-        Path | None,
+        str | None,
         typer.Option(metavar="FILE", help="Append the log to a file.", show_default=False, rich_help_panel=_PANEL),
     ] = None,
     summary: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="FILE", help="Write how the run ended, as JSON.", show_default=False, rich_help_panel=_PANEL
+            metavar="FILE",
+            help="Write a summary of the run as JSON, also after an error.",
+            show_default=False,
+            rich_help_panel=_PANEL,
         ),
     ] = None,
 ) -> None:
@@ -165,6 +170,10 @@ class Run:
     name: str = field(default_factory=new_run)
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     clock: float = field(default_factory=time.monotonic)
+    connection: Mapping[str, Any] = field(default_factory=dict)
+    """The options of the connection."""
+    stack: ExitStack = field(default_factory=ExitStack)
+    """Closed at the end of the command, and what was opened for it."""
     client: Client | None = None
     """The connection, once it is open."""
     result: Any = None
@@ -184,17 +193,17 @@ def begin(
     command: str,
     arguments: Mapping[str, Any],
     *,
-    log_format: LogFormat = LogFormat.TEXT,
-    log_level: LogLevel = LogLevel.INFO,
-    log_file: Path | None = None,
-    summary: Path | None = None,
+    log_format: LogFormat | str = LogFormat.TEXT,
+    log_level: LogLevel | str = LogLevel.INFO,
+    log_file: str | None = None,
+    summary: str | None = None,
 ) -> Run:
     """Begin a run. Raises `InputError` where its log or its summary cannot be written."""
-    run = Run(command, _harmless(arguments), summary)
+    run = Run(command, _harmless(arguments), None if summary is None else Path(summary))
     context = {"run": run.name, "command": command, "index": arguments.get("index")}
-    configure(log_format or LogFormat.TEXT, log_level or LogLevel.INFO, log_file, context)
-    if summary is not None:
-        check_file(summary)
+    configure(LogFormat(log_format), LogLevel(log_level), None if log_file is None else Path(log_file), context)
+    if run.summary is not None:
+        check_file(run.summary)
     _under_way[:] = [run]
     told(logging.INFO, "started", version=version("es-neardupe"), arguments=run.arguments)
     return run
@@ -269,6 +278,8 @@ def _harmless(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _told(name: str, value: Any) -> Any:
     if name == "url":
+        from es_neardupe.server.login.settings import split_url
+
         try:
             return split_url(value)[0]
         except SettingsError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from es_neardupe import options
 from es_neardupe.index.settings import Settings
 
 __all__ = ["BandsReport", "bands"]
@@ -32,14 +33,14 @@ class BandsReport:
 
 
 def bands(
-    threshold: float | None = None,
+    threshold: options.Threshold = None,
     *,
-    preset: str | None = None,
-    detection: float | None = None,
-    permutations: int | None = None,
-    bands: int | None = None,
-    rows: int | None = None,
-    agree: int | None = None,
+    preset: options.Preset = None,
+    detection: options.Detection = None,
+    permutations: options.Permutations = None,
+    bands: options.Bands = None,
+    rows: options.Rows = None,
+    agree: options.Agree = None,
 ) -> BandsReport:
     """The most rows, then the fewest bands, that find ``detection`` of the pairs exactly at the threshold.
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.errors import BeingMigrated, InputError, NotFound
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
@@ -55,10 +56,10 @@ class CleanReport:
 def clean(
     index: Index,
     *,
-    workers: int = 2,
-    batch: int = 500,
-    dry_run: bool = False,
-    show_requests: int = 0,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> CleanReport:
     """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.

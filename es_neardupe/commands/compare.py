@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from es_neardupe import options
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.document_text import read_text
 from es_neardupe.index.index import Index, opened
@@ -21,8 +22,8 @@ def compare(
     *,
     text: str | None = None,
     name: str = "text",
-    shingle: int | None = None,
-    weighted: bool = False,
+    shingle: options.ShingleOfPassages = None,
+    weighted: options.Weighted = False,
 ) -> Comparison:
     """Compare the present texts of the documents ``a`` and ``b``, or of ``a`` and a ``text`` that is called ``name``.
 

@@ -8,22 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import Estimate, exact_share
+from es_neardupe.options import DEFAULT_MAX_CHARS, Matching
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, search
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.comparison import Block, Side
 from es_neardupe.similarity.containment import Containments, Direction
 from es_neardupe.verification.criterion import check_min
@@ -202,13 +202,13 @@ class _Probe:
 def contained(
     index: Index,
     *,
-    id: str | None = None,
-    text: str | None = None,
-    matching: Matching | str = Matching.LITERAL,
-    min: float = 0.5,
-    top: int = 10,
-    query: Mapping[str, Any] | None = None,
-    max_candidates: int = 1000,
+    id: options.Id = None,
+    text: options.Text = None,
+    matching: options.MatchingOfPassages = "literal",
+    min: options.MinimumShare = 0.5,
+    top: options.TopHits = 10,
+    query: options.Query = None,
+    max_candidates: options.CandidatesByEstimate = 1000,
     progress: Progress = silent,
 ) -> Contained:
     """Documents that have at least ``min`` of the words of a document, or of any text, in common passages with it, or

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET, Bucket
-from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe.candidates.join import Bucket
 from es_neardupe.groups.rule_options import check_linkage, rules_of
 from es_neardupe.groups.run import Found, Run
 from es_neardupe.groups.what_changed import Start, start_of
@@ -20,11 +20,11 @@ from es_neardupe.index.lease import held
 from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
 from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
 from es_neardupe.index.tuning import tunable
+from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import Tally
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count, refresh
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.verification.common_shingles import CommonUsed, effect, keep, used
 from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
 from es_neardupe.verification.evidence import EvidenceReport
@@ -123,28 +123,28 @@ class GroupReport:
 def group(
     index: Index,
     *,
-    measure: str = "resemblance",
-    matching: Matching | str | None = None,
-    min: float | None = None,
-    max: float = 1.0,
-    features: Sequence[str] = (),
-    ngram: int | None = None,
-    whitespace: bool = False,
-    renew: bool = False,
-    ignore_common: float | None = None,
-    linkage: Linkage | str = Linkage.STAR,
-    principal: str = "longest",
-    within: str | None = None,
-    window: str | None = None,
-    max_bucket: int = DEFAULT_MAX_BUCKET,
-    check: bool = False,
-    rebuild: bool = False,
-    evidence: bool = False,
-    workers: int = 2,
-    batch: int = 500,
-    tune: bool = False,
-    dry_run: bool = False,
-    show_requests: int = 0,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.Minimum = None,
+    max: options.Maximum = 1.0,
+    features: options.Features = (),
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    renew: options.Renew = False,
+    ignore_common: options.IgnoreCommon = None,
+    linkage: options.LinkageName = "star",
+    principal: options.Principal = "longest",
+    within: options.Within = None,
+    window: options.Window = None,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    check: options.CheckGroups = False,
+    rebuild: options.Rebuild = False,
+    evidence: options.Evidence = False,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> GroupReport:
     """Find the groups of an enriched index and write group, principal and similarity into every document.

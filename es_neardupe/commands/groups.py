@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
 from es_neardupe.errors import NotFound
 from es_neardupe.groups.read import Group, known_entries, read_groups
@@ -24,9 +25,9 @@ __all__ = ["Advice", "group_history", "groups", "suggest_keep"]
 def groups(
     index: Index,
     *,
-    min_size: int = 2,
-    top: int | None = None,
-    group: str | None = None,
+    min_size: options.MinSize = 2,
+    top: options.TopGroups = None,
+    group: options.GroupId = None,
 ) -> list[Group]:
     """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
     index = opened(index)
@@ -76,10 +77,10 @@ class Advice:
 def suggest_keep(
     index: Index,
     *,
-    policy: str | None = None,
-    min_size: int = 2,
-    top: int | None = None,
-    group: str | None = None,
+    policy: options.KeepPolicy = None,
+    min_size: options.MinSize = 2,
+    top: options.TopGroups = None,
+    group: options.GroupId = None,
 ) -> list[Advice]:
     """For each group, largest first, the document that ``policy`` keeps, and the others.
 

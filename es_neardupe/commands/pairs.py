@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET, Bucket
+from es_neardupe.candidates.join import Bucket
 from es_neardupe.index.index import Index, opened
+from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.verification.common_shingles import CommonUsed, used
 from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
 from es_neardupe.verification.verified_pairs import explained, verified_pairs
@@ -104,16 +105,16 @@ class Pairs:
 def pairs(
     index: Index,
     *,
-    measure: str = "resemblance",
-    matching: Matching | str | None = None,
-    min: float | None = None,
-    max: float = 1.0,
-    features: Sequence[str] = (),
-    ngram: int | None = None,
-    whitespace: bool = False,
-    renew: bool = False,
-    ignore_common: float | None = None,
-    max_bucket: int = DEFAULT_MAX_BUCKET,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.Minimum = None,
+    max: options.Maximum = 1.0,
+    features: options.Features = (),
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    renew: options.Renew = False,
+    ignore_common: options.IgnoreCommon = None,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     progress: Progress = silent,
 ) -> Pairs:
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.server.search import search
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
 from es_neardupe.verification.read_texts import compared_with, present_source
@@ -83,19 +83,19 @@ class _Probe:
 def similar(
     index: Index,
     *,
-    id: str | None = None,
-    text: str | None = None,
-    measure: str = "resemblance",
-    matching: Matching | str | None = None,
-    min: float = 0.5,
-    max: float = 1.0,
-    features: Sequence[str] = (),
-    ngram: int | None = None,
-    whitespace: bool = False,
-    renew: bool = False,
-    top: int = 10,
-    query: Mapping[str, Any] | None = None,
-    max_candidates: int = 1000,
+    id: options.Id = None,
+    text: options.Text = None,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.MinimumOfHits = 0.5,
+    max: options.Maximum = 1.0,
+    features: options.Features = (),
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    renew: options.Renew = False,
+    top: options.TopHits = 10,
+    query: options.Query = None,
+    max_candidates: options.CandidatesByKeys = 1000,
 ) -> Similar:
     """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` and ``max``.
 

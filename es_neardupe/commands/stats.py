@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.candidates.join import bucket_sizes
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.read import read_groups
@@ -81,7 +82,7 @@ class Stats:
 def stats(
     index: Index,
     *,
-    quick: bool = False,
+    quick: options.Quick = False,
     progress: Progress = silent,
 ) -> Stats:
     """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""

@@ -10,6 +10,7 @@ from functools import partial
 from threading import Event
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.commands.enrich.enrich import EnrichReport, enrich
 from es_neardupe.commands.group import GroupReport, group
 from es_neardupe.errors import (
@@ -26,8 +27,8 @@ from es_neardupe.errors import (
 )
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import timestamp
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.search import count, refresh
 
@@ -203,13 +204,13 @@ class _Stopped(Exception):
 def watch(
     index: Index,
     *,
-    every: float = 30.0,
-    once: bool = False,
-    since: tuple[str, str] | None = None,
-    check_every: int = 0,
-    workers: int = 2,
-    batch: int = 500,
-    max_chars: int = DEFAULT_MAX_CHARS,
+    every: options.Every = 30.0,
+    once: options.Once = False,
+    since: options.Since = None,
+    check_every: options.CheckEvery = 0,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
     stop: Event | None = None,
     lag: Lag | None = None,
     on_round: Callable[[Round], None] = lambda done: None,

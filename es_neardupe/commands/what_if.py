@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import classes_of
-from es_neardupe.candidates.who_may_meet import Linkage, Rules
+from es_neardupe.candidates.who_may_meet import Rules
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, Linked, groupings
 from es_neardupe.groups.registry import Registry
@@ -22,11 +23,11 @@ from es_neardupe.index.hidden_indices import Companion, companion_name, exists
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
 from es_neardupe.server.search import count, refresh_if_allowed, search
-from es_neardupe.similarity.alignment import Matching
-from es_neardupe.similarity.measure import ALIGNED, Measure, MeasureName
+from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.evidence import read_evidence
 from es_neardupe.verification.evidence_entries import Kept, standing
@@ -91,8 +92,8 @@ class WhatIf:
 def what_if(
     index: Index,
     *,
-    min: Sequence[float],
-    linkage: Linkage | str | None = None,
+    min: options.ThresholdsToTry,
+    linkage: options.LinkageToTry = None,
     progress: Progress = silent,
 ) -> WhatIf:
     """Form the groups anew for each ``min``, in memory. ``linkage`` is that of the last run by default.

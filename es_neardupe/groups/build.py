@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import in_order
-from es_neardupe.candidates.who_may_meet import Linkage
 from es_neardupe.groups.linkage import assign_ids, bridges, chain, complete, inner_pairs, judge, star
 from es_neardupe.groups.registry import Entry
 from es_neardupe.index.stored_fields import own_group
+from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Grouping
 from es_neardupe.verification.criterion import Criterion

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import read_corpus
-from es_neardupe.candidates.who_may_meet import Linkage, Rules
+from es_neardupe.candidates.who_may_meet import Rules
 from es_neardupe.groups.linkage import star
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress
 from es_neardupe.records import Address, Corpus, Hit
 from es_neardupe.server.bulk import chunked

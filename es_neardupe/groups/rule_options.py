@@ -5,7 +5,6 @@ from __future__ import annotations
 from es_neardupe.candidates.who_may_meet import (
     LONGEST,
     Column,
-    Linkage,
     Policy,
     Rules,
     Window,
@@ -16,8 +15,8 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.options import Linkage, MeasureName
 from es_neardupe.server.client import path
-from es_neardupe.similarity.measure import MeasureName
 
 __all__ = ["DATES", "check_linkage", "column_of", "field_types", "policy_of", "rules_of"]
 

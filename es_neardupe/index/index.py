@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from es_neardupe.errors import IndexUnusable, NotInitialised, RolledOver
 from es_neardupe.index.mapping import Fields
-from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.joined_client import SidecarClient
 from es_neardupe.index.sidecar.open import hidden_sidecar, open_sidecar_target
 from es_neardupe.index.target import IndexTarget, open_target
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
 
 __all__ = ["Index", "opened", "opened_inline"]

@@ -9,20 +9,9 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.scheme import Scheme, choose_bands
+from es_neardupe.options import DEFAULT_PREFIX, PRESETS
 
-__all__ = ["DEFAULT_MAX_CHARS", "DEFAULT_PREFIX", "PRESETS", "Settings"]
-
-DEFAULT_PREFIX = "neardupe"
-
-DEFAULT_MAX_CHARS = 10_000_000
-"""Documents with more characters get the state ``too_large`` instead of keys."""
-
-PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
-    # web pages, 2006. The threshold is the lowest one, in thousandths, that is found with the default detection.
-    "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
-}
-"""Settings that belong together, by name. Of these only the threshold may be chosen otherwise."""
+__all__ = ["Settings"]
 
 _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 

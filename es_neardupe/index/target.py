@@ -20,7 +20,8 @@ from es_neardupe.index.mapping import (
 )
 from es_neardupe.index.migration_state import inherited_prefix, is_switching, next_prefix
 from es_neardupe.index.rollover import Family, families_of, family_named
-from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
+from es_neardupe.index.settings import Settings
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client, path
 
 if TYPE_CHECKING:

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import spans
+from es_neardupe.options import Matching
 from es_neardupe.pages.page import rendered
 from es_neardupe.pages.panes import Pane, facts, panes
 from es_neardupe.pages.segments import visible_changes
 from es_neardupe.records import Address
-from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Matching
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.comparison import Matched, compare_texts
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 

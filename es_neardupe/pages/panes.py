@@ -8,8 +8,8 @@ from typing import Any
 from unicodedata import bidirectional
 
 from es_neardupe.display_text import shown
+from es_neardupe.options import Matching
 from es_neardupe.pages.segments import Changes, Segment, segments
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.comparison import Comparison, Side
 from es_neardupe.similarity.differing_facts import Fact
 

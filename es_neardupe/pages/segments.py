@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.keys.shingles import window_hashes
-from es_neardupe.similarity.alignment import Matching
+from es_neardupe.options import Matching
 from es_neardupe.similarity.comparison import Comparison
 
 __all__ = ["Changes", "Segment", "segments", "visible_changes"]

@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from es_neardupe.options import Matching
 from es_neardupe.pages.segments import Segment, segments, visible_changes
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.comparison import Comparison, Side
 
 __all__ = ["Part", "Row", "rows"]

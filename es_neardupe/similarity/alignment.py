@@ -14,7 +14,6 @@ for (a, b) as for (b, a), with the sides exchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,21 +22,15 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import window_hashes
+from es_neardupe.options import Matching
 from es_neardupe.similarity.tiling import runs_of, tiles
 
-__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "Matching", "align", "information", "literal"]
+__all__ = ["DEFAULT_MIN_WORDS", "Alignment", "align", "information", "literal"]
 
 Ints = NDArray[np.int64]
 
 DEFAULT_MIN_WORDS = 5
 """Words from which on a common run counts."""
-
-
-class Matching(str, Enum):
-    """The two ways to find common passages."""
-
-    LITERAL = "literal"
-    INFORMATION = "information"
 
 
 @dataclass(frozen=True, slots=True)

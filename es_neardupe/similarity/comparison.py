@@ -13,12 +13,12 @@ from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, Matching, align
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, align
 from es_neardupe.similarity.differing_facts import Fact, facts
 from es_neardupe.similarity.explained_scores import Score, left_out, scores
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import MeasureName
 from es_neardupe.similarity.text_diff import Change, changes, characters
 
 __all__ = [

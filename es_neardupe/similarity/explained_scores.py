@@ -9,9 +9,10 @@ import numpy as np
 
 from es_neardupe.keys.minhash import estimate
 from es_neardupe.keys.scheme import Scheme
-from es_neardupe.similarity.alignment import Alignment, Matching
+from es_neardupe.options import Matching, MeasureName
+from es_neardupe.similarity.alignment import Alignment
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import ALIGNED, Measure, MeasureName, Prepared
+from es_neardupe.similarity.measure import ALIGNED, Measure, Prepared
 
 __all__ = ["Score", "left_out", "scores"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
@@ -17,9 +16,10 @@ from es_neardupe.keys.hashing import GOLDEN, U64
 from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.alignment import Alignment, Matching, align
+from es_neardupe.similarity.alignment import Alignment, align
 from es_neardupe.similarity.features import (
     INDEXED,
     Document,
@@ -39,7 +39,6 @@ __all__ = [
     "SETS",
     "Ignored",
     "Measure",
-    "MeasureName",
     "Prepared",
     "ScoredPairs",
     "all_pairs",
@@ -48,19 +47,6 @@ __all__ = [
     "measure_words",
     "weights_of",
 ]
-
-
-class MeasureName(str, Enum):
-    """The measures by the names that commands take."""
-
-    RESEMBLANCE = "resemblance"
-    JACCARD = "jaccard"
-    CONTAINMENT = "containment"
-    CONTAINMENT_LONGER = "containment-longer"
-    BAG = "bag"
-    WEIGHTED = "weighted"
-    EDIT = "edit"
-    ESTIMATE = "estimate"
 
 
 MEANINGS: dict[MeasureName, str] = {

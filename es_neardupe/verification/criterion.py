@@ -15,18 +15,15 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import mappings_of
-from es_neardupe.similarity.alignment import Matching
+from es_neardupe.options import DECIDING, Matching, MeasureName
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
-from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, MeasureName
+from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
 from es_neardupe.verification.common_shingles import Common, common_shingles
 from es_neardupe.verification.feature_weights import frequencies
 
-__all__ = ["DECIDING", "Choice", "Criterion", "WeightsUsed", "check_min", "criterion"]
+__all__ = ["Choice", "Criterion", "WeightsUsed", "check_min", "criterion"]
 
 _E = TypeVar("_E", bound=Enum)
-
-DECIDING = tuple(name for name in MeasureName if name is not MeasureName.ESTIMATE)
-"""The exact measures: an estimate decides nothing."""
 
 
 @dataclass(frozen=True)

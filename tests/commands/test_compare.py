@@ -11,10 +11,9 @@ from server_tools import change, family, jaccard, make_index, one_line, put
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import InputError, NotFound, NotInitialised, SettingsError
 from es_neardupe.keys.text import tokenize
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client, path
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.comparison import compare_texts
-from es_neardupe.similarity.measure import MeasureName
 
 ONE, OTHER = family("compare", 2, length=120)
 TEXT = "Ämter 😀 in\r\nder Stadt, e\u0301te\u0301 und 東京 im Mai"

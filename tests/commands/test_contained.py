@@ -20,8 +20,9 @@ from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
 from es_neardupe.index import queries, target
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.options import Matching
 from es_neardupe.server.client import Client, path
-from es_neardupe.similarity.alignment import Matching, align
+from es_neardupe.similarity.alignment import align
 from es_neardupe.similarity.containment import Direction
 
 SAMPLED = Settings(("text",), sample_mod=4)

@@ -13,9 +13,9 @@ from server_tools import TEXT, change, family, jaccard, make_index, one_line, pu
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Level
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, SettingsError
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
-from es_neardupe.similarity.alignment import Matching
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 
 FAMILIES = {
     f"f{number}-{place}": text

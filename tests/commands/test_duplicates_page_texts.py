@@ -13,9 +13,9 @@ from unit_tools import words
 from es_neardupe.commands.duplicates.request_parse import example
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeKeys, Validation
 from es_neardupe.commands.duplicates.results import DocumentPair, page_texts
+from es_neardupe.options import Matching
 from es_neardupe.records import Address
 from es_neardupe.server.client import Client
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.features import Flatten, Ngrams, Values, Words
 
 FIELDS = {name: {"type": "text"} for name in ("title", "abstract", "body")}

@@ -13,8 +13,8 @@ from unit_tools import index_of
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.hidden_indices import Companion, companion_name
-from es_neardupe.index.settings import DEFAULT_PREFIX
 from es_neardupe.index.target import open_target
+from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.progress import silent
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification.criterion import Choice, criterion

@@ -15,11 +15,11 @@ from server_tools import change, family, make_index, one_line, ours, put, send, 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification import feature_weights
 
 KINDS = {

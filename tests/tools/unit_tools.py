@@ -13,10 +13,11 @@ from es_neardupe.commands.duplicates.results import DocumentPair, PairList
 from es_neardupe.index import permissions
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, Settings
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.text import tokenize
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Corpus, Hit, Product, Server
 from es_neardupe.server.pacing import Pace
 

@@ -1,49 +1,48 @@
-"""The command that measures how many of the true pairs an index finds."""
+"""``es-neardupe audit``: how many of the true pairs an index finds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
-from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Min, Prefix, connected
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
-from es_neardupe.commands.audit.audit import audit as audit_
-from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Lost, Part, Recall
-from es_neardupe.commands.audit.why_missed import Loss
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX, Settings
-from es_neardupe.server.client import Client
+from es_neardupe.cli.phrasing import phrase
+from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Lost, Part, Recall
+
+__all__ = ["audit"]
 
 _REASONS = {
-    Loss.UNPROCESSED: ("a document has no keys", "enrich {index}"),
-    Loss.TOO_LARGE: ("a document was too large for keys", "enrich {index} --all --max-chars N"),
-    Loss.FAILED: ("a document had no readable text", "enrich {index} --check"),
-    Loss.CORRUPT: ("stored keys unreadable, or not of the text", "enrich {index} --all"),
-    Loss.STALE: ("text changed since enrich", "enrich {index} --check"),
-    Loss.BUCKET: ("left out in a large bucket", "group {index} --max-bucket N"),
-    Loss.BANDS: ("too few keys in common, by chance", ""),
+    "UNPROCESSED": ("a document has no keys", "enrich {index}"),
+    "TOO_LARGE": ("a document was too large for keys", "enrich {index} --all --max-chars N"),
+    "FAILED": ("a document had no readable text", "enrich {index} --check"),
+    "CORRUPT": ("stored keys unreadable, or not of the text", "enrich {index} --all"),
+    "STALE": ("text changed since enrich", "enrich {index} --check"),
+    "BUCKET": ("left out in a large bucket", "group {index} --max-bucket N"),
+    "BANDS": ("too few keys in common, by chance", ""),
 }
 
 
 def audit(
-    client: Client,
     index: IndexName,
     *,
-    sample: Annotated[int, typer.Option("--sample", min=1, help="Random documents, compared with all others.")] = 2000,
-    min: Min = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another one draws another sample.")] = 1,
-    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
-    prefix: Prefix = DEFAULT_PREFIX,
+    sample: options.Sample = 2000,
+    min: options.Minimum = None,
+    seed: options.Seed = 1,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """Measure how many of the true pairs the index finds, and why others are lost. Writes nothing.
 
-    A random sample is compared with all documents, without any shortcut. Exit code 1 if verification was wrong.
+    A random sample is compared with all documents by their texts. Exit code 1 if a verified pair was wrong.
 
     Examples:
 
@@ -51,14 +50,11 @@ def audit(
 
       es-neardupe audit news --sample 500 --min 0.9 --json
     """
+    from es_neardupe.commands.audit.audit import audit as audit_
+
     with progress_bars() as progress:
         report = audit_(
-            Index(index, client, prefix),
-            sample=sample,
-            min=min,
-            seed=seed,
-            max_bucket=max_bucket,
-            progress=progress,
+            open_index(index, prefix), sample=sample, min=min, seed=seed, max_bucket=max_bucket, progress=progress
         )
     if as_json:
         print_json(report)
@@ -112,8 +108,8 @@ def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
 
 
 def _lost(report: AuditReport, one: Lost) -> tuple[object, ...]:
-    reason, way = _REASONS[one.reason]
-    return reason, one.pairs, f"es-neardupe {way.format(index=report.index)}" if way else "-"
+    reason, way = _REASONS[one.reason.name]
+    return reason, one.pairs, phrase(f"es-neardupe {way.format(index=report.index)}") if way else "-"
 
 
 def _examples(report: AuditReport, lost: list[Lost]) -> Iterator[tuple[object, ...]]:
@@ -143,12 +139,9 @@ def _warn(report: AuditReport) -> None:
 
 
 def _others(advice: BandsAdvice) -> str:
-    """What else ``init`` has to be told, where the index has not the default."""
+    """What else ``init`` needs, where the index does not have the default."""
+    from es_neardupe.index.settings import Settings
+
     names = ("shingle", "permutations")
     there = {name: getattr(advice, name) for name in names if getattr(advice, name) != getattr(Settings, name)}
     return "".join(f" --{name} {value}" for name, value in there.items())
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(audit))

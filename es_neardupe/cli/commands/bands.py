@@ -1,29 +1,24 @@
-"""Commands that choose the keys: init, bands."""
+"""``es-neardupe bands``: which bands a threshold gets, what they cost and what they find."""
 
 from __future__ import annotations
 
-import typer
-
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.charts import plot_curve
-from es_neardupe.cli.commands.init import Preset
-from es_neardupe.cli.options import Agree, AsJson, Bands, Detection, Permutations, Rows, Threshold
 from es_neardupe.cli.output import print_json, print_table, show, warn
-from es_neardupe.commands.bands import bands as bands_
 
-__all__ = [
-    "register",
-]
+__all__ = ["bands"]
 
 
 def bands(
     *,
-    preset: Preset = None,
-    threshold: Threshold = None,
-    detection: Detection = None,
-    permutations: Permutations = None,
-    bands: Bands = None,
-    rows: Rows = None,
-    agree: Agree = None,
+    preset: options.Preset = None,
+    threshold: options.Threshold = None,
+    detection: options.Detection = None,
+    permutations: options.Permutations = None,
+    bands: options.Bands = None,
+    rows: options.Rows = None,
+    agree: options.Agree = None,
     as_json: AsJson = False,
 ) -> None:
     """Show which bands a threshold gets, what they cost, and what they find.
@@ -34,6 +29,8 @@ def bands(
 
       es-neardupe bands --preset supershingles
     """
+    from es_neardupe.commands.bands import bands as bands_
+
     report = bands_(
         threshold,
         preset=preset,
@@ -57,8 +54,3 @@ def bands(
         warn(f"That is less than the detection of {report.wanted_detection:g} asked for.")
     print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])
     plot_curve(report.curve, report.threshold)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(bands)

@@ -1,4 +1,4 @@
-"""Commands that look after an index: doctor, stats, clean."""
+"""``es-neardupe clean``: remove our fields from an index."""
 
 from __future__ import annotations
 
@@ -6,60 +6,48 @@ from typing import Annotated, Any
 
 import typer
 
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first
-from es_neardupe.cli.options import (
-    AsJson,
-    Batch,
-    DryRun,
-    IndexName,
-    Prefix,
-    ShowRequests,
-    Workers,
-    connected,
-    resumable,
-    writing,
-)
 from es_neardupe.cli.output import ExitCode, print_json, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.clean import clean as clean_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = [
-    "register",
-]
+__all__ = ["clean"]
 
 
 def clean(
-    client: Client,
     index: IndexName,
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    prefix: Prefix = DEFAULT_PREFIX,
-    workers: Workers = 2,
-    batch: Batch = 500,
-    dry_run: DryRun = False,
-    show_requests: ShowRequests = 0,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_rate: options.MaxRate = None,
+    max_load: options.MaxLoad = None,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Remove our fields from all documents, and our settings from the mapping. Asks first.
+    """Remove our fields from all documents and our settings from the mapping. Asks for confirmation.
 
     Example:
 
       es-neardupe clean news --yes
     """
-    options: dict[str, Any] = {"workers": workers, "batch": batch}
+    from es_neardupe.commands.clean import clean as clean_
+
+    opened = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
+    given: dict[str, Any] = {"workers": workers, "batch": batch}
     if not yes and not dry_run:
-        found = clean_(Index(index, client, prefix), dry_run=True, **options)
+        found = clean_(opened, dry_run=True, **given)
         what = f"Remove {prefix!r} from {found.documents:,} documents of {index}?"
         if found.removed and not found.documents:
             what = f"Delete {', '.join(found.removed)}?"
         typer.confirm(printable(what), abort=True, err=True)
     with resumable(), progress_bars() as progress:
-        report = clean_(
-            Index(index, client, prefix), dry_run=dry_run, show_requests=show_requests, progress=progress, **options
-        )
+        report = clean_(opened, dry_run=dry_run, show_requests=show_requests, progress=progress, **given)
     result(report)
     if as_json:
         print_json(report)
@@ -75,8 +63,3 @@ def clean(
         warn(f"The server refused: {reason}")
     if report.left:
         raise typer.Exit(ExitCode.FAILED)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(writing(clean)))

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from es_neardupe.cli.options import AsJson, Prefix, connectable
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
-from es_neardupe.commands.compare import compare as compare_
-from es_neardupe.commands.load.files import read_text_file
 from es_neardupe.errors import InputError
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.pages.files import check_file
-from es_neardupe.pages.page import MAX_SHOWN, page, write_page
-from es_neardupe.pages.terminal_rows import Part, rows
-from es_neardupe.server.client import Client
-from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Matching
-from es_neardupe.similarity.comparison import Comparison, compare_texts
-from es_neardupe.similarity.explained_scores import Score
-from es_neardupe.similarity.measure import MEANINGS
+from es_neardupe.options import DEFAULT_PREFIX, Matching
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.pages.terminal_rows import Part
+    from es_neardupe.similarity.comparison import Comparison
+    from es_neardupe.similarity.explained_scores import Score
+
+__all__ = ["compare"]
 
 _WAYS = "INDEX ID ID, INDEX ID --file FILE, or FILE FILE"
 _COLOURS = ("cyan", "green", "magenta", "blue", "yellow", "red")
@@ -40,30 +36,21 @@ _NARROW = 72
 
 
 def compare(
-    open: Callable[[], Client],
     what: Annotated[list[str], typer.Argument(metavar="WHAT...", help=f"{_WAYS}.", show_default=False)],
     *,
     file: Annotated[
-        str | None, typer.Option("--file", help="File with a text, or -, beside INDEX ID.", show_default=False)
+        str | None,
+        typer.Option("--file", metavar="FILE", help="File with a text, or -, with INDEX ID.", show_default=False),
     ] = None,
-    shingle: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Words in a shingle, and the least number in a common passage.",
-            show_default=f"that of the index; {DEFAULT_MIN_WORDS} for files",
-        ),
-    ] = None,
-    matching: Annotated[Matching, typer.Option(help="Passages that are shown (first, in a page).")] = Matching.LITERAL,
-    weighted: Annotated[
-        bool, typer.Option("--weighted", help="Also the measure weighted, with the frequencies of the index.")
-    ] = False,
-    context: Annotated[int, typer.Option(min=0, help="Words shown around what differs.")] = 30,
+    shingle: options.ShingleOfPassages = None,
+    matching: Annotated[Matching, typer.Option(help="Passages to show (in a page: first).")] = Matching.LITERAL,
+    weighted: options.Weighted = False,
+    context: Annotated[int, typer.Option(min=0, help="Number of words shown around differences.")] = 30,
     html: Annotated[
         Path | None, typer.Option(help="Write a page with the texts instead of showing them here.", metavar="FILE")
     ] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Print without colours.")] = False,
-    prefix: Prefix = DEFAULT_PREFIX,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """Compare two documents or files by every measure, and show what they have in common. Files need no server.
@@ -76,6 +63,11 @@ def compare(
 
       es-neardupe compare old.txt new.txt --context 10
     """
+    from es_neardupe.commands.compare import compare as compare_
+    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.pages.files import check_file
+    from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
+
     _check(what, file)
     if html is not None:
         check_file(html, [file] if file is not None or len(what) == 3 else what)
@@ -86,7 +78,7 @@ def compare(
     else:
         text = None if file is None else read_text_file(file)
         found = compare_(
-            Index(what[0], open(), prefix),
+            open_index(what[0], prefix),
             what[1],
             what[2] if text is None else None,
             text=text,
@@ -107,12 +99,15 @@ def compare(
 
 def _check(what: Sequence[str], file: str | None) -> None:
     """Raises `BadParameter` where it is not clear what is to be compared."""
-    wanted = "2 or 3 words" if file is None else "INDEX and ID beside --file"
+    wanted = "2 or 3 words" if file is None else "INDEX and ID with --file"
     if len(what) not in ((2, 3) if file is None else (2,)):
         raise typer.BadParameter(f"Give {_WAYS}: {wanted}, not {len(what)}.")
 
 
 def _files(a: str, b: str, shingle: int) -> Comparison:
+    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.similarity.comparison import compare_texts
+
     if a == b == "-":
         raise InputError("Standard input is one text: name a file for the other.")
     for name in (a, b):
@@ -124,6 +119,8 @@ def _files(a: str, b: str, shingle: int) -> Comparison:
 
 
 def _write(file: Path, found: Comparison, matching: Matching) -> None:
+    from es_neardupe.pages.page import MAX_SHOWN, page, write_page
+
     write_page(file, page(found, matching))
     say(f"Wrote {file}")
     for side in found.sides:
@@ -143,6 +140,8 @@ def _colours(wanted: bool) -> Iterator[None]:
 
 def _show(found: Comparison) -> None:
     """The numbers: measures, lengths, facts."""
+    from es_neardupe.similarity.measure import MEANINGS
+
     table = [(one.measure.value, _matching(one), _value(one), MEANINGS[one.measure]) for one in found.measures]
     print_table(["measure", "matching", "value", "meaning"], table)
     for name, why in found.left_out.items():
@@ -186,6 +185,8 @@ def _value(score: Score) -> str:
 
 def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
     """The texts side by side, or one below the other where there is little room."""
+    from es_neardupe.pages.terminal_rows import rows
+
     narrow = results.width < _NARROW
     made = rows(found, matching, context)
     table = Table.grid(padding=(0, 2), expand=True)
@@ -232,8 +233,3 @@ def _styled(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
             yield f"{opens}{words}{']' * len(part.closes)}", _COLOURS[(part.blocks[-1] - 1) % len(_COLOURS)]
         else:
             yield words, "dim"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connectable(compare))

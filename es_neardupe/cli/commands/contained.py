@@ -1,41 +1,35 @@
-"""The command contained."""
+"""``es-neardupe contained``: documents that contain a text, or are contained in it."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from es_neardupe.cli.options import AsJson, IndexName, Prefix, Query, connected, parse_query
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName, TextFile
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
-from es_neardupe.commands.contained import SURE, Contained, ContainedHit
-from es_neardupe.commands.contained import contained as contained_
-from es_neardupe.commands.load.files import read_text_file
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
-from es_neardupe.similarity.alignment import Matching
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.contained import Contained, ContainedHit
+
+__all__ = ["contained"]
 
 
 def contained(
-    client: Client,
     index: IndexName,
     *,
-    id: Annotated[str | None, typer.Option("--id", help="Document of the index.", show_default=False)] = None,
-    text: Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)] = None,
-    file: Annotated[str | None, typer.Option("--file", help="File with a text, or -.", show_default=False)] = None,
-    matching: Annotated[Matching, typer.Option("--matching", help="How common passages are found.")] = Matching.LITERAL,
-    min: Annotated[
-        float, typer.Option("--min", help="Least share of the words of one of both texts, in (0, 1].")
-    ] = 0.5,
-    top: Annotated[int, typer.Option("--top", min=1, help="Hits shown.")] = 10,
-    query: Query = None,
-    max_candidates: Annotated[
-        int, typer.Option(min=1, help="Candidates compared, those with the highest estimates first.")
-    ] = 1000,
-    prefix: Prefix = DEFAULT_PREFIX,
+    id: options.Id = None,
+    text: options.Text = None,
+    file: TextFile = None,
+    matching: options.MatchingOfPassages = "literal",
+    min: options.MinimumShare = 0.5,
+    top: options.TopHits = 10,
+    query: options.Query = None,
+    max_candidates: options.CandidatesByEstimate = 1000,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """List the documents that contain a text, or are contained in it, with the passages. Needs init --sample-mod.
@@ -46,19 +40,22 @@ def contained(
 
       es-neardupe contained mails --file quoted.txt --min 0.9 --query '{"term": {"language": "en"}}'
     """
+    from es_neardupe.commands.contained import contained as contained_
+    from es_neardupe.commands.load.files import read_text_file
+
     if sum(one is not None for one in (id, text, file)) != 1:
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")
     if file is not None:
         text = read_text_file(file)
     with progress_bars() as progress:
         found = contained_(
-            Index(index, client, prefix),
+            open_index(index, prefix),
             id=id,
             text=text,
             matching=matching,
             min=min,
             top=top,
-            query=parse_query(query),
+            query=query,
             max_candidates=max_candidates,
             progress=progress,
         )
@@ -82,6 +79,8 @@ def _show(found: Contained) -> None:
         f"{compared:,} compared by their present texts: passages of {found.shingle} words or more"
     )
     if found.keys and found.sample_mod > 1:
+        from es_neardupe.commands.contained import SURE
+
         say(
             f"Sampled is one in {found.sample_mod:,} shingles: a document that the text contains whole has a key with "
             f"probability {SURE:g} if it has {found.detection.shingles:,} different shingles."
@@ -111,6 +110,8 @@ def _warn(found: Contained, index: str) -> None:
 
 
 def _warn_of_few_keys(found: Contained) -> None:
+    from es_neardupe.commands.contained import SURE
+
     state, shingles, sure = found.query["state"], found.query["features"], found.detection
     if state in ("empty", "too_large"):
         warn(f"The text is {state}: it has no keys, and nothing can be found by them.")
@@ -129,8 +130,3 @@ def _warn_of_few_keys(found: Contained) -> None:
             f"{found.sample_mod:,}): a document with {sure.min:g} of its shingles shares a used key with probability "
             f"{sure.probability:.4f}."
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(contained))

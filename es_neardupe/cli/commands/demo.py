@@ -1,32 +1,26 @@
-"""``es-neardupe demo``: the whole job on real texts, told step by step."""
+"""``es-neardupe demo``: the whole job on real texts, step by step."""
 
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from es_neardupe.cli.commands.groups import show_groups
 from es_neardupe.cli.commands.similar import show_similar
-from es_neardupe.cli.options import connect_to
+from es_neardupe.cli.connection import connect_to
 from es_neardupe.cli.output import print_table, progress_bars, say, show
-from es_neardupe.commands.demo import create_index, file_records, index_plain, licence_records, search_hits
-from es_neardupe.commands.enrich.enrich import enrich
-from es_neardupe.commands.group import group
-from es_neardupe.commands.groups import groups
-from es_neardupe.commands.init.init import init
-from es_neardupe.commands.load.files import Record
-from es_neardupe.commands.load.load import load_records
-from es_neardupe.commands.similar import similar
-from es_neardupe.commands.stats import stats
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError
-from es_neardupe.index.index import Index, opened
-from es_neardupe.index.settings import Settings
-from es_neardupe.local_server import control
-from es_neardupe.server.client import Client
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.load.files import Record
+    from es_neardupe.index.index import Index
+    from es_neardupe.index.settings import Settings
+    from es_neardupe.server.client import Client
+
+__all__ = ["demo"]
 
 _MIT = "mit.LICENSE"
 _WORDS = "apache license contributor patent grant"
@@ -34,13 +28,16 @@ _WORDS = "apache license contributor patent grant"
 
 def demo(
     *,
-    url: Annotated[str | None, typer.Option(help="Server to use instead of a local one.", show_default=False)] = None,
-    index: Annotated[str, typer.Option(help="Index that the demo makes.")] = "neardupe-demo",
-    file: Annotated[
-        str | None, typer.Option(help="Your own JSON lines or CSV instead of licence texts.", show_default=False)
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Server to use instead of a local one.", show_default=False)
     ] = None,
-    text_field: Annotated[str, typer.Option(help="Field of your file with the text.")] = "text",
-    threshold: Annotated[float, typer.Option(help="Resemblance from which documents belong together.")] = 0.8,
+    index: Annotated[str, typer.Option(metavar="INDEX", help="Index that the demo creates.")] = "neardupe-demo",
+    file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Your own JSON lines or CSV instead of licence texts.", show_default=False),
+    ] = None,
+    text_field: Annotated[str, typer.Option(metavar="FIELD", help="Field of your file with the text.")] = "text",
+    threshold: Annotated[float, typer.Option(help="Resemblance from which documents belong to the same group.")] = 0.8,
 ) -> None:
     """Show the whole job on real texts: start a server, enrich an index, group it, search it.
 
@@ -48,6 +45,9 @@ def demo(
 
       es-neardupe demo --file articles.jsonl --text-field body
     """
+    from es_neardupe.index.index import Index
+    from es_neardupe.index.settings import Settings
+
     records = _records(file, text_field)
     client = _client(url)
     try:
@@ -59,6 +59,8 @@ def demo(
 
 
 def _records(file: str | None, text_field: str) -> list[Record]:
+    from es_neardupe.commands.demo import file_records, licence_records
+
     records = licence_records() if file is None else file_records(file)
     without = next((record for record in records if text_field not in record.source), None)
     if without is not None:
@@ -69,6 +71,8 @@ def _records(file: str | None, text_field: str) -> list[Record]:
 
 
 def _client(url: str | None) -> Client:
+    from es_neardupe.local_server import control
+
     def local() -> str:
         running = control.running()
         return (running[0] if running else control.start(say=say)).url
@@ -77,6 +81,16 @@ def _client(url: str | None) -> Client:
 
 
 def _tell(index: Index, records: list[Record], settings: Settings, words: str | None) -> None:
+    from es_neardupe.commands.demo import create_index, index_plain, search_hits
+    from es_neardupe.commands.enrich.enrich import enrich
+    from es_neardupe.commands.group import group
+    from es_neardupe.commands.groups import groups
+    from es_neardupe.commands.init.init import init
+    from es_neardupe.commands.load.load import load_records
+    from es_neardupe.commands.similar import similar
+    from es_neardupe.commands.stats import stats
+    from es_neardupe.index.index import opened
+
     started = time.monotonic()
     (field,) = settings.fields
     old, new = records[::2], records[1::2]
@@ -87,7 +101,7 @@ def _tell(index: Index, records: list[Record], settings: Settings, words: str | 
     )
     create_index(index.client, index.name, field)
     index_plain(index.client, index.name, old)
-    _step(2, "init: put our mapping into it, enrich: give every document its keys")
+    _step(2, "init: add our fields to the mapping, enrich: give every document its keys")
     prepared = init(index, settings)
     with progress_bars() as progress:
         enriched = enrich(index, progress=progress)
@@ -141,14 +155,9 @@ def _tell(index: Index, records: list[Record], settings: Settings, words: str | 
         f"es-neardupe doctor {index.name}",
         "es-neardupe node stop",
     ):
-        show(f"  {command}")
+        show(f"  {phrase(command)}")
 
 
 def _step(number: int, text: str) -> None:
     show("")
     show(f"{number}. {text}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(demo)

@@ -1,61 +1,38 @@
-"""The command that shows where the similarities of an index lie."""
+"""``es-neardupe distribution``: where the similarities of an index lie."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.charts import plot_counts
-from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Prefix, connected, listed
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
-from es_neardupe.commands.distribution.distribution import distribution as distribution_
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Level
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
-from es_neardupe.similarity.alignment import Matching
-from es_neardupe.similarity.measure import MeasureName
+from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Level
+
+__all__ = ["distribution"]
 
 
 def distribution(
-    client: Client,
     index: IndexName,
     *,
-    measure: Annotated[
-        list[MeasureName] | None,
-        typer.Option("--measure", help="What to compute; may be repeated.", show_default="resemblance"),
-    ] = None,
-    matching: Annotated[Matching, typer.Option(help="For jaccard and the containments.")] = Matching.LITERAL,
-    shingle: Annotated[
-        str | None,
-        typer.Option("--shingle", metavar="N,...", help="Words of a shingle, as 1,2,3.", show_default="of the index"),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option("--sample", min=2, help="Documents to compare all with all.", show_default="2000 or 500"),
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another one draws another sample.")] = 1,
-    threshold: Annotated[
-        float | None,
-        typer.Option("--threshold", help="The one to look at, in (0, 1].", show_default="that of the index"),
-    ] = None,
-    thresholds: Annotated[
-        str | None,
-        typer.Option("--thresholds", metavar="S,...", help="Those of the table.", show_default="0.3 to 1 by 0.05"),
-    ] = None,
-    plot: Annotated[
-        str | None,
-        typer.Option("--plot", metavar="FILE", help="Draw a picture, .png or .svg.", show_default=False),
-    ] = None,
-    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
-    prefix: Prefix = DEFAULT_PREFIX,
+    measure: Annotated[list[str] | None, options.MEASURES_TO_PLOT] = None,
+    matching: options.MatchingToPlot = "literal",
+    shingle: options.ShinglesToPlot = None,
+    sample: options.SampleOfPairs = None,
+    seed: options.Seed = 1,
+    threshold: options.ThresholdToPlot = None,
+    thresholds: options.ThresholdsOfTable = None,
+    plot: options.Plot = None,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Show where similarities lie and what each threshold would find. Writes nothing into the index.
+    """Show where similarities lie and what each threshold would find. Writes nothing to the index.
 
     Examples:
 
@@ -63,16 +40,18 @@ def distribution(
 
       es-neardupe distribution news --measure bag --shingle 1,2,3,4 --sample 1000 --json
     """
+    from es_neardupe.commands.distribution.distribution import distribution as distribution_
+
     with progress_bars() as progress:
         found = distribution_(
-            Index(index, client, prefix),
+            open_index(index, prefix),
             measure=measure,
             matching=matching,
-            shingle=listed(int, "whole numbers")(shingle),
+            shingle=shingle,
             sample=sample,
             seed=seed,
             threshold=threshold,
-            thresholds=listed(float, "numbers")(thresholds),
+            thresholds=thresholds,
             plot=plot,
             max_bucket=max_bucket,
             progress=progress,
@@ -125,8 +104,3 @@ def _say(found: DistributionReport, plot: str | None) -> None:
             f"{found.stale:,} documents changed since they got their keys, and are in no pair: "
             f"run `es-neardupe enrich {found.index} --check`."
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(distribution))

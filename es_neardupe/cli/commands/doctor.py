@@ -1,29 +1,22 @@
-"""Commands that look after an index: doctor, stats, clean."""
+"""``es-neardupe doctor``: whether everything is as it should be, and how to fix what is not."""
 
 from __future__ import annotations
 
 import typer
 
-from es_neardupe.cli.options import (
-    AsJson,
-    IndexName,
-    Prefix,
-    connected,
-)
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import ExitCode, print_json, print_table
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.doctor.doctor import doctor as doctor_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = [
-    "register",
-]
+__all__ = ["doctor"]
 
 
-def doctor(client: Client, index: IndexName, *, prefix: Prefix = DEFAULT_PREFIX, as_json: AsJson = False) -> None:
-    """Check server, privileges, mapping, scheme, blocks, limits and documents; each with its way out.
+def doctor(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json: AsJson = False) -> None:
+    """Check server, privileges, mapping, scheme, blocks, limits and documents, and say how to fix what fails.
 
     Exit code 1 if any check fails.
 
@@ -31,16 +24,13 @@ def doctor(client: Client, index: IndexName, *, prefix: Prefix = DEFAULT_PREFIX,
 
       es-neardupe doctor news
     """
-    checks = doctor_(Index(index, client, prefix))
+    from es_neardupe.commands.doctor.doctor import doctor as doctor_
+
+    checks = doctor_(open_index(index, prefix))
     result({"checks": checks})
     if as_json:
         print_json({"checks": checks})
     else:
-        print_table(["check", "result", ""], [(one.name, one.level, one.message) for one in checks])
+        print_table(["check", "result", ""], [(one.name, one.level, phrase(one.message)) for one in checks])
     if any(one.level == "error" for one in checks):
         raise typer.Exit(ExitCode.FAILED)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(doctor))

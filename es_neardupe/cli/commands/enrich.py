@@ -1,63 +1,40 @@
-"""Commands that prepare documents: load and enrich."""
+"""``es-neardupe enrich``: give documents their keys."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import AGAIN, AGAIN_FROM_START, open_index, resumable
 from es_neardupe.cli.messages import fail_on, say_next, say_speed, show_first, tell_of_prepared, tell_of_tuning
-from es_neardupe.cli.options import (
-    AsJson,
-    Batch,
-    DryRun,
-    IndexName,
-    MaxChars,
-    Prefix,
-    Query,
-    ShowRequests,
-    Tune,
-    Workers,
-    connected,
-    parse_query,
-    resumable,
-    writing,
-)
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.enrich.enrich import enrich as enrich_
-from es_neardupe.errors import SettingsError
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
-__all__ = ["parse_since", "register"]
+__all__ = ["enrich"]
 
 
 def enrich(
-    client: Client,
     index: IndexName,
     *,
-    check: Annotated[bool, typer.Option("--check", help="Also renew documents whose text has changed.")] = False,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD=DATE", help="As --check, but only for documents of that date or later."),
-    ] = None,
-    all: Annotated[bool, typer.Option("--all", help="Write every document anew.")] = False,
-    query: Query = None,
-    workers: Workers = 2,
-    batch: Batch = 500,
-    max_chars: MaxChars = DEFAULT_MAX_CHARS,
-    prefix: Prefix = DEFAULT_PREFIX,
-    tune: Tune = False,
-    dry_run: DryRun = False,
-    show_requests: ShowRequests = 0,
+    check: options.CheckTexts = False,
+    since: options.SinceText = None,
+    all: options.All = False,
+    query: options.Query = None,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_rate: options.MaxRate = None,
+    max_load: options.MaxLoad = None,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Give every document its keys, by partial updates. Run it again at any time, also after a kill.
+    """Give every document its keys, by partial updates. Run it again at any time, also after it was killed.
 
-    Reads only documents without keys of the index's scheme. An application that changes only the text leaves our
-    fields standing: --check reads the others too and renews those whose text no longer fits.
+    Reads only documents without keys of the index's scheme. If an application changes a text but not our fields, the
+    keys no longer match: --check reads those documents too and renews the keys of changed texts.
 
     Examples:
 
@@ -65,13 +42,15 @@ def enrich(
 
       es-neardupe enrich news --since updated=now-1d
     """
-    with resumable(), progress_bars() as progress:
+    from es_neardupe.commands.enrich.enrich import enrich as enrich_
+
+    with resumable(again=AGAIN_FROM_START if all else AGAIN), progress_bars() as progress:
         report = enrich_(
-            Index(index, client, prefix),
+            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
             check=check,
-            since=parse_since(since),
+            since=since,
             all=all,
-            query=parse_query(query),
+            query=query,
             workers=workers,
             batch=batch,
             max_chars=max_chars,
@@ -112,18 +91,3 @@ def enrich(
     if report.conflicts:
         warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
     fail_on(report.refused, report.refusals)
-
-
-def parse_since(text: str | None) -> tuple[str, str] | None:
-    """Field and date of ``--since``. Raises `SettingsError`."""
-    if text is None:
-        return None
-    name, separator, date = text.partition("=")
-    if not (name and separator and date):
-        raise SettingsError(f"--since takes FIELD=DATE, such as updated=2024-05-01, not {text!r}.")
-    return name, date
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(writing(enrich)))

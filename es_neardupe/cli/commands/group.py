@@ -1,13 +1,12 @@
-"""The command group, and what is said of the measure that decides."""
+"""``es-neardupe group``: pairs become groups, written into the documents."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
-from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on,
     say_next,
@@ -19,70 +18,50 @@ from es_neardupe.cli.messages import (
     wanted,
     warn_of_detection,
 )
-from es_neardupe.cli.options import (
-    AsJson,
-    Batch,
-    DryRun,
-    IndexName,
-    MaxBucket,
-    Prefix,
-    ShowRequests,
-    Tune,
-    Workers,
-    connected,
-    deciding,
-    resumable,
-    writing,
-)
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.group import GroupReport
-from es_neardupe.commands.group import group as group_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
-__all__ = [
-    "register",
-]
+if TYPE_CHECKING:
+    from es_neardupe.commands.group import GroupReport
+
+__all__ = ["group"]
 
 
-@deciding()
 def group(
-    client: Client,
     index: IndexName,
     *,
-    choice: dict[str, Any],
-    linkage: Annotated[
-        Linkage,
-        typer.Option(help="star: each member is similar to the principal; chain: to some member; complete: to all."),
-    ] = Linkage.STAR,
-    principal: Annotated[
-        str, typer.Option(help="Who is principal: longest, oldest, newest, FIELD:asc or FIELD:desc.")
-    ] = "longest",
-    within: Annotated[
-        str | None, typer.Option(help="Only documents with the same value of this field meet.", show_default=False)
-    ] = None,
-    window: Annotated[
-        str | None,
-        typer.Option(help="Only documents at most so many days apart meet, as FIELD:DAYS.", show_default=False),
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Compare all groups with the registry too.")] = False,
-    rebuild: Annotated[bool, typer.Option("--rebuild", help="Look at all documents, not at what changed.")] = False,
-    evidence: Annotated[bool, typer.Option("--evidence", help="Keep every verified pair in a hidden index.")] = False,
-    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
-    workers: Workers = 2,
-    batch: Batch = 500,
-    prefix: Prefix = DEFAULT_PREFIX,
-    tune: Tune = False,
-    dry_run: DryRun = False,
-    show_requests: ShowRequests = 0,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.Minimum = None,
+    max: options.Maximum = 1.0,
+    features: FeatureSources = None,
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    renew: options.Renew = False,
+    ignore_common: options.IgnoreCommon = None,
+    linkage: options.LinkageName = "star",
+    principal: options.Principal = "longest",
+    within: options.Within = None,
+    window: options.Window = None,
+    check: options.CheckGroups = False,
+    rebuild: options.Rebuild = False,
+    evidence: options.Evidence = False,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_rate: options.MaxRate = None,
+    max_load: options.MaxLoad = None,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Find the groups of near-duplicates and write group, principal and similarity into every document.
+    """Find groups of near-duplicates and write group, principal and similarity into every document.
 
-    Every pair is verified on the present texts. A run with the same settings as the one before looks only at what new
-    and changed documents can have moved; a second run without changes writes nothing.
+    Every pair is verified on the current texts. A run with the same settings as the one before processes only what new
+    and changed documents can affect; a second run without changes writes nothing.
 
     Examples:
 
@@ -94,10 +73,20 @@ def group(
 
       es-neardupe group news --principal oldest --within language --window published:30
     """
+    from es_neardupe.commands.group import group as group_
+
     with resumable(), progress_bars() as progress:
         report = group_(
-            Index(index, client, prefix),
-            **choice,
+            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features or (),
+            ngram=ngram,
+            whitespace=whitespace,
+            renew=renew,
+            ignore_common=ignore_common,
             linkage=linkage,
             principal=principal,
             within=within,
@@ -177,8 +166,3 @@ def _warn_of_groups(report: GroupReport) -> None:
     if report.corrupt:
         warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
     tell_of_large_buckets(report.large_buckets)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(writing(group)))

@@ -1,47 +1,46 @@
-"""The command that lists what `group` wrote: groups."""
+"""``es-neardupe groups``: the groups of an index, their history, and which documents to keep."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import named, plain, print_json, print_lines, print_table, say, show
-from es_neardupe.commands.groups import Advice, group_history
-from es_neardupe.commands.groups import groups as groups_
-from es_neardupe.commands.groups import suggest_keep as suggest_keep_
-from es_neardupe.errors import SettingsError
-from es_neardupe.groups.read import Group
-from es_neardupe.groups.registry import Entry
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.records import Address
-from es_neardupe.server.client import Client
+from es_neardupe.cli.phrasing import phrase
+from es_neardupe.errors import NotFound
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["register", "show_groups"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.groups import Advice
+    from es_neardupe.groups.read import Group
+    from es_neardupe.groups.registry import Entry
+    from es_neardupe.records import Address
+
+__all__ = ["groups", "show_groups"]
 
 
 def groups(
-    client: Client,
     index: IndexName,
     *,
-    min_size: Annotated[int, typer.Option(min=2, help="Least number of documents.")] = 2,
-    top: Annotated[int | None, typer.Option(min=1, help="Groups shown, largest first.", show_default="all")] = None,
-    group: Annotated[str | None, typer.Option("--group", help="One group by its id.", show_default=False)] = None,
+    min_size: options.MinSize = 2,
+    top: options.TopGroups = None,
+    group: options.GroupId = None,
     history: Annotated[
         str | None,
-        typer.Option(metavar="ID", help="What became of one group: merges, splits, its figures.", show_default=False),
+        typer.Option(
+            "--history", metavar="ID", help="History of one group: merges, splits, statistics.", show_default=False
+        ),
     ] = None,
     suggest_keep: Annotated[
-        bool, typer.Option("--suggest-keep", help="Which document of each group to keep. Deletes nothing.")
+        bool, typer.Option("--suggest-keep", help="Suggest which document to keep in each group. Deletes nothing.")
     ] = False,
-    keep_policy: Annotated[
-        str | None,
-        typer.Option(help="By which policy: those of `group --principal`.", show_default="that of the last run"),
-    ] = None,
-    prefix: Prefix = DEFAULT_PREFIX,
+    keep_policy: options.KeepPolicy = None,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """List the groups of two or more documents, largest first.
@@ -54,25 +53,42 @@ def groups(
 
       es-neardupe groups news --suggest-keep --keep-policy published:asc
     """
+    from es_neardupe.commands.groups import group_history
+    from es_neardupe.commands.groups import groups as groups_
+    from es_neardupe.commands.groups import suggest_keep as suggest_keep_
+
     if keep_policy is not None and not suggest_keep:
-        raise SettingsError("--keep-policy is for --suggest-keep.")
+        raise typer.BadParameter("--keep-policy is for --suggest-keep.")
     if history is not None:
         if suggest_keep or group is not None or top is not None:
-            raise SettingsError("--history tells of one group: --suggest-keep, --group and --top mean nothing to it.")
-        return _tell_history(group_history(Index(index, client, prefix), history), as_json)
+            raise typer.BadParameter("--history is about one group: leave out --suggest-keep, --group and --top.")
+        return _tell_history(group_history(open_index(index, prefix), history), as_json)
+    opened = open_index(index, prefix)
     scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group}
     if suggest_keep:
-        return _tell_advice(suggest_keep_(Index(index, client, prefix), policy=keep_policy, **scope), as_json)
-    found = groups_(Index(index, client, prefix), **scope)
+        advice = suggest_keep_(opened, policy=keep_policy, **scope)
+        _check_found(advice, index, group, min_size)
+        return _tell_advice(advice, as_json)
+    found = groups_(opened, **scope)
+    _check_found(found, index, group, min_size)
     if as_json:
         print_lines(_group_lines(found))
     elif found:
         show_groups(found, members=5 if group is None else None)
-    elif group is not None:
-        show(f"There is no group {group!r} of {min_size} or more documents.")
     else:
-        show(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` makes them.")
+        show(phrase(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` creates groups."))
     return None
+
+
+def _check_found(found: list[Any], index: str, group: str | None, min_size: int) -> None:
+    """Raises `NotFound` where a group was named that is not there."""
+    if group is not None and not found:
+        raise NotFound(
+            f"Index {index} has no group {group!r} of {min_size} or more documents: `es-neardupe groups {index}` lists "
+            f"its groups.",
+            status=404,
+            type="group_not_found",
+        )
 
 
 def _tell_history(entry: Entry, as_json: bool) -> None:
@@ -155,8 +171,3 @@ def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
         if len(indices) > 1 and one.principal is not None:
             line["principal_index"] = one.members[0].index
         yield line
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(groups))

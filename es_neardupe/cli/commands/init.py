@@ -1,94 +1,66 @@
-"""Commands that choose the keys: init, bands."""
+"""``es-neardupe init``: choose the keys of an index and add our fields to its mapping."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import show_first
-from es_neardupe.cli.options import (
-    Agree,
-    AsJson,
-    Bands,
-    Detection,
-    DryRun,
-    IndexName,
-    Permutations,
-    Prefix,
-    Rows,
-    Shingle,
-    ShowRequests,
-    Threshold,
-    connected,
-)
 from es_neardupe.cli.output import print_json, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.init.init import InitReport
-from es_neardupe.commands.init.init import init as init_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX, PRESETS, Settings
-from es_neardupe.keys.scheme import agreement
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = [
-    "register",
-]
+if TYPE_CHECKING:
+    from es_neardupe.commands.init.init import InitReport
 
+__all__ = ["init"]
 
 _HOW_TO_USE = (
     "Store it with PUT /_component_template/{prefix}, and name {prefix} in `composed_of` of the index template of your "
     "indices: those that are made from then on have our fields from their beginning. Nothing was written."
 )
 
-Preset = Annotated[
-    str | None, typer.Option(help=f"Settings that belong together: {', '.join(PRESETS)}.", show_default=False)
-]
-
-SampleMod = Annotated[
-    int, typer.Option("--sample-mod", help="For `contained`: sample one in so many shingles; 0: none.")
-]
-SampleKeys = Annotated[
-    int | None,
-    typer.Option("--sample-keys", help="Or: sampled keys wanted in the mean document.", show_default=False),
-]
-
 
 def init(
-    client: Client,
     index: IndexName,
     *,
-    field: Annotated[list[str], typer.Option("--field", help="Text field; repeat it to join several in this order.")],
-    preset: Preset = None,
-    threshold: Threshold = None,
-    detection: Detection = None,
-    shingle: Shingle = None,
-    permutations: Permutations = None,
-    bands: Bands = None,
-    rows: Rows = None,
-    agree: Agree = None,
-    sample_mod: SampleMod = 0,
-    sample_keys: SampleKeys = None,
+    field: Annotated[
+        list[str],
+        typer.Option("--field", metavar="FIELD", help="Text field; repeat it to join several in this order."),
+    ],
+    preset: options.Preset = None,
+    threshold: options.Threshold = None,
+    detection: options.Detection = None,
+    shingle: options.Shingle = None,
+    permutations: options.Permutations = None,
+    bands: options.Bands = None,
+    rows: options.Rows = None,
+    agree: options.Agree = None,
+    sample_mod: options.SampleMod = 0,
+    sample_keys: options.SampleKeys = None,
     relation: Annotated[
         list[str] | None,
         typer.Option(
-            "--relation", help="Relation of a join field to process; repeatable.", show_default="all but children"
+            "--relation",
+            metavar="NAME",
+            help="Relation of a join field to process. Repeatable.",
+            show_default="all but children",
         ),
     ] = None,
-    prefix: Prefix = DEFAULT_PREFIX,
-    create: Annotated[bool, typer.Option("--create", help="Create the index if it is missing.")] = False,
-    template: Annotated[
-        bool, typer.Option("--template", help="Print a component template for later indices; write nothing.")
-    ] = False,
-    sidecar: Annotated[bool, typer.Option("--sidecar", help="Keep all that is ours in an index beside yours.")] = False,
-    write_group: Annotated[
-        bool, typer.Option("--write-group", help="With --sidecar: write the group ids, and only them, into yours.")
-    ] = False,
-    dry_run: DryRun = False,
-    show_requests: ShowRequests = 0,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+    create: options.Create = False,
+    template: options.Template = False,
+    sidecar: options.Sidecar = False,
+    write_group: options.WriteGroup = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Prepare an index: choose the keys, put our mapping. Changes no document.
+    """Prepare an index: choose the keys and add our fields to the mapping. Changes no document.
 
     Examples:
 
@@ -104,6 +76,9 @@ def init(
 
       es-neardupe init records --field text --sidecar
     """
+    from es_neardupe.commands.init.init import init as init_
+    from es_neardupe.index.settings import Settings
+
     settings = Settings.chosen(
         tuple(field),
         preset=preset,
@@ -119,7 +94,7 @@ def init(
         prefix=prefix,
     )
     report = init_(
-        Index(index, client, prefix),
+        open_index(index, prefix),
         settings,
         sample_keys=sample_keys,
         create=create,
@@ -152,6 +127,8 @@ def init(
 
 
 def _show(report: InitReport) -> None:
+    from es_neardupe.keys.scheme import agreement
+
     done = "would be " if report.dry_run else ""
     if report.created:
         show(f"Index {report.index} {done}created, with text fields {', '.join(report.fields)}.")
@@ -197,8 +174,3 @@ def _show_sampling(report: InitReport) -> None:
             f"{chosen.mean_shingles:,.0f} different shingles: one in {chosen.sample_mod:,} of them comes nearest to "
             f"{chosen.wanted:,} keys. {chosen.without:.2%} of such documents get none, and cannot be found by them."
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(init))

@@ -1,44 +1,29 @@
-"""Commands that prepare documents: load and enrich."""
+"""``es-neardupe load``: index documents from files, with their keys."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import fail_on, say_next, say_speed, show_first, tell_of_tuning
-from es_neardupe.cli.options import (
-    AsJson,
-    Batch,
-    DryRun,
-    MaxChars,
-    Prefix,
-    ShowRequests,
-    Tune,
-    Workers,
-    connected,
-    resumable,
-    writing,
-)
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.load.files import Problem
-from es_neardupe.commands.load.load import load as load_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
-__all__ = [
-    "register",
-]
+if TYPE_CHECKING:
+    from es_neardupe.commands.load.files import Problem
 
+__all__ = ["load"]
 
 _MOST_PROBLEMS = 20
 
 
 def load(
-    client: Client,
-    index: Annotated[str, typer.Argument(metavar="INDEX", help="Index to load into.", show_default=False)],
+    index: IndexName,
     files: Annotated[
         list[str],
         typer.Argument(
@@ -46,23 +31,25 @@ def load(
         ),
     ],
     *,
-    id_field: Annotated[str | None, typer.Option(help="Field with the id; default: id or _id.")] = None,
-    text_field: Annotated[str | None, typer.Option(help="Field of the files with the text.")] = None,
-    routing_field: Annotated[str | None, typer.Option(help="Field with the routing; default: none.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Overwrite documents that are there.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first bad line.")] = False,
-    workers: Workers = 2,
-    batch: Batch = 500,
-    max_chars: MaxChars = DEFAULT_MAX_CHARS,
-    prefix: Prefix = DEFAULT_PREFIX,
-    tune: Tune = False,
-    dry_run: DryRun = False,
-    show_requests: ShowRequests = 0,
+    id_field: options.IdField = None,
+    text_field: options.TextField = None,
+    routing_field: options.RoutingField = None,
+    replace: options.Replace = False,
+    strict: options.Strict = False,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_rate: options.MaxRate = None,
+    max_load: options.MaxLoad = None,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Index documents from files, with their keys from the first moment.
+    """Index documents from files, with their keys from the start.
 
-    Files may be packed (.gz, .xz). A bad line is reported with its number and counted.
+    Files may be compressed (.gz, .xz). A line that cannot be read is reported with its number and counted.
 
     Examples:
 
@@ -70,6 +57,8 @@ def load(
 
       zcat ads.jsonl.gz | es-neardupe load ads - --text-field description
     """
+    from es_neardupe.commands.load.load import load as load_
+
     told = 0
 
     def tell(problem: Problem) -> None:
@@ -82,7 +71,7 @@ def load(
 
     with resumable(), progress_bars() as progress:
         report = load_(
-            Index(index, client, prefix),
+            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
             files,
             id_field=id_field,
             text_field=text_field,
@@ -122,8 +111,3 @@ def load(
     if report.bad and report.bad == report.read:
         warn("None of the lines is a document that can be indexed.")
         raise typer.Exit(ExitCode.FAILED)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(writing(load)))

@@ -1,109 +1,73 @@
-"""The command migrate: other keys without downtime."""
+"""``es-neardupe migrate``: switch an index to new keys without downtime."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
-from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first, tell_of_tuning
-from es_neardupe.cli.options import (
-    AsJson,
-    Batch,
-    DryRun,
-    IndexName,
-    MaxBucket,
-    MaxChars,
-    Prefix,
-    ShowRequests,
-    Tune,
-    Workers,
-    connected,
-    deciding,
-    resumable,
-    writing,
-)
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.group import group as group_
-from es_neardupe.commands.migrate.migrate import MigrateReport
-from es_neardupe.commands.migrate.migrate import migrate as migrate_
-from es_neardupe.groups.compare_groupings import GroupChanges
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX, PRESETS
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.migrate.migrate import MigrateReport
+    from es_neardupe.groups.compare_groupings import GroupChanges
 
-_STAYS = "as it is"
-_KEYS = "New keys"
+__all__ = ["migrate"]
 
 
-def _key(help: str, *names: str) -> Any:
-    return typer.Option(*names, help=help, show_default=_STAYS, rich_help_panel=_KEYS)
-
-
-@deciding("renew")
 def migrate(
-    client: Client,
     index: IndexName,
     *,
-    field: Annotated[
-        list[str],
-        typer.Option(
-            "--field",
-            help="Text field, instead of those of now; repeatable.",
-            default_factory=list,
-            show_default=_STAYS,
-            rich_help_panel=_KEYS,
-        ),
-    ],
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Settings that belong together: {', '.join(PRESETS)}.", show_default=False, rich_help_panel=_KEYS
-        ),
-    ] = None,
-    threshold: Annotated[float | None, _key("Resemblance from which pairs must be found, in (0, 1].")] = None,
-    detection: Annotated[float | None, _key("Share of the pairs exactly there that must be found.")] = None,
-    shingle: Annotated[int | None, _key("Words in a shingle.")] = None,
-    permutations: Annotated[int | None, _key("Slots of the signature.")] = None,
-    bands: Annotated[int | None, _key("Number of bands; with --rows.")] = None,
-    rows: Annotated[int | None, _key("Rows of a band; with --bands.")] = None,
-    agree: Annotated[int | None, _key("Bands that candidates have to share; with --bands and --rows.")] = None,
-    sample_mod: Annotated[int | None, _key("For `contained`: sample one in so many shingles; 0: none.")] = None,
-    sample_keys: Annotated[
-        int | None,
-        typer.Option(help="Or: sampled keys wanted in the mean document.", show_default=False, rich_help_panel=_KEYS),
-    ] = None,
-    prepare: Annotated[
-        bool, typer.Option("--prepare", help="Stop before the switch, with both groupings there.")
-    ] = False,
-    abort: Annotated[bool, typer.Option("--abort", help="Give up before the switch: take the new keys away.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    choice: dict[str, Any],
-    linkage: Annotated[Linkage, typer.Option(help="As for group.")] = Linkage.STAR,
-    principal: Annotated[str, typer.Option(metavar="POLICY", help="As for group.")] = "longest",
-    within: Annotated[str | None, typer.Option(metavar="FIELD", help="As for group.")] = None,
-    window: Annotated[str | None, typer.Option(metavar="FIELD:DAYS", help="As for group.")] = None,
-    evidence: Annotated[bool, typer.Option("--evidence", help="As for group.")] = False,
-    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
-    workers: Workers = 2,
-    batch: Batch = 500,
-    max_chars: MaxChars = DEFAULT_MAX_CHARS,
-    prefix: Prefix = DEFAULT_PREFIX,
-    tune: Tune = False,
-    dry_run: DryRun = False,
-    show_requests: ShowRequests = 0,
+    field: Annotated[list[str] | None, options.NEW_FIELDS] = None,
+    preset: options.NewPreset = None,
+    threshold: options.NewThreshold = None,
+    detection: options.NewDetection = None,
+    shingle: options.NewShingle = None,
+    permutations: options.NewPermutations = None,
+    bands: options.NewBands = None,
+    rows: options.NewRows = None,
+    agree: options.NewAgree = None,
+    sample_mod: options.NewSampleMod = None,
+    sample_keys: options.NewSampleKeys = None,
+    prepare: options.Prepare = False,
+    abort: options.Abort = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.Minimum = None,
+    max: options.Maximum = 1.0,
+    features: FeatureSources = None,
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    ignore_common: options.IgnoreCommon = None,
+    linkage: options.LinkageName = "star",
+    principal: options.Principal = "longest",
+    within: options.Within = None,
+    window: options.Window = None,
+    evidence: options.Evidence = False,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_rate: options.MaxRate = None,
+    max_load: options.MaxLoad = None,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    prefix: options.Prefix = DEFAULT_PREFIX,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Lead an index to other keys while the old ones serve. Asks before the switch.
+    """Switch an index to new keys without downtime. Asks for confirmation before the switch.
 
-    New keys and groups are made beside the old ones and compared with them; then they take their place. Run it again,
-    without other options, to go on where it stopped.
+    New keys and groups are created next to the old ones and compared with them; then they replace them. To continue
+    after an interruption, run it again without other options.
 
     Examples:
 
@@ -115,8 +79,24 @@ def migrate(
 
       es-neardupe migrate news --abort
     """
-    given = {**choice, "linkage": linkage, "principal": principal, "within": within, "window": window}
-    given |= {"evidence": evidence, "max_bucket": max_bucket}
+    from es_neardupe.commands.migrate.migrate import migrate as migrate_
+
+    given = {
+        "measure": measure,
+        "matching": matching,
+        "min": min,
+        "max": max,
+        "features": features or (),
+        "ngram": ngram,
+        "whitespace": whitespace,
+        "ignore_common": ignore_common,
+        "linkage": linkage,
+        "principal": principal,
+        "within": within,
+        "window": window,
+        "evidence": evidence,
+        "max_bucket": max_bucket,
+    }
 
     def confirm(comparison: GroupChanges | None) -> bool:
         if comparison is not None and not as_json:
@@ -124,11 +104,11 @@ def migrate(
         return yes or typer.confirm(f"Switch {index} to the new keys?", err=True)
 
     if abort and not (yes or dry_run):
-        typer.confirm(f"Take the new keys of {index} away?", abort=True, err=True)
+        typer.confirm(f"Remove the new keys of {index}?", abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = migrate_(
-            Index(index, client, prefix),
-            fields=field,
+            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
+            fields=field or (),
             preset=preset,
             threshold=threshold,
             detection=detection,
@@ -164,8 +144,10 @@ def migrate(
 
 def _other_than_default(given: dict[str, Any]) -> dict[str, Any]:
     """The options of group that were given: a run that goes on takes those it began with."""
+    from es_neardupe.commands.group import group as group_
+
     defaults = {name: one.default for name, one in inspect.signature(group_).parameters.items()}
-    return {name: value for name, value in given.items() if value != defaults[name] and value != []}
+    return {name: value for name, value in given.items() if value != defaults[name]}
 
 
 def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:
@@ -212,8 +194,3 @@ def _show(report: MigrateReport) -> None:
         say("Nothing was written: this was a dry run.")
     elif report.state == "prepared":
         say(f"Next: es-neardupe migrate {report.index} (or --abort)")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(writing(migrate)))

@@ -1,4 +1,4 @@
-"""The command that finds what is no longer at its address: moved."""
+"""``es-neardupe moved``: where documents are that are no longer at their address."""
 
 from __future__ import annotations
 
@@ -6,50 +6,44 @@ import csv
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import warn_of_candidates, warn_of_detection
-from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected
 from es_neardupe.cli.output import harmless_cell, print_json, print_table, say, show, warn
-from es_neardupe.commands.load.files import read_lines
-from es_neardupe.commands.moved.answer import Moved, Place
-from es_neardupe.commands.moved.moved import moved as moved_
-from es_neardupe.commands.moved.moved import moved_all
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.moved.answer import Moved, Place
+
+__all__ = ["moved"]
 
 _COLUMNS = ("old", "new", "similarity", "old_date", "new_date", "basis", "known_at", "reason")
 
 
 def moved(
-    client: Client,
     index: IndexName,
     address: Annotated[
-        str | None, typer.Argument(metavar="ADDRESS", help="What is gone: an address, or an id.", show_default=False)
+        str | None,
+        typer.Argument(metavar="ADDRESS", help="Address or id of a document that is gone.", show_default=False),
     ] = None,
     *,
     gone: Annotated[
         str | None,
         typer.Option(
-            "--gone", metavar="FILE", help="File with one address a line, or -: prints CSV.", show_default=False
+            "--gone", metavar="FILE", help="File with one address per line, or -; prints CSV.", show_default=False
         ),
     ] = None,
-    url_field: Annotated[
-        str | None, typer.Option(help="Keyword field with the address.", show_default="the only one called so")
-    ] = None,
-    date_field: Annotated[str | None, typer.Option(help="Date field.", show_default="the only one")] = None,
-    min: Annotated[
-        float | None,
-        typer.Option("--min", help="Least exact resemblance, in (0, 1].", show_default="the threshold of the index"),
-    ] = None,
-    earlier: Annotated[bool, typer.Option("--earlier", help="Also copies of an earlier date.")] = False,
-    max_candidates: Annotated[int, typer.Option(min=1, help="Candidates compared, those with most keys first.")] = 1000,
-    prefix: Prefix = DEFAULT_PREFIX,
+    url_field: options.UrlField = None,
+    date_field: options.DateField = None,
+    min: options.Minimum = None,
+    earlier: options.Earlier = False,
+    max_candidates: options.CandidatesByKeys = 1000,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """Find where the document that was at an address is now: at other addresses, from its date on.
@@ -60,18 +54,23 @@ def moved(
 
       es-neardupe moved pages --gone dead-links.txt > moved.csv
     """
+    from es_neardupe.commands.load.files import read_lines
+    from es_neardupe.commands.moved.moved import moved as moved_
+    from es_neardupe.commands.moved.moved import moved_all
+
     if (address is None) == (gone is None):
         raise typer.BadParameter("Give either ADDRESS or --gone.")
-    options: dict[str, Any] = {
+    given: dict[str, Any] = {
         "url_field": url_field,
         "date_field": date_field,
         "min": min,
         "earlier": earlier,
         "max_candidates": max_candidates,
     }
+    opened = open_index(index, prefix)
     if gone is not None:
-        return _print_all(moved_all(Index(index, client, prefix), read_lines(gone), **options), as_json)
-    found = moved_(Index(index, client, prefix), str(address), **options)
+        return _print_all(moved_all(opened, read_lines(gone), **given), as_json)
+    found = moved_(opened, str(address), **given)
     if as_json:
         print_json(found)
     else:
@@ -196,8 +195,3 @@ def _cells(found: Moved) -> Iterator[str]:
         else (found.address, "", "", found.date, "", "", "", found.reason)
     )
     return (harmless_cell(value or "") for value in values)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(moved))

@@ -7,17 +7,24 @@ from typing import Annotated, Any
 
 import typer
 
+from es_neardupe.cli.command import Command
 from es_neardupe.cli.output import as_json_text, say
-from es_neardupe.local_server import control, versions
+from es_neardupe.local_server.versions import DEFAULT_SERVER
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Start, stop and list local servers (needs the extra 'local').")
 
-_SERVER = typer.Option("--server", help="opensearch or elasticsearch.")
-_VERSION = typer.Option("--version", help="Such as 3.8, 2.19 (OpenSearch), 9.5, 8.19 (Elasticsearch).")
-_PORT = typer.Option("--port", help="HTTP port on this machine; default: the first free one from 9200 on.")
-_DATA = typer.Option("--data", help="Folder of its indices and log; default: in your data folder.")
+_SERVER = typer.Option("--server", metavar="NAME", help="opensearch or elasticsearch.")
+_VERSION = typer.Option(
+    "--version", metavar="VERSION", help="Such as 3.8, 2.19 (OpenSearch), 9.5, 8.19 (Elasticsearch)."
+)
+_PORT = typer.Option(
+    "--port", metavar="PORT", help="HTTP port on this machine.", show_default="the first free one from 9200 on"
+)
+_DATA = typer.Option(
+    "--data", metavar="FOLDER", help="Folder for its indices and log.", show_default="in your data folder"
+)
 _JSON = typer.Option("--json", help="Print JSON.")
 
 Version = Annotated[str | None, _VERSION]
@@ -26,18 +33,20 @@ Data = Annotated[Path | None, _DATA]
 AsJson = Annotated[bool, _JSON]
 
 
-@app.command()
+@app.command(cls=Command)
 def start(
     *,
-    server: Annotated[str, _SERVER] = versions.DEFAULT_SERVER,
+    server: Annotated[str, _SERVER] = DEFAULT_SERVER,
     version: Version = None,
     port: Port = None,
-    heap: Annotated[str, typer.Option(help="Memory for the server's heap, such as 512m or 2g.")] = "512m",
+    heap: Annotated[str, typer.Option(metavar="SIZE", help="Heap size of the server, such as 512m or 2g.")] = "512m",
     data: Data = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Use only what was fetched before.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Use only what was downloaded before.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Start a local server, or find it running, and print its URL."""
+    """Start a local server, unless it is running, and print its URL."""
+    from es_neardupe.local_server import control
+
     started = control.start(server, version, port=port, heap=heap, data=data, offline=offline, say=say)
     if as_json:
         _tell(started.as_dict())
@@ -46,16 +55,24 @@ def start(
     typer.echo(started.url)
 
 
-@app.command()
+@app.command(cls=Command)
 def stop(
     *,
-    server: Annotated[str | None, typer.Option("--server", help="Only opensearch, or only elasticsearch.")] = None,
-    version: Annotated[str | None, typer.Option("--version", help="Only this version, such as 3.8.")] = None,
-    port: Annotated[int | None, typer.Option("--port", help="Only the one at this port.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="Only the one on this folder.")] = None,
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="NAME", help="Only opensearch, or only elasticsearch.")
+    ] = None,
+    version: Annotated[
+        str | None, typer.Option("--version", metavar="VERSION", help="Only this version, such as 3.8.")
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", metavar="PORT", help="Only the one at this port.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="FOLDER", help="Only the one with this folder.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stop the local servers that were started here: all, or those that fit the options. Their data stay."""
+    """Stop the local servers that were started here: all, or those that match the options. Their data stay."""
+    from es_neardupe.local_server import control
+
     stopped = control.stop(server, version, port=port, data=data)
     if as_json:
         _tell([{**each.node.as_dict(), "killed": each.killed} for each in stopped])
@@ -67,9 +84,11 @@ def stop(
         say("no such local server runs")
 
 
-@app.command()
+@app.command(cls=Command)
 def status(as_json: AsJson = False) -> None:
-    """List the local servers that run."""
+    """List the running local servers."""
+    from es_neardupe.local_server import control
+
     found = control.status()
     for file in found.cleaned:
         say(f"removed {file}: its process is gone")

@@ -1,14 +1,16 @@
-"""Commands that compare and show: similar, pairs."""
+"""``es-neardupe pairs``: all verified pairs of an index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import (
     tell_of_common,
     tell_of_large_buckets,
@@ -16,28 +18,33 @@ from es_neardupe.cli.messages import (
     wanted,
     warn_of_detection,
 )
-from es_neardupe.cli.options import AsJson, IndexName, MaxBucket, Prefix, connected, deciding
 from es_neardupe.cli.output import by_measure, named, print_lines, print_table, progress_bars, say, warn
-from es_neardupe.commands.pairs import Pair
-from es_neardupe.commands.pairs import pairs as pairs_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
-__all__ = [
-    "register",
-]
+if TYPE_CHECKING:
+    from es_neardupe.commands.pairs import Pair
+
+__all__ = ["pairs"]
 
 
-@deciding()
 def pairs(
-    client: Client,
     index: IndexName,
     *,
-    choice: dict[str, Any],
-    top: Annotated[int | None, typer.Option(min=1, help="Pairs shown, most similar first.", show_default="all")] = None,
-    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
-    prefix: Prefix = DEFAULT_PREFIX,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.Minimum = None,
+    max: options.Maximum = 1.0,
+    features: FeatureSources = None,
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    renew: options.Renew = False,
+    ignore_common: options.IgnoreCommon = None,
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="Maximum number of pairs shown, most similar first.", show_default="all"),
+    ] = None,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """List all verified pairs with their exact similarity, most similar first. Writes nothing.
@@ -48,10 +55,20 @@ def pairs(
 
       es-neardupe pairs news --features 'title:flatten(words)' --min 0.9 --max 0.999
     """
+    from es_neardupe.commands.pairs import pairs as pairs_
+
     with progress_bars() as progress:
         found = pairs_(
-            Index(index, client, prefix),
-            **choice,
+            open_index(index, prefix),
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features or (),
+            ngram=ngram,
+            whitespace=whitespace,
+            renew=renew,
+            ignore_common=ignore_common,
             max_bucket=max_bucket,
             progress=progress,
         )
@@ -80,8 +97,3 @@ def _pair_lines(pairs: Iterator[Pair], several: bool) -> Iterator[dict[str, Any]
         if several:
             line |= {"index_a": pair.a[0], "index_b": pair.b[0]}
         yield line
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(pairs))

@@ -1,33 +1,30 @@
-"""The command that searches as usual, one hit for each group: search."""
+"""``es-neardupe search``: search as usual, one hit for each group."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from es_neardupe.cli.options import AsJson, IndexName, Prefix, Query, connected, parse_query
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import as_json_text, named, print_json, print_table, say, show, warn
-from es_neardupe.commands.load.files import read_text_file
-from es_neardupe.commands.search.request import search_request
-from es_neardupe.commands.search.search import Found, SearchHit
-from es_neardupe.commands.search.search import search as search_
 from es_neardupe.errors import SettingsError
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client, path
-from es_neardupe.similarity.common_passages import beginning
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.search.search import Found, SearchHit
+
+__all__ = ["search"]
 
 _SHOWN = 80
 """Characters of a text in a table."""
 
 
 def search(
-    client: Client,
     index: IndexName,
     text: Annotated[
         str | None,
@@ -36,27 +33,22 @@ def search(
     *,
     dsl: Annotated[
         str | None,
-        typer.Option(
-            "--dsl", metavar="FILE", help="File with a query of the server's DSL instead, or -.", show_default=False
-        ),
+        typer.Option("--dsl", metavar="FILE", help="File with a query (query DSL) instead, or -.", show_default=False),
     ] = None,
-    query: Query = None,
-    size: Annotated[int, typer.Option("--size", min=1, help="Hits on a page.")] = 10,
-    start: Annotated[int, typer.Option("--from", min=0, help="Hits left out before.")] = 0,
-    fields: Annotated[
-        list[str] | None,
-        typer.Option("--field", help="Field to show; may be repeated.", show_default="title and first text"),
-    ] = None,
-    expand: Annotated[bool, typer.Option("--expand", help="Show the near-copies too, up to 99 of each hit.")] = False,
+    query: options.Query = None,
+    size: options.Size = 10,
+    start: options.Start = 0,
+    fields: Annotated[list[str] | None, options.SHOWN_FIELDS] = None,
+    expand: options.Expand = False,
     show_request: Annotated[
-        bool, typer.Option("--show-request", help="Print the request instead, to be sent by anybody.")
+        bool, typer.Option("--show-request", help="Print the request instead of sending it.")
     ] = False,
-    prefix: Prefix = DEFAULT_PREFIX,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """Search as usual, but show each group once, with the number of its near-copies.
 
-    Near-copies are the other documents of the group that the query finds.
+    Near-copies are the other documents of the group that match the query.
 
     Examples:
 
@@ -66,12 +58,16 @@ def search(
 
       es-neardupe search news --dsl query.json --size 50 --show-request
     """
+    from es_neardupe.commands.search.request import search_request
+    from es_neardupe.commands.search.search import search as search_
+    from es_neardupe.server.client import path
+
     if (text is None) == (dsl is None):
         raise typer.BadParameter("Give either QUERY or --dsl.")
     if text is not None and text.startswith("@"):
         dsl, text = text[1:], None
-    options: dict[str, Any] = {
-        "query": parse_query(query),
+    given: dict[str, Any] = {
+        "query": query,
         "size": size,
         "start": start,
         "fields": fields or (),
@@ -79,11 +75,11 @@ def search(
     }
     wanted = text if text is not None else _read(str(dsl))
     if show_request:
-        body = search_request(Index(index, client, prefix), wanted, **options)
+        body = search_request(open_index(index, prefix), wanted, **given)
         say(f"POST {path(index, '_search')}")
         typer.echo(as_json_text(body, indent=None if as_json else 2))
         return None
-    found = search_(Index(index, client, prefix), wanted, **options)
+    found = search_(open_index(index, prefix), wanted, **given)
     if as_json:
         print_json(found)
     elif found.documents or found.without_group:
@@ -95,6 +91,8 @@ def search(
 
 def _read(file: str) -> dict[str, Any]:
     """The JSON object in a file. Raises `InputError` or `SettingsError`."""
+    from es_neardupe.commands.load.files import read_text_file
+
     try:
         found = json.loads(read_text_file(file))
     except (ValueError, RecursionError) as error:
@@ -136,6 +134,8 @@ def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object,
 
 
 def _cells(texts: Any) -> Iterator[str]:
+    from es_neardupe.similarity.common_passages import beginning
+
     return (beginning(text, _SHOWN) for text in texts)
 
 
@@ -151,8 +151,3 @@ def _tell(found: Found) -> None:
             f"{found.waiting - found.without_group:,} documents wait for `es-neardupe group {found.index}`: each is a "
             f"group of its own till then."
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(search))

@@ -1,43 +1,43 @@
-"""Commands that compare and show: similar, pairs."""
+"""``es-neardupe similar``: the near-duplicates of a document or a text."""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from es_neardupe.cli.messages import (
-    tell_of_weights,
-    warn_of_candidates,
-    warn_of_detection,
-)
-from es_neardupe.cli.options import AsJson, IndexName, Prefix, Query, connected, deciding, parse_query
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, TextFile
+from es_neardupe.cli.connection import open_index
+from es_neardupe.cli.messages import tell_of_weights, warn_of_candidates, warn_of_detection
 from es_neardupe.cli.output import by_measure, named, print_json, print_table, say, warn
-from es_neardupe.commands.load.files import read_text_file
-from es_neardupe.commands.similar import Similar
-from es_neardupe.commands.similar import similar as similar_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["register", "show_similar", "similar_json"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.similar import Similar
+
+__all__ = ["show_similar", "similar", "similar_json"]
 
 
-@deciding("min", "ignore_common")
 def similar(
-    client: Client,
     index: IndexName,
     *,
-    id: Annotated[str | None, typer.Option("--id", help="Document of the index.", show_default=False)] = None,
-    text: Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)] = None,
-    file: Annotated[str | None, typer.Option("--file", help="File with a text, or -.", show_default=False)] = None,
-    choice: dict[str, Any],
-    min: Annotated[float, typer.Option("--min", help="Least exact similarity, in (0, 1].")] = 0.5,
-    top: Annotated[int, typer.Option("--top", min=1, help="Hits shown.")] = 10,
-    query: Query = None,
-    max_candidates: Annotated[int, typer.Option(min=1, help="Candidates compared, those with most keys first.")] = 1000,
-    prefix: Prefix = DEFAULT_PREFIX,
+    id: options.Id = None,
+    text: options.Text = None,
+    file: TextFile = None,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.MinimumOfHits = 0.5,
+    max: options.Maximum = 1.0,
+    features: FeatureSources = None,
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    renew: options.Renew = False,
+    top: options.TopHits = 10,
+    query: options.Query = None,
+    max_candidates: options.CandidatesByKeys = 1000,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """List the near-duplicates of a document or of any text, with their exact similarity.
@@ -50,18 +50,27 @@ def similar(
 
       es-neardupe similar news --id 4711 --measure containment --matching information
     """
+    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.commands.similar import similar as similar_
+
     if sum(one is not None for one in (id, text, file)) != 1:
         raise typer.BadParameter("Give exactly one of --id, --text and --file.")
     if file is not None:
         text = read_text_file(file)
     found = similar_(
-        Index(index, client, prefix),
+        open_index(index, prefix),
         id=id,
         text=text,
-        **choice,
+        measure=measure,
+        matching=matching,
         min=min,
+        max=max,
+        features=features or (),
+        ngram=ngram,
+        whitespace=whitespace,
+        renew=renew,
         top=top,
-        query=parse_query(query),
+        query=query,
         max_candidates=max_candidates,
     )
     if as_json:
@@ -94,8 +103,3 @@ def similar_json(found: Similar) -> dict[str, Any]:
         for hit in found.hits
     ]
     return {field.name: getattr(found, field.name) for field in fields(found)} | {"hits": hits}
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(similar))

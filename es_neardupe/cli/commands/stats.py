@@ -1,45 +1,34 @@
-"""Commands that look after an index: doctor, stats, clean."""
+"""``es-neardupe stats``: what is in an index."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from es_neardupe.cli.options import (
-    AsJson,
-    IndexName,
-    Prefix,
-    connected,
-)
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.stats import stats as stats_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = [
-    "register",
-]
+__all__ = ["stats"]
 
 
 def stats(
-    client: Client,
     index: IndexName,
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="Leave out buckets and bytes, which read much.")] = False,
-    prefix: Prefix = DEFAULT_PREFIX,
+    quick: options.Quick = False,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is in an index: documents by state, schemes, groups and their sizes, buckets, bytes.
+    """Show what is in an index: documents by state, schemes, groups and their sizes, buckets, disk usage.
 
     Example:
 
       es-neardupe stats news --quick
     """
+    from es_neardupe.commands.stats import stats as stats_
+
     with progress_bars() as progress:
-        report = stats_(Index(index, client, prefix), quick=quick, progress=progress)
+        report = stats_(open_index(index, prefix), quick=quick, progress=progress)
     result(report)
     if as_json:
         print_json(report)
@@ -66,9 +55,4 @@ def stats(
         sizes = [(name, f"{size:.0f}") for name, size in report.bytes_per_document.items()]
         print_table(["field", "bytes on disk per document, without _source"], sizes)
     elif not quick:
-        say("This server does not tell the bytes of single fields.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(stats))
+        say("This server does not report disk usage per field.")

@@ -1,34 +1,32 @@
-"""The command version: what a bug report should say."""
+"""``es-neardupe version``: what a bug report should contain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from es_neardupe.cli.options import AsJson, connectable
+from es_neardupe.cli.arguments import AsJson
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.version import VersionReport
-from es_neardupe.commands.version import version as version_
 from es_neardupe.errors import NeardupeError
-from es_neardupe.index.index import Index
-from es_neardupe.server.client import Client
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.version import VersionReport
+
+__all__ = ["version"]
 
 
 def version(
-    open: Callable[[], Client],
     *,
-    no_server: Annotated[bool, typer.Option("--no-server", help="Ask no server.")] = False,
+    no_server: Annotated[bool, typer.Option("--no-server", help="Do not connect to a server.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the versions of the program, the scheme, Python, the libraries and the server, for bug reports.
 
-    A server that cannot be reached is no error here.
+    If no server can be reached, that is not an error here.
 
     Examples:
 
@@ -36,7 +34,9 @@ def version(
 
       es-neardupe version --no-server --json
     """
-    report = version_() if no_server else _asked(open)
+    from es_neardupe.commands.version import version as version_
+
+    report = version_() if no_server else _asked()
     result(report)
     if as_json:
         print_json(report)
@@ -52,16 +52,13 @@ def version(
     ]
     print_table(["", "version"], rows)
     if report.problem is not None:
-        warn(f"No server told its version: {report.problem}")
+        warn(f"The version of the server is unknown: {report.problem}")
 
 
-def _asked(open: Callable[[], Client]) -> VersionReport:
+def _asked() -> VersionReport:
+    from es_neardupe.commands.version import version as version_
+
     try:
-        return version_(Index("", open()))
+        return version_(open_index(""))
     except NeardupeError as error:
         return replace(version_(), problem=str(error))
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connectable(version))

@@ -1,9 +1,8 @@
-"""The command watch: a service for an index that grows."""
+"""``es-neardupe watch``: a service for an index that grows."""
 
 from __future__ import annotations
 
 import importlib.util
-import re
 import signal
 import sys
 import time
@@ -11,41 +10,25 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
-from es_neardupe.candidates.who_may_meet import Linkage
-from es_neardupe.cli.commands.enrich import parse_since
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import tell_of_prepared, tell_of_weights, warn_of_detection
-from es_neardupe.cli.options import (
-    AsJson,
-    Batch,
-    IndexName,
-    MaxBucket,
-    MaxChars,
-    Prefix,
-    Workers,
-    connected,
-    deciding,
-    resumable,
-    writing,
-)
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.commands.watch import Lag, Round
-from es_neardupe.commands.watch import watch as watch_
 from es_neardupe.errors import SettingsError
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
-from es_neardupe.server.client import Client
-
-__all__ = ["metrics", "register", "seconds", "serving"]
-
+from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+
+    from es_neardupe.commands.watch import Lag, Round
+
+__all__ = ["metrics", "serving", "watch"]
 
 _PREFIX = "es_neardupe_"
 
@@ -120,64 +103,54 @@ def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], 
     return registry, count
 
 
-_DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
-_UNITS = {"s": 1, "m": 60, "h": 3600}
 _METRICS = "Metrics"
 
 
-def seconds(text: str) -> int:
-    """The seconds of a duration such as ``30s``, ``5m`` or ``1h``, from one second to a day."""
-    found = _DURATION.fullmatch(text)
-    number = int(found[1]) * _UNITS[found[2]] if found else 0
-    if not 1 <= number <= 86_400:
-        raise typer.BadParameter(f"{text!r} is no duration from 1s to 24h, such as 30s, 5m or 1h.")
-    return number
-
-
-def _checked(text: str) -> str:
-    seconds(text)
-    return text
-
-
-@deciding("renew")
 def watch(
-    client: Client,
     index: IndexName,
     *,
-    every: Annotated[
-        str, typer.Option(callback=_checked, metavar="DURATION", help="Pause between rounds: 30s, 5m, 1h.")
-    ] = "30s",
-    once: Annotated[bool, typer.Option("--once", help="One round; errors end it with exit code 1.")] = False,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="FIELD=DATE", help="Also renew documents of that date or later whose text has changed."),
-    ] = None,
-    check_every: Annotated[
-        int, typer.Option(min=0, metavar="N", help="In each N-th round read all texts again; 0: never.")
-    ] = 0,
+    every: options.Every = 30.0,
+    once: options.Once = False,
+    since: options.SinceText = None,
+    check_every: options.CheckEvery = 0,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve Prometheus metrics; 0: any free port.", rich_help_panel=_METRICS),
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Serve Prometheus metrics; 0: any free port.",
+            rich_help_panel=_METRICS,
+        ),
     ] = None,
     metrics_host: Annotated[
-        str, typer.Option(help="Address to serve them at.", rich_help_panel=_METRICS)
+        str, typer.Option(metavar="HOST", help="Address on which to serve metrics.", rich_help_panel=_METRICS)
     ] = "127.0.0.1",
-    choice: dict[str, Any],
-    linkage: Annotated[Linkage, typer.Option(help="As for group.")] = Linkage.STAR,
-    principal: Annotated[str, typer.Option(metavar="POLICY", help="As for group.")] = "longest",
-    within: Annotated[str | None, typer.Option(metavar="FIELD", help="As for group.")] = None,
-    window: Annotated[str | None, typer.Option(metavar="FIELD:DAYS", help="As for group.")] = None,
-    evidence: Annotated[bool, typer.Option("--evidence", help="As for group.")] = False,
-    max_bucket: MaxBucket = DEFAULT_MAX_BUCKET,
-    workers: Workers = 2,
-    batch: Batch = 500,
-    max_chars: MaxChars = DEFAULT_MAX_CHARS,
-    prefix: Prefix = DEFAULT_PREFIX,
+    measure: options.Measure = "resemblance",
+    matching: options.MatchingName = None,
+    min: options.Minimum = None,
+    max: options.Maximum = 1.0,
+    features: FeatureSources = None,
+    ngram: options.Ngram = None,
+    whitespace: options.Whitespace = False,
+    ignore_common: options.IgnoreCommon = None,
+    linkage: options.LinkageName = "star",
+    principal: options.Principal = "longest",
+    within: options.Within = None,
+    window: options.Window = None,
+    evidence: options.Evidence = False,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_rate: options.MaxRate = None,
+    max_load: options.MaxLoad = None,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
     """Keep a growing index enriched and grouped, until SIGTERM or Ctrl-C.
 
-    Each round does what enrich and group do, for what came or changed. Failures that may pass are waited out.
+    Each round does what enrich and group do, for new and changed documents. Temporary failures are retried.
 
     Examples:
 
@@ -185,6 +158,9 @@ def watch(
 
       es-neardupe watch news --every 5m --since updated=now-1h --metrics-port 9464
     """
+    from es_neardupe.commands.watch import Lag
+    from es_neardupe.commands.watch import watch as watch_
+
     stop, lag = Event(), Lag()
     with ExitStack() as stack:
         count = stack.enter_context(_metrics(index, lag, metrics_host, metrics_port))
@@ -196,15 +172,22 @@ def watch(
             _tell(done, as_json)
 
         report = watch_(
-            Index(index, client, prefix),
-            every=seconds(every),
+            open_index(index, prefix, max_rate=max_rate, max_load=max_load),
+            every=every,
             once=once,
-            since=parse_since(since),
+            since=since,
             check_every=check_every,
             stop=stop,
             lag=lag,
             on_round=tell,
-            **choice,
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features or (),
+            ngram=ngram,
+            whitespace=whitespace,
+            ignore_common=ignore_common,
             linkage=linkage,
             principal=principal,
             within=within,
@@ -271,8 +254,3 @@ def _tell(done: Round, as_json: bool) -> None:
     if done.round == 1 and done.grouping is not None:
         tell_of_weights(done.grouping.weights)
         warn_of_detection(done.grouping.min, done.grouping.detection, done.grouping.detection_cases)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(writing(watch)))

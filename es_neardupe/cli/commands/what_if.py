@@ -1,40 +1,33 @@
-"""The command that forms groups under other thresholds, without writing them."""
+"""``es-neardupe what-if``: groups under other thresholds, without writing them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from es_neardupe.candidates.who_may_meet import Linkage
+from es_neardupe import options
+from es_neardupe.cli.arguments import AsJson, IndexName
+from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import wanted, warn_of_detection
-from es_neardupe.cli.options import AsJson, IndexName, Prefix, connected, listed
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
-from es_neardupe.commands.what_if import WhatIf
-from es_neardupe.commands.what_if import what_if as what_if_
-from es_neardupe.index.index import Index
-from es_neardupe.index.settings import DEFAULT_PREFIX
-from es_neardupe.server.client import Client
+from es_neardupe.options import DEFAULT_PREFIX
 
-__all__ = ["register"]
+if TYPE_CHECKING:
+    from es_neardupe.commands.what_if import WhatIf
+
+__all__ = ["what_if"]
 
 
 def what_if(
-    client: Client,
     index: IndexName,
     *,
-    min: Annotated[
-        str, typer.Option("--min", metavar="S,...", help="Thresholds to try, as 0.7,0.8,0.9.", show_default=False)
-    ],
-    linkage: Annotated[
-        Linkage | None, typer.Option(help="How pairs become groups.", show_default="that of the last group")
-    ] = None,
-    prefix: Prefix = DEFAULT_PREFIX,
+    min: options.ThresholdsToTry,
+    linkage: options.LinkageToTry = None,
+    prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the groups would be under other thresholds. Reads evidence and keys, no text; writes nothing.
+    """Show what the groups would be under other thresholds. Reads evidence and keys, no texts; writes nothing.
 
-    The evidence is that of `group --evidence`; all else is as in the last group.
+    The evidence is that of `group --evidence`; everything else is as in the last run of group.
 
     Examples:
 
@@ -42,10 +35,12 @@ def what_if(
 
       es-neardupe what-if news --min 0.8 --linkage chain --json
     """
+    from es_neardupe.commands.what_if import what_if as what_if_
+
     with progress_bars() as progress:
         found = what_if_(
-            Index(index, client, prefix),
-            min=listed(float, "numbers")(min) or (),
+            open_index(index, prefix),
+            min=min,
             linkage=linkage,
             progress=progress,
         )
@@ -86,8 +81,3 @@ def _warn(found: WhatIf) -> None:
         )
     if found.unprocessed:
         warn(f"{found.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command of this module."""
-    app.command()(connected(what_if))

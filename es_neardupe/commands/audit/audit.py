@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
 from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
 from es_neardupe.commands.audit.claims import Ground, Membership, VerifiedPairsCheck, by_resemblance, memberships
 from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Tally, effective, recalled
@@ -23,6 +23,7 @@ from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
+from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
@@ -44,10 +45,10 @@ _DETECTIONS = (0.99, 0.995, 0.999, 0.9995, 0.9999)
 def audit(
     index: Index,
     *,
-    sample: int = 2000,
-    min: float | None = None,
-    seed: int = 1,
-    max_bucket: int = DEFAULT_MAX_BUCKET,
+    sample: options.Sample = 2000,
+    min: options.Minimum = None,
+    seed: options.Seed = 1,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     progress: Progress = silent,
 ) -> AuditReport:
     """Compare a random sample of the documents with all documents, by the exact resemblance of their present texts.

@@ -19,12 +19,13 @@ from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import contents
+from es_neardupe.options import MeasureName
 from es_neardupe.progress import Progress
 from es_neardupe.records import Classes, Corpus, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.formulas import resemblance
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.verify import Verifier
 
 __all__ = ["Ground", "Membership", "VerifiedPairsCheck", "by_resemblance", "memberships"]

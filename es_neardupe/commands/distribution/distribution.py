@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of
-from es_neardupe.candidates.join import DEFAULT_MAX_BUCKET
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -28,12 +28,12 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
+from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching, MeasureName
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
-from es_neardupe.similarity.measure import Measure, MeasureName, default_sample, measure_words, weights_of
+from es_neardupe.similarity.measure import Measure, default_sample, measure_words, weights_of
 from es_neardupe.verification.read_texts import Compared, Texts, compare
 from es_neardupe.verification.verified_pairs import joined, read_fingerprints
 
@@ -126,15 +126,15 @@ _THRESHOLDS = tuple(step / 20 for step in range(6, 21))
 def distribution(
     index: Index,
     *,
-    measure: Sequence[MeasureName | str] | None = None,
-    matching: Matching | str = Matching.LITERAL,
-    shingle: Sequence[int] | None = None,
-    sample: int | None = None,
-    seed: int = 1,
-    threshold: float | None = None,
-    thresholds: Sequence[float] | None = None,
-    plot: str | None = None,
-    max_bucket: int = DEFAULT_MAX_BUCKET,
+    measure: options.MeasuresToPlot = None,
+    matching: options.MatchingToPlot = "literal",
+    shingle: options.ShinglesToPlot = None,
+    sample: options.SampleOfPairs = None,
+    seed: options.Seed = 1,
+    threshold: options.ThresholdToPlot = None,
+    thresholds: options.ThresholdsOfTable = None,
+    plot: options.Plot = None,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     progress: Progress = silent,
 ) -> DistributionReport:
     """Count similarities: of all pairs of a random sample, and of all candidate pairs of the index. Writes nothing

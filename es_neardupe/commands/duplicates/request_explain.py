@@ -14,6 +14,7 @@ from es_neardupe.commands.duplicates.request_plan import (
     SchemeKeys,
     Validation,
 )
+from es_neardupe.options import MeasureName
 from es_neardupe.similarity.features import (
     Characters,
     FeatureTree,
@@ -24,7 +25,7 @@ from es_neardupe.similarity.features import (
     describe,
     fields_of,
 )
-from es_neardupe.similarity.measure import ALIGNED, MEANINGS, MeasureName
+from es_neardupe.similarity.measure import ALIGNED, MEANINGS
 
 __all__ = ["explain", "warnings"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from es_neardupe.commands.duplicates import request_model
 from es_neardupe.commands.duplicates.request_json import Step, invalid, listed, shown
-from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Matching
+from es_neardupe.options import Matching, MeasureName
+from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.features import (
     Characters,
     FeatureTree,
@@ -20,7 +21,6 @@ from es_neardupe.similarity.features import (
     Words,
     fields_of,
 )
-from es_neardupe.similarity.measure import MeasureName
 
 __all__ = [
     "RATIO",

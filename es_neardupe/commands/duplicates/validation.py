@@ -11,13 +11,14 @@ from es_neardupe.commands.duplicates.request_plan import RATIO, Validation
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.minhash import estimate_of
+from es_neardupe.options import MeasureName
 from es_neardupe.records import Scope
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.features import describe, fields_of
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import MEANINGS, Measure, MeasureName, Prepared, weights_of
+from es_neardupe.similarity.measure import MEANINGS, Measure, Prepared, weights_of
 
 __all__ = ["SimilarityFunction", "similarity_function"]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+from es_neardupe import options
 from es_neardupe.commands.enrich.sidecar import Send, SidecarEnrichment
 from es_neardupe.commands.enrich.updates import Plan, is_current, plan, source_of, update
 from es_neardupe.commands.init.sidecar import prepare_rolled_over
@@ -17,11 +18,11 @@ from es_neardupe.index.document_text import text_pages
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
 from es_neardupe.index.stored_fields import stored_fields, timestamp
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import Tally, chunked, pretend, write
@@ -85,16 +86,16 @@ class EnrichReport:
 def enrich(
     index: Index,
     *,
-    query: Mapping[str, Any] | None = None,
-    check: bool = False,
-    since: tuple[str, str] | None = None,
-    all: bool = False,
-    workers: int = 2,
-    batch: int = 500,
-    max_chars: int = DEFAULT_MAX_CHARS,
-    tune: bool = False,
-    dry_run: bool = False,
-    show_requests: int = 0,
+    query: options.Query = None,
+    check: options.CheckTexts = False,
+    since: options.Since = None,
+    all: options.All = False,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme.

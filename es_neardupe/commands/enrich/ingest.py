@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.index.document_text import fingerprint_sources, has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS, Settings
+from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group, timestamp
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
 
@@ -41,7 +43,7 @@ def first_fields(
 
 
 def fingerprinted(
-    index: Index, actions: Iterable[Mapping[str, Any]], *, max_chars: int = DEFAULT_MAX_CHARS
+    index: Index, actions: Iterable[Mapping[str, Any]], *, max_chars: options.MaxChars = DEFAULT_MAX_CHARS
 ) -> Iterator[dict[str, Any]]:
     """Add the keys to your own bulk actions: hand the result to the driver's ``helpers.bulk``.
 

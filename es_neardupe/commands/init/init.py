@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.commands.init.sampling import Sampling, choose_sampling
 from es_neardupe.commands.init.sidecar import Sidecars, check_inline
 from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
@@ -69,13 +70,13 @@ def init(
     index: Index,
     settings: Settings,
     *,
-    sample_keys: int | None = None,
-    create: bool = False,
-    template: bool = False,
-    sidecar: bool = False,
-    write_group: bool = False,
-    dry_run: bool = False,
-    show_requests: int = 0,
+    sample_keys: options.SampleKeys = None,
+    create: options.Create = False,
+    template: options.Template = False,
+    sidecar: options.Sidecar = False,
+    write_group: options.WriteGroup = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
 ) -> InitReport:
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 

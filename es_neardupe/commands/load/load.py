@@ -11,6 +11,7 @@ from dataclasses import replace as changed
 from functools import partial
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.commands.enrich.ingest import first_fields
 from es_neardupe.commands.load.files import Problem, Record, check_paths, read_records
 from es_neardupe.errors import InputError
@@ -18,9 +19,9 @@ from es_neardupe.index.document_text import has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Outcome
 from es_neardupe.server.bulk import Tally, chunked, write
@@ -67,17 +68,17 @@ def load(
     index: Index,
     paths: Sequence[str],
     *,
-    id_field: str | None = None,
-    text_field: str | None = None,
-    routing_field: str | None = None,
-    replace: bool = False,
-    strict: bool = False,
-    workers: int = 2,
-    batch: int = 500,
-    max_chars: int = DEFAULT_MAX_CHARS,
-    tune: bool = False,
-    dry_run: bool = False,
-    show_requests: int = 0,
+    id_field: options.IdField = None,
+    text_field: options.TextField = None,
+    routing_field: options.RoutingField = None,
+    replace: options.Replace = False,
+    strict: options.Strict = False,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     on_problem: Callable[[Problem], None] = lambda problem: None,
     progress: Progress = silent,
 ) -> LoadReport:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.commands.group import group
 from es_neardupe.commands.init.sidecar import prepare_rolled_over
 from es_neardupe.commands.migrate.dry_run import first_requests
@@ -22,11 +23,11 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates, check_writable
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.sidecar.names import sidecar_name
 from es_neardupe.index.sidecar.open import telling_mappings
 from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count
@@ -67,26 +68,26 @@ class MigrateReport:
 def migrate(
     index: Index,
     *,
-    fields: Sequence[str] = (),
-    preset: str | None = None,
-    threshold: float | None = None,
-    detection: float | None = None,
-    shingle: int | None = None,
-    permutations: int | None = None,
-    bands: int | None = None,
-    rows: int | None = None,
-    agree: int | None = None,
-    sample_mod: int | None = None,
-    sample_keys: int | None = None,
-    prepare: bool = False,
-    abort: bool = False,
+    fields: options.NewFields = (),
+    preset: options.NewPreset = None,
+    threshold: options.NewThreshold = None,
+    detection: options.NewDetection = None,
+    shingle: options.NewShingle = None,
+    permutations: options.NewPermutations = None,
+    bands: options.NewBands = None,
+    rows: options.NewRows = None,
+    agree: options.NewAgree = None,
+    sample_mod: options.NewSampleMod = None,
+    sample_keys: options.NewSampleKeys = None,
+    prepare: options.Prepare = False,
+    abort: options.Abort = False,
     confirm: Callable[[GroupChanges | None], bool] = lambda comparison: True,
-    workers: int = 2,
-    batch: int = 500,
-    max_chars: int = DEFAULT_MAX_CHARS,
-    tune: bool = False,
-    dry_run: bool = False,
-    show_requests: int = 0,
+    workers: options.Workers = 2,
+    batch: options.Batch = 500,
+    max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
+    tune: options.Tune = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
     **grouping: Any,
 ) -> MigrateReport:

@@ -14,9 +14,9 @@ from es_neardupe.index.hidden_indices import Companion, companion_name, exists
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import seen_in_part
 from es_neardupe.index.queries import JSON
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search

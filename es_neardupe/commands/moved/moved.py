@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+from es_neardupe import options
 from es_neardupe.candidates.detection import detection_of
 from es_neardupe.commands.moved.answer import Moved, Place, in_order, with_replaced
 from es_neardupe.commands.moved.deleted_documents import Trace, Traces
@@ -14,10 +15,10 @@ from es_neardupe.commands.moved.fields import AddressFields, address_fields
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.settings import DEFAULT_MAX_CHARS
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import contents
+from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Address, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count
@@ -42,11 +43,11 @@ def moved(
     index: Index,
     address: str,
     *,
-    url_field: str | None = None,
-    date_field: str | None = None,
-    min: float | None = None,
-    earlier: bool = False,
-    max_candidates: int = 1000,
+    url_field: options.UrlField = None,
+    date_field: options.DateField = None,
+    min: options.Minimum = None,
+    earlier: options.Earlier = False,
+    max_candidates: options.CandidatesByKeys = 1000,
 ) -> Moved:
     """Where the document that was at an address, or that has this as its id, can be found now.
 
@@ -70,11 +71,11 @@ def moved_all(
     index: Index,
     addresses: Iterable[str],
     *,
-    url_field: str | None = None,
-    date_field: str | None = None,
-    min: float | None = None,
-    earlier: bool = False,
-    max_candidates: int = 1000,
+    url_field: options.UrlField = None,
+    date_field: options.DateField = None,
+    min: options.Minimum = None,
+    earlier: options.Earlier = False,
+    max_candidates: options.CandidatesByKeys = 1000,
 ) -> Iterator[Moved]:
     """As `moved`, for any number of addresses, in their order; a few of them are held at a time.
 

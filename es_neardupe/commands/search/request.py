@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
@@ -37,11 +38,11 @@ def search_request(
     index: Index,
     text: str | Mapping[str, Any],
     *,
-    query: Mapping[str, Any] | None = None,
-    size: int = 10,
-    start: int = 0,
-    fields: Sequence[str] = (),
-    expand: bool = False,
+    query: options.Query = None,
+    size: options.Size = 10,
+    start: options.Start = 0,
+    fields: options.ShownFields = (),
+    expand: options.Expand = False,
 ) -> JSON:
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
     made = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from es_neardupe import options
 from es_neardupe.commands.search.request import MEMBERS, Wanted, wanted
 from es_neardupe.commands.search.sidecar import Folded, fold, server_collapsed
 from es_neardupe.index import queries
@@ -72,11 +73,11 @@ def search(
     index: Index,
     text: str | Mapping[str, Any],
     *,
-    query: Mapping[str, Any] | None = None,
-    size: int = 10,
-    start: int = 0,
-    fields: Sequence[str] = (),
-    expand: bool = False,
+    query: options.Query = None,
+    size: options.Size = 10,
+    start: options.Start = 0,
+    fields: options.ShownFields = (),
+    expand: options.Expand = False,
 ) -> Found:
     """What a query finds, one hit for each group, each with the number of its near-copies.
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.who_may_meet import Column, Linkage, Policy, Rules, Window, parse_policy, parse_window
+from es_neardupe.candidates.who_may_meet import Column, Policy, Rules, Window, parse_policy, parse_window
 from es_neardupe.errors import SettingsError
+from es_neardupe.options import Linkage
 
 SITE, DAY = Column("site"), Column("published", date=True)
 

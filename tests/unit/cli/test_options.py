@@ -9,13 +9,13 @@ from typing import Any, get_args
 import pytest
 import typer
 from conftest import Cli
+from es_neardupe.cli.options import connected, parse_query
 from unit_tools import FakeClient
 
 from es_neardupe import NearDupe
 from es_neardupe.cli import options
 from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.enrich import parse_since
-from es_neardupe.cli.options import connected, parse_query
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
 

@@ -16,7 +16,8 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import exact_share
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import token_hashes
-from es_neardupe.similarity.alignment import Matching, literal
+from es_neardupe.options import Matching
+from es_neardupe.similarity.alignment import literal
 from es_neardupe.similarity.comparison import Side
 from es_neardupe.similarity.containment import Containments
 

@@ -24,18 +24,11 @@ from es_neardupe.commands.distribution.report import extrapolated, nearest
 from es_neardupe.commands.distribution.sample import compare_sample, random_rows
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import Corpus
 from es_neardupe.similarity import measure as allpairs
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
-from es_neardupe.similarity.measure import (
-    Measure,
-    MeasureName,
-    all_pairs,
-    default_sample,
-    measure_name,
-    weights_of,
-)
+from es_neardupe.similarity.measure import Measure, all_pairs, default_sample, measure_name, weights_of
 
 flow = importlib.import_module("es_neardupe.commands.distribution.distribution")  # the package names the function so
 

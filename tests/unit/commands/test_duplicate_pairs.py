@@ -21,11 +21,11 @@ from es_neardupe.commands.duplicates.hash_features import LISTED, HashGroups, en
 from es_neardupe.commands.duplicates.validation import SimilarityFunction
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import tokenize
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.records import Hit, Scope
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.features import FeatureTree, Flatten, Ngrams, Values, Words, fields_of
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification import spill_to_disk, verify
 from es_neardupe.verification.spill_to_disk import Entries, Rows, scratch
 from es_neardupe.verification.verify import Validated, validate

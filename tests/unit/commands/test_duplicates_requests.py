@@ -25,9 +25,8 @@ from es_neardupe.commands.duplicates.request_plan import (
     SchemeKeys,
 )
 from es_neardupe.errors import SettingsError
-from es_neardupe.similarity.alignment import Matching
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.features import Flatten, Ngrams, Sentences, Values, Words, describe
-from es_neardupe.similarity.measure import MeasureName
 
 JSON = dict[str, Any]
 TITLE = {"type": "fields:simple", "fields": ["title"]}

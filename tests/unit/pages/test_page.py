@@ -20,9 +20,9 @@ from unit_tools import words
 
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError
+from es_neardupe.options import Matching
 from es_neardupe.pages import panes
 from es_neardupe.pages.page import page, write_page
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.comparison import compare_texts
 from es_neardupe.similarity.measure import MEANINGS
 

@@ -26,9 +26,9 @@ from selenium.webdriver.remote.webelement import WebElement
 from unit_tools import pair_list, words
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult, SkippedGroup
+from es_neardupe.options import Matching
 from es_neardupe.pages.duplicates_page import duplicates_page
 from es_neardupe.pages.page import page, write_page
-from es_neardupe.similarity.alignment import Matching
 from es_neardupe.similarity.comparison import compare_texts
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

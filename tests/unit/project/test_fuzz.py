@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
+from es_neardupe.cli.options import listed, parse_query
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from unit_tools import JSON, SETTINGS
@@ -20,7 +21,6 @@ from es_neardupe.candidates.who_may_meet import parse_policy, parse_window
 from es_neardupe.cli.commands.enrich import parse_since
 from es_neardupe.cli.commands.search import _read
 from es_neardupe.cli.commands.watch import seconds
-from es_neardupe.cli.options import listed, parse_query
 from es_neardupe.commands.moved import deleted_documents
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry

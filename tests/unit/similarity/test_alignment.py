@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.shingles import token_hashes
-from es_neardupe.similarity.alignment import Alignment, Matching, align, information, literal
+from es_neardupe.options import Matching
+from es_neardupe.similarity.alignment import Alignment, align, information, literal
 from es_neardupe.similarity.formulas import containment, containment_longer, jaccard
 from es_neardupe.similarity.tiling import choose, runs_of, tiles, tiles_in_rounds
 

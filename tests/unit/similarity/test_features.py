@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.shingles import features
 from es_neardupe.keys.text import tokenize
+from es_neardupe.options import MeasureName
 from es_neardupe.similarity.features import (
     INDEXED,
     FeatureTree,
@@ -28,7 +29,7 @@ from es_neardupe.similarity.features import (
     parse_all,
     spelled,
 )
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 
 GRAY, BLUE = "Lucy had a gray cat.", "Lucy had a blue cat."
 

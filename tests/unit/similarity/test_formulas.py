@@ -22,10 +22,11 @@ from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import tokenize
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.alignment import Matching, literal
+from es_neardupe.similarity.alignment import literal
 from es_neardupe.similarity.formulas import Weights, resemblance, resemblances
-from es_neardupe.similarity.measure import ALIGNED, Measure, MeasureName
+from es_neardupe.similarity.measure import ALIGNED, Measure
 
 SETS = st.lists(st.frozensets(st.integers(0, 12) | st.integers(2**64 - 5, 2**64 - 1), max_size=12), max_size=8)
 NONE = np.zeros(0, np.intp)

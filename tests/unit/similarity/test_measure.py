@@ -16,11 +16,12 @@ from es_neardupe.candidates.detection import DetectionCase, detection_cases, det
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.alignment import Matching, align
+from es_neardupe.similarity.alignment import align
 from es_neardupe.similarity.features import parse, parse_all
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import MEANINGS, Measure, MeasureName
+from es_neardupe.similarity.measure import MEANINGS, Measure
 
 NONE = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
 SCHEME = Scheme.for_threshold(0.8)

@@ -17,9 +17,10 @@ from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import tokenize
-from es_neardupe.similarity.alignment import Alignment, Matching, align, information, literal
+from es_neardupe.options import Matching, MeasureName
+from es_neardupe.similarity.alignment import Alignment, align, information, literal
 from es_neardupe.similarity.formulas import containment, containment_longer, jaccard, resemblance
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 
 LITERAL, INFORMATION = Matching.LITERAL, Matching.INFORMATION
 DOCS = Path(__file__).parents[3] / "docs"

@@ -19,12 +19,13 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
+from es_neardupe.options import MeasureName
 from es_neardupe.records import Classes
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.common_passages import beginning, covered_passages
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import Ignored, Measure, MeasureName
+from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.common_shingles import _decoded, _ignored
 
 TEXT = st.lists(st.sampled_from("abc"), max_size=12).map(" ".join)

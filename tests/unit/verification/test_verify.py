@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, hits, set_resemblance, shingle_set, words
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
-from es_neardupe.similarity.alignment import Matching
+from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.features import INDEXED, parse_all
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification import verify
 from es_neardupe.verification.verify import Verifier
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from test_verify import all_pairs, texts_by_class, texts_of, verifier_of
 from unit_tools import set_resemblance, shingle_set, words
 
+from es_neardupe.options import MeasureName
 from es_neardupe.similarity.features import parse_all
-from es_neardupe.similarity.measure import Measure, MeasureName
+from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.known_pairs import PairMemory
 
 

@@ -1,0 +1,97 @@
+"""Commands of the command line as typer runs them: their help, their completion, their connection and their log."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import cache
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+from es_neardupe.cli import connection, run_log
+from es_neardupe.cli.phrasing import phrase_for, with_options
+
+__all__ = ["Command", "ConnectedCommand", "shared_parameters"]
+
+_SHARED_HELP = "Connection and log options (--url, --profile, --log-level, ...): es-neardupe help connection"
+
+
+class Command(typer.core.TyperCommand):
+    """A command whose help flows to the width of the terminal and names options, not parameters."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        names = _options_of(self.params)
+        self.help = with_options(_flowing(self.help or ""), names)
+        for parameter in self.params:
+            parameter.help = with_options(getattr(parameter, "help", None) or "", names)  # type: ignore[attr-defined]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """For completion values stay as they are typed: typer imports pydantic to convert them."""
+        if not ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        values, ctx.args, _ = self.make_parser(ctx).parse_args(args=args)
+        for parameter in self.get_params(ctx):
+            ctx.params[parameter.name], source = parameter.consume_value(ctx, values)
+            ctx.set_parameter_source(parameter.name, source)
+        return list(ctx.args)
+
+    def invoke(self, ctx: Any) -> Any:
+        phrase_for(_options_of(self.params), ctx.params)
+        return super().invoke(ctx)
+
+
+class ConnectedCommand(Command):
+    """A command with the options of connection and log, which its function does not see; see `connection`."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **{**settings, "epilog": _SHARED_HELP})
+        self.params.extend(shared_parameters())
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """One line for the shared options: `es-neardupe help connection` explains them."""
+        for parameter in shared_parameters():
+            parameter.hidden = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for parameter in shared_parameters():
+                parameter.hidden = False
+
+    def invoke(self, ctx: Any) -> Any:
+        phrase_for(_options_of(self.params), ctx.params)
+        of_run = {one.name: ctx.params.pop(one.name) for one in _parameters_of(run_log.options)}
+        login = {one.name: ctx.params.pop(one.name) for one in _parameters_of(connection.options)}
+        with ExitStack() as stack:
+            run = run_log.begin(self.name or "", {**ctx.params, **login}, **of_run)
+            run.connection, run.stack = login, stack
+            stack.enter_context(connection.tuning_messages())
+            return typer.core.TyperCommand.invoke(self, ctx)
+
+
+def shared_parameters() -> list[Any]:
+    """The options of connection and log."""
+    return [*_parameters_of(connection.options), *_parameters_of(run_log.options)]
+
+
+@cache
+def _parameters_of(function: Callable[..., None]) -> list[Any]:
+    """The parameters that typer makes of a function."""
+    app = typer.Typer(add_completion=False)
+    app.command()(function)
+    return [one for one in typer.main.get_command(app).params if one.name != "help"]
+
+
+def _options_of(parameters: list[Any]) -> dict[str, str]:
+    """Parameter -> option."""
+    return {one.name: one.opts[0] for one in parameters if one.opts and one.opts[0].startswith("--")}
+
+
+def _flowing(text: str) -> str:
+    """A docstring as paragraphs without line breaks; examples, which are indented, each on a line."""
+    text = re.sub(r"(?<=\S)\n(?=\S)", " ", text.replace("``", "`"))
+    return re.sub(r"\n\n(?=  es-neardupe|  \S+ .*es-neardupe)", "\n", text)

@@ -1,0 +1,144 @@
+"""The connection of a command: its options, and the index that they lead to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from es_neardupe import options as of
+from es_neardupe.cli import run_log
+from es_neardupe.cli.output import warn
+from es_neardupe.errors import IncompleteAnswer, NeardupeError, RequestError, Unreachable
+from es_neardupe.options import DEFAULT_PREFIX
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+    from es_neardupe.server.client import Client
+
+__all__ = [
+    "AGAIN",
+    "AGAIN_FROM_START",
+    "connect_to",
+    "local_url",
+    "open_client",
+    "open_index",
+    "options",
+    "resumable",
+    "tuning_messages",
+]
+
+_IN_THE_LIST = (
+    "The URL on the command line contains a password, which process lists and the shell history show: use "
+    "--password-file or ES_NEARDUPE_PASSWORD."
+)
+AGAIN = "Run the same command again: it continues where it stopped."
+AGAIN_FROM_START = "Run the same command again: it writes all documents once more."
+
+
+def options(
+    *,
+    url: of.Url = None,
+    api_key_file: of.ApiKeyFile = None,
+    username: of.Username = None,
+    password_file: of.PasswordFile = None,
+    bearer_token_file: of.BearerTokenFile = None,
+    ca_certs: of.CaCerts = None,
+    cert_fingerprint: of.CertFingerprint = None,
+    client_cert: of.ClientCert = None,
+    client_key: of.ClientKey = None,
+    insecure: of.Insecure = False,
+    timeout: of.Timeout = None,
+    profile: of.Profile = None,
+) -> None:
+    """The options of the connection."""
+
+
+def open_index(
+    name: str, prefix: str = DEFAULT_PREFIX, *, max_rate: float | None = None, max_load: int | None = None
+) -> Index:
+    """The index of the command under way, on the server that its options, the environment or a profile name.
+
+    ``max_rate`` and ``max_load`` limit what is written: see `Pace.limit`.
+    """
+    from es_neardupe.index.index import Index
+
+    client = open_client()
+    client.pace.limit(max_rate=max_rate, max_load=max_load)
+    return Index(name, client, prefix)
+
+
+def open_client() -> Client:
+    """The client of the command under way; it is closed when the command ends."""
+    run = run_log.current()
+    assert run is not None
+    if run.client is None:
+        run.client = run.stack.enter_context(closing(connect_to(local_url=local_url, **run.connection)))
+    return run.client
+
+
+def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
+    """A client as `resolve_settings` finds it, else on the node at ``local_url``; warnings become messages."""
+    from es_neardupe.server.connect import connect
+    from es_neardupe.server.login.resolve import resolve_settings
+    from es_neardupe.server.login.settings import ConnectionWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConnectionWarning)
+        run = run_log.current()
+        settings = replace(resolve_settings(**flags), run=run.name if run else None)
+        if urlsplit(flags.get("url") or "").password:
+            warn(_IN_THE_LIST)
+        client = connect(settings, local_url=local_url)
+    for warning in caught:
+        if issubclass(warning.category, ConnectionWarning):
+            warn(str(warning.message))
+    return client
+
+
+def local_url() -> str | None:
+    """The address of a local server that runs."""
+    from es_neardupe.local_server import control
+
+    return next((one.url for one in control.running()), None)
+
+
+@contextmanager
+def tuning_messages() -> Iterator[None]:
+    """Warnings about settings that an earlier run has lowered become messages."""
+    from es_neardupe.index.tuning import TuningWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", TuningWarning)
+        shown = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+            if issubclass(category, TuningWarning):
+                warn(str(message))
+            else:
+                shown(message, category, *rest, **more)
+
+        warnings.showwarning = tell
+        yield
+
+
+@contextmanager
+def resumable(again: str = AGAIN) -> Iterator[None]:
+    """Work that may be started again at any time: where the server fails it, the error says what that does."""
+    try:
+        yield
+    except (Unreachable, IncompleteAnswer) as error:
+        raise _of_same_request(type(error)(f"{error.args[0]} {again}"), error) from error
+    except RequestError as error:
+        if error.status < 500:
+            raise
+        repeated = RequestError(f"{error.args[0]} {again}", status=error.status, type=error.type, reason=error.reason)
+        raise _of_same_request(repeated, error) from error
+
+
+def _of_same_request(error: NeardupeError, before: NeardupeError) -> NeardupeError:
+    error.request = before.request
+    return error

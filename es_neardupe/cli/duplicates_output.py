@@ -1,0 +1,237 @@
+"""The results of ``es-neardupe duplicates`` as tables, as JSON, as lines and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+from es_neardupe.cli.output import harmless_cell, named, print_lines, print_table, printable, say, show, warn
+from es_neardupe.commands.duplicates.results import (
+    ContentResult,
+    DocumentPair,
+    DuplicatesReport,
+    OverlapsResult,
+    PairsResult,
+)
+from es_neardupe.pages.files import replacing
+from es_neardupe.records import Address
+
+__all__ = ["duplicates_json", "print_pairs", "show_report", "tell_of_losses", "write_csv"]
+
+
+_MOST_GROUPS = 5
+"""Skipped groups that are named below a table; --json has those that the report lists."""
+
+_MOST_VALUE = 60
+"""Characters of a value in a table; --json has all that the request asks for."""
+
+_COLUMNS = ["index_a", "id_a", "index_b", "id_b", "similarity", "explanation"]
+
+Result = PairsResult | ContentResult | OverlapsResult
+
+
+def show_report(report: DuplicatesReport, top: int) -> None:
+    """Print each stage: at most ``top`` rows, how many there are, and how they were found."""
+    several = len(report.indices) > 1
+    for name, result in report.stages.items():
+        if isinstance(result, PairsResult):
+            _show_pairs(name, result, top, several)
+        elif isinstance(result, ContentResult):
+            _show_content(name, result, top, several)
+        else:
+            _show_overlaps(name, result, top, several)
+
+
+def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None:
+    shown = list(islice(result.pairs, top))
+    explained = any(pair.explanation for pair in shown)
+    rows = [_row(pair, several)[: 4 if explained else 3] for pair in shown]
+    if rows:
+        print_table(["a", "b", "similarity", "explanation"][: len(rows[0])], rows, title=name)
+    show(
+        f"{name}: {_of(len(result.pairs), 'pair')}, {len(shown):,} of them shown" + _more(len(result.pairs), len(shown))
+    )
+    steps = [(heading if place == 0 else "", what, _number(value)) for heading, place, what, value in _steps(result)]
+    print_table(["how", "", ""], steps)
+
+
+def _row(pair: DocumentPair, several: bool) -> tuple[object, ...]:
+    return named(pair.a, several), named(pair.b, several), pair.similarity, pair.explanation
+
+
+def _more(there: int, shown: int) -> str:
+    return "" if there == shown else ": raise --top, or take all by --pairs-only or --csv"
+
+
+def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
+    for heading, counted in result.diagnostics.items():
+        for place, (what, value) in enumerate(counted.items()):
+            yield heading.partition(" using ")[0], place, what, value
+
+
+def _number(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _show_content(name: str, result: ContentResult, top: int, several: bool) -> None:
+    documents = result.documents[:top]
+    columns = list(dict.fromkeys(field for one in documents for field in one["fields"]))
+    rows = [
+        (named((one["index"], one["id"]), several), *(_short(one["fields"].get(field, "-")) for field in columns))
+        for one in documents
+    ]
+    if rows:
+        print_table(["document", *columns], rows, title=name)
+    show(f"{name}: {_of(len(result.documents), 'document')}, {len(documents):,} of them shown")
+
+
+def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -> None:
+    pairs = result.pairs[:top]
+    rows = [
+        (named(one.a, several), named(one.b, several), one.similarity, len(one.overlaps.blocks), one.overlaps.words)
+        for one in pairs
+    ]
+    if rows:
+        print_table(["a", "b", "similarity", "blocks", "words"], rows, title=name)
+    show(f"{name}: {_of(len(result.pairs), 'pair')}, {len(pairs):,} of them shown; --json has the blocks")
+
+
+def tell_of_losses(report: DuplicatesReport) -> None:
+    """Warn of what is not in the results, however they are shown."""
+    for name, result in report.stages.items():
+        for count, what in _losses(result):
+            if count:
+                warn(f"{name}: {what}: {count:,}.")
+        if isinstance(result, PairsResult) and _counted(result).get("Documents") == 0:
+            warn(f"{name}: no document is in scope: the query matches none, or the index is empty.")
+        if isinstance(result, PairsResult) and result.skipped_groups:
+            _tell_of_groups(name, result)
+
+
+def _losses(result: Result) -> list[tuple[int, str]]:
+    if isinstance(result, ContentResult):
+        return [
+            (result.cut, "values cut at their maxValueLength"),
+            (result.not_read, "documents beyond the limit of the request"),
+            (result.missing, "documents deleted meanwhile"),
+        ]
+    if isinstance(result, OverlapsResult):
+        return [
+            (result.not_compared, "pairs beyond the limit of the request"),
+            (result.too_long, "pairs with a text too long to be compared word by word"),
+            (result.missing, "pairs of which a document was deleted meanwhile"),
+        ]
+    counted = _counted(result)
+    lost = ("Documents without fingerprint", "Documents without features", "Documents deleted or changed")
+    return [(counted.get(what, 0), f"{what.lower()}, in no pair") for what in lost]
+
+
+def _counted(result: PairsResult) -> dict[str, Any]:
+    """The diagnostics of all steps together."""
+    return {what: value for counters in result.diagnostics.values() for what, value in counters.items()}
+
+
+def _tell_of_groups(name: str, result: PairsResult) -> None:
+    """Name the features that made no pairs because too many documents share them."""
+    number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
+    warn(f"{name}: {_of(number, 'group')} of documents made no pairs, being larger than maxHashGroupSize. The largest:")
+    for group in result.skipped_groups[:_MOST_GROUPS]:
+        feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
+        say(f"  {group.size:,} documents share {feature}")
+    more = "More are in --json. " * (number > _MOST_GROUPS)
+    say(f"  {more}Raise maxHashGroupSize, or group by rarer features.")
+
+
+def _of(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s'[: number != 1]}"
+
+
+def _short(value: object) -> str:
+    text = printable(", ".join(map(str, value)) if isinstance(value, list) else value)
+    return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}..."
+
+
+def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:
+    """The report as the documented JSON: the results themselves where there is one of a kind, else by stage.
+
+    Pairs are an iterator: as records they would take more memory than everything else.
+    """
+    answer: dict[str, Any] = {"index": report.index, "indices": report.indices, "seconds": report.seconds}
+    results = report.stages.values()
+    if len({type(one) for one in results}) == len(results):
+        for one in results:
+            answer |= _result_json(one)
+        return answer
+    return answer | {"stages": {name: _result_json(one) for name, one in report.stages.items()}}
+
+
+def _result_json(result: Result) -> dict[str, Any]:
+    if isinstance(result, PairsResult):
+        return {
+            "pairs": map(_pair_json, result.pairs),
+            "diagnostics": result.diagnostics,
+            "skipped_groups": [
+                {"size": one.size, "example": one.example, "documents": list(map(_address, one.documents))}
+                for one in result.skipped_groups
+            ],
+        }
+    if isinstance(result, ContentResult):
+        return {
+            "documents": result.documents,
+            "values_cut": result.cut,
+            "documents_missing": result.missing,
+            "documents_not_read": result.not_read,
+        }
+    return {
+        "overlaps": [
+            {
+                "pair": [_address(one.a), _address(one.b)],
+                "similarity": one.similarity,
+                "words": one.overlaps.words,
+                "blocks": one.overlaps.blocks,
+                "html": [one.overlaps.html_a, one.overlaps.html_b],
+            }
+            for one in result.pairs
+        ],
+        "pairs_missing": result.missing,
+        "pairs_too_long": result.too_long,
+        "pairs_not_compared": result.not_compared,
+    }
+
+
+def _pair_json(pair: DocumentPair) -> dict[str, Any]:
+    found = {"pair": [_address(pair.a), _address(pair.b)], "similarity": pair.similarity}
+    return found if pair.explanation is None else found | {"explanation": pair.explanation}
+
+
+def _address(address: Address) -> Mapping[str, str]:
+    return {"index": address[0], "id": address[1]}
+
+
+def print_pairs(result: PairsResult) -> None:
+    """Each pair as a line of JSON, made one after the other."""
+    print_lines(map(_pair_json, result.pairs))
+
+
+def write_csv(file: str, result: PairsResult) -> None:
+    """Each pair as a row, into the file or on stdout for ``-``. Raises `InputError`."""
+    if file == "-":
+        return _write_rows(sys.stdout, result)
+    with replacing(Path(file)) as stream:
+        _write_rows(stream, result)
+    return say(f"Wrote {file}")
+
+
+def _write_rows(stream: IO[str], result: PairsResult) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for pair in result.pairs:
+        words = (*pair.a, *pair.b, pair.explanation or "")
+        *addresses, explanation = map(harmless_cell, words)
+        writer.writerow([*addresses, pair.similarity, explanation])

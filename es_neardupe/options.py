@@ -1,0 +1,699 @@
+"""Options of the commands: their names, meanings, ranges and values, for Python and for the command line alike.
+
+Each alias is the type of a parameter together with its option. The functions in `es_neardupe.commands` and those of
+the command line write their parameters with the same aliases: ``help()`` in Python and ``--help`` show the same texts.
+These name parameters as Python does, in backticks; the command line shows the options instead.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+import typer
+from typer.models import OptionInfo
+
+__all__ = [
+    "DECIDING",
+    "DEFAULT_MAX_BUCKET",
+    "DEFAULT_MAX_CHARS",
+    "DEFAULT_PREFIX",
+    "PRESETS",
+    "Linkage",
+    "Matching",
+    "MeasureName",
+    "document_options",
+    "option_of",
+    "parse_duration",
+    "parse_query",
+    "parse_since",
+]
+
+DEFAULT_PREFIX = "neardupe"
+
+DEFAULT_MAX_CHARS = 10_000_000
+"""Documents with more characters get the state ``too_large`` instead of keys."""
+
+DEFAULT_MAX_BUCKET = 200
+"""Classes of equal texts that may share a band key before each of them is compared with some others only."""
+
+
+class MeasureName(str, Enum):
+    """The measures by the names that commands take."""
+
+    RESEMBLANCE = "resemblance"
+    JACCARD = "jaccard"
+    CONTAINMENT = "containment"
+    CONTAINMENT_LONGER = "containment-longer"
+    BAG = "bag"
+    WEIGHTED = "weighted"
+    EDIT = "edit"
+    ESTIMATE = "estimate"
+
+
+DECIDING = tuple(name for name in MeasureName if name is not MeasureName.ESTIMATE)
+"""The exact measures: an estimate decides nothing."""
+
+
+class Matching(str, Enum):
+    """The two ways to find common passages."""
+
+    LITERAL = "literal"
+    INFORMATION = "information"
+
+
+class Linkage(str, Enum):
+    """How verified pairs become groups."""
+
+    STAR = "star"
+    """Every member is at least the threshold similar to the principal."""
+    CHAIN = "chain"
+    """Connected components: each member is at least the threshold similar to some other member."""
+    COMPLETE = "complete"
+    """Every two members are at least the threshold similar."""
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
+    # web pages, 2006. The threshold is the lowest one, in thousandths, that is found with the default detection.
+    "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
+}
+"""Settings that belong together, by name. Of these only the threshold may be chosen otherwise."""
+
+
+# -- values as they are written on a command line. Python passes them as they are. ------------------------------------
+
+Number = TypeVar("Number", int, float)
+
+
+def _fraction(value: Any) -> float:
+    """A number in (0, 1]."""
+    try:
+        number = float(value)
+    except ValueError:
+        raise typer.BadParameter(f"{value!r} is not a number.") from None
+    if not 0 < number <= 1:
+        raise typer.BadParameter(f"{value} is not in (0, 1].")
+    return number
+
+
+def _share(value: Any) -> float:
+    """A number between 0 and 1, without both."""
+    number = _fraction(value)
+    if number == 1:
+        raise typer.BadParameter(f"{value} is not between 0 and 1.")
+    return number
+
+
+def _list_of(kind: Callable[[str], Number], what: str) -> Callable[[Any], list[Number]]:
+    """A parser of numbers with commas between them."""
+
+    def parse(value: Any) -> list[Number]:
+        try:
+            return [kind(part) for part in value.split(",")]
+        except ValueError:
+            raise typer.BadParameter(f"{value!r} is not a list of {what} separated by commas.") from None
+
+    return parse
+
+
+def parse_query(value: Any) -> Mapping[str, Any]:
+    """The JSON object of ``--query``, given as text or as ``@FILE``. Raises `BadParameter`."""
+    if not isinstance(value, str):
+        return value  # type: ignore[no-any-return]
+    try:
+        given = Path(value[1:]).read_text("utf-8") if value.startswith("@") else value
+        query = json.loads(given, parse_constant=_no_constant)
+    except (OSError, ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"The query cannot be read: {error}.") from error
+    if isinstance(query, dict) and set(query) == {"query"}:
+        query = query["query"]  # as a search body has it
+    if not isinstance(query, dict) or not query:
+        raise typer.BadParameter('The query must be a JSON object such as {"term": {"language": "en"}}.')
+    return query
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def parse_since(value: Any) -> tuple[str, str]:
+    """Field and date of ``FIELD=DATE``. Raises `BadParameter`."""
+    if not isinstance(value, str):
+        return value  # type: ignore[no-any-return]
+    name, separator, date = value.partition("=")
+    if not (name and separator and date):
+        raise typer.BadParameter(f"Give FIELD=DATE, such as updated=2024-05-01, not {value!r}.")
+    return name, date
+
+
+_DURATION = re.compile(r"([0-9]{1,5})([smh])", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+def parse_duration(value: Any) -> float:
+    """The seconds of a duration such as ``30s``, ``5m`` or ``1h``, from one second to a day. Raises `BadParameter`."""
+    if not isinstance(value, str):
+        return float(value)
+    found = _DURATION.fullmatch(value)
+    number = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not 1 <= number <= 86_400:
+        raise typer.BadParameter(f"{value!r} is not a duration from 1s to 24h, such as 30s, 5m or 1h.")
+    return number
+
+
+def _one_of(words: Sequence[str], *names: str, **more: Any) -> Any:
+    """An option that takes one of some words, and completes them."""
+
+    def parse(value: Any) -> str:
+        word = value.value if isinstance(value, Enum) else str(value)
+        if word not in words:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(words)}.")
+        return word
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return typer.Option(*names, parser=parse, autocompletion=complete, **{"metavar": "|".join(words), **more})
+
+
+def _words(kind: Sequence[Enum] | type[Enum]) -> list[str]:
+    return [str(one.value) for one in kind]
+
+
+# -- scope and output -------------------------------------------------------------------------------------------------
+
+Prefix = Annotated[
+    str, typer.Option("--prefix", metavar="NAME", help="Name of the object field that holds our fields.")
+]
+Query = Annotated[
+    Mapping[str, Any] | None,
+    typer.Option(
+        "--query",
+        metavar="JSON",
+        parser=parse_query,
+        help="Only documents that match this query (query DSL), or @FILE.",
+        show_default=False,
+    ),
+]
+
+# -- how a run behaves ------------------------------------------------------------------------------------------------
+
+_LOAD = "Load on the cluster"
+
+Workers = Annotated[int, typer.Option("--workers", min=1, max=64, help="Number of parallel bulk requests.")]
+Batch = Annotated[int, typer.Option("--batch", min=1, max=10_000, help="Documents per bulk request.")]
+MaxRate = Annotated[
+    float | None,
+    typer.Option(
+        "--max-rate", help="Maximum number of documents written per second.", show_default="no limit",
+        rich_help_panel=_LOAD,
+    ),
+]  # fmt: skip
+MaxLoad = Annotated[
+    int | None,
+    typer.Option(
+        "--max-load",
+        min=1,
+        help="Maximum number of documents in unanswered requests; lowered when the server rejects requests.",
+        show_default="no limit",
+        rich_help_panel=_LOAD,
+    ),
+]
+MaxChars = Annotated[
+    int, typer.Option("--max-chars", min=1, help="Longer texts get no keys; their state is too_large.")
+]
+MaxBucket = Annotated[
+    int,
+    typer.Option(
+        "--max-bucket",
+        min=2,
+        help="If more texts than this share a key, compare each with about this many of them; report how many "
+        "comparisons were skipped.",
+    ),
+]
+Tune = Annotated[
+    bool,
+    typer.Option(
+        "--tune",
+        help="Disable refresh and replicas of the index during the run; needs the privilege manage.",
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Do everything except write.")]
+ShowRequests = Annotated[
+    int, typer.Option("--show-requests", min=0, metavar="N", help="With `dry_run`: show the first N requests in full.")
+]
+CandidatesByKeys = Annotated[
+    int, typer.Option("--max-candidates", min=1, help="Maximum number of candidates compared, most shared keys first.")
+]
+CandidatesByEstimate = Annotated[
+    int, typer.Option("--max-candidates", min=1, help="Maximum number of candidates compared, highest estimates first.")
+]
+Sample = Annotated[int, typer.Option("--sample", min=1, help="Number of random documents compared with all others.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")]
+
+# -- what decides a match ---------------------------------------------------------------------------------------------
+
+_MEASURE = "Measure"
+
+Measure = Annotated[
+    str,
+    _one_of(_words(DECIDING), "--measure", help="Similarity measure that decides a match.", rich_help_panel=_MEASURE),
+]
+MatchingName = Annotated[
+    str | None,
+    _one_of(
+        _words(Matching),
+        "--matching",
+        help="How common passages are found, for jaccard and the containments.",
+        show_default="literal",
+        rich_help_panel=_MEASURE,
+    ),
+]
+Minimum = Annotated[
+    float | None,
+    typer.Option(
+        "--min",
+        parser=_fraction,
+        metavar="FLOAT",
+        help="Minimum similarity, in (0, 1].",
+        show_default="the threshold of the index",
+    ),
+]
+MinimumOfHits = Annotated[
+    float, typer.Option("--min", parser=_fraction, metavar="FLOAT", help="Minimum similarity, in (0, 1].")
+]
+MinimumShare = Annotated[
+    float,
+    typer.Option(
+        "--min",
+        parser=_fraction,
+        metavar="FLOAT",
+        help="Minimum share of the words of one of the two texts, in (0, 1].",
+    ),
+]
+Maximum = Annotated[
+    float, typer.Option("--max", parser=_fraction, metavar="FLOAT", help="Maximum similarity, in (0, 1].")
+]
+FEATURES = typer.Option(
+    "--features",
+    metavar="[FIELD:]SOURCE",
+    help="For resemblance, weighted and bag: compare these features instead of shingles. Repeatable.",
+    show_default=False,
+    rich_help_panel=_MEASURE,
+)
+Features = Annotated[Sequence[str], FEATURES]
+Ngram = Annotated[
+    int | None,
+    typer.Option("--ngram", help="For bag: words in an n-gram, 1 to 7.", show_default="1", rich_help_panel=_MEASURE),
+]
+Whitespace = Annotated[
+    bool,
+    typer.Option("--whitespace", help="For bag: split words at whitespace only.", rich_help_panel=_MEASURE),
+]
+Renew = Annotated[
+    bool,
+    typer.Option(
+        "--renew",
+        help="Recompute feature frequencies instead of using the cached ones.",
+        rich_help_panel=_MEASURE,
+    ),
+]
+IgnoreCommon = Annotated[
+    float | None,
+    typer.Option(
+        "--ignore-common",
+        parser=_share,
+        metavar="SHARE",
+        help="Ignore shingles that occur in more than this share of the documents.",
+        show_default=False,
+        rich_help_panel=_MEASURE,
+    ),
+]
+
+# -- how pairs become groups ------------------------------------------------------------------------------------------
+
+_LINKAGE = "star: each member is similar to the principal; chain: to some member; complete: to all members."
+_LIKE_GROUP = "As for `es-neardupe group`."
+
+LinkageName = Annotated[str, _one_of(_words(Linkage), "--linkage", help=_LINKAGE)]
+Principal = Annotated[
+    str,
+    typer.Option(
+        "--principal",
+        metavar="POLICY",
+        help="How the principal is chosen: longest, oldest, newest, FIELD:asc or FIELD:desc.",
+    ),
+]
+Within = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        metavar="FIELD",
+        help="Compare only documents with the same value of this field.",
+        show_default=False,
+    ),
+]
+Window = Annotated[
+    str | None,
+    typer.Option(
+        "--window",
+        metavar="FIELD:DAYS",
+        help="Compare only documents whose dates are at most this many days apart.",
+        show_default=False,
+    ),
+]
+Evidence = Annotated[bool, typer.Option("--evidence", help="Store every verified pair in a hidden index.")]
+CheckGroups = Annotated[bool, typer.Option("--check", help="Also compare all groups with the registry.")]
+Rebuild = Annotated[bool, typer.Option("--rebuild", help="Process all documents, not only what changed.")]
+
+# -- settings of an index ---------------------------------------------------------------------------------------------
+
+_KEYS = "New keys"
+_UNCHANGED = "unchanged"
+
+
+def _key(help: str, default: str | bool, *names: str, **more: Any) -> tuple[Any, Any]:
+    """An option for the keys of an index, and the same where an index is migrated: there the default is to keep it."""
+    more = {"metavar": None, **more}
+    there = {**more, "show_default": _UNCHANGED, "rich_help_panel": _KEYS}
+    return typer.Option(*names, help=help, show_default=default, **more), typer.Option(*names, help=help, **there)
+
+
+_FRACTION = {"parser": _fraction, "metavar": "FLOAT"}
+_SHARE = {"parser": _share, "metavar": "FLOAT"}
+_threshold, _new_threshold = _key(
+    "Resemblance from which pairs must be found, in (0, 1].", "0.8", "--threshold", **_FRACTION
+)
+_detection, _new_detection = _key(
+    "Share of the pairs exactly at the threshold that must be found.", "0.99", "--detection", **_SHARE
+)
+_shingle, _new_shingle = _key("Words in a shingle.", "5", "--shingle", min=1)
+_permutations, _new_permutations = _key(
+    "Slots of the signature: one byte each in every document.", "128", "--permutations", min=1
+)
+_bands, _new_bands = _key("Number of bands; with `rows`.", False, "--bands", min=1)
+_rows, _new_rows = _key("Rows per band; with `bands`.", False, "--rows", min=1)
+_agree, _new_agree = _key("Number of bands that candidates must share; with `bands` and `rows`.", "1", "--agree", min=1)
+_SAMPLE_MOD = "For `contained`: keep one in N shingles as a sampled key; 0: none."
+
+Preset = Annotated[
+    str | None,
+    _one_of(list(PRESETS), "--preset", help="Predefined settings.", show_default=False),
+]
+Threshold = Annotated[float | None, _threshold]
+Detection = Annotated[float | None, _detection]
+Shingle = Annotated[int | None, _shingle]
+Permutations = Annotated[int | None, _permutations]
+Bands = Annotated[int | None, _bands]
+Rows = Annotated[int | None, _rows]
+Agree = Annotated[int | None, _agree]
+SampleMod = Annotated[int, typer.Option("--sample-mod", min=0, metavar="N", help=_SAMPLE_MOD)]
+SampleKeys = Annotated[
+    int | None,
+    typer.Option(
+        "--sample-keys",
+        min=1,
+        help="Instead of `sample_mod`: number of sampled keys wanted in a document of average length.",
+        show_default=False,
+    ),
+]
+Create = Annotated[bool, typer.Option("--create", help="Create the index if it does not exist.")]
+Template = Annotated[
+    bool, typer.Option("--template", help="Print a component template for future indices; write nothing.")
+]
+Sidecar = Annotated[
+    bool, typer.Option("--sidecar", help="Store keys and groups in a separate index; leave yours unchanged.")
+]
+WriteGroup = Annotated[
+    bool, typer.Option("--write-group", help="With `sidecar`: write only the group ids into your documents.")
+]
+
+NewPreset = Annotated[
+    str | None,
+    _one_of(list(PRESETS), "--preset", help="Predefined settings.", show_default=_UNCHANGED, rich_help_panel=_KEYS),
+]
+NewThreshold = Annotated[float | None, _new_threshold]
+NewDetection = Annotated[float | None, _new_detection]
+NewShingle = Annotated[int | None, _new_shingle]
+NewPermutations = Annotated[int | None, _new_permutations]
+NewBands = Annotated[int | None, _new_bands]
+NewRows = Annotated[int | None, _new_rows]
+NewAgree = Annotated[int | None, _new_agree]
+NewSampleMod = Annotated[
+    int | None,
+    typer.Option("--sample-mod", min=0, metavar="N", help=_SAMPLE_MOD, show_default=_UNCHANGED, rich_help_panel=_KEYS),
+]
+NewSampleKeys = Annotated[
+    int | None,
+    typer.Option(
+        "--sample-keys",
+        min=1,
+        help="Instead of `sample_mod`: number of sampled keys wanted in a document of average length.",
+        show_default=False,
+        rich_help_panel=_KEYS,
+    ),
+]
+NEW_FIELDS = typer.Option(
+    "--field",
+    metavar="FIELD",
+    help="Text fields to use from now on. Repeatable.",
+    show_default=_UNCHANGED,
+    rich_help_panel=_KEYS,
+)
+NewFields = Annotated[Sequence[str], NEW_FIELDS]
+Prepare = Annotated[bool, typer.Option("--prepare", help="Stop before the switch; both groupings exist then.")]
+Abort = Annotated[bool, typer.Option("--abort", help="Give up before the switch: remove the new keys.")]
+
+# -- load and enrich --------------------------------------------------------------------------------------------------
+
+IdField = Annotated[
+    str | None, typer.Option("--id-field", metavar="FIELD", help="Field with the id.", show_default="id or _id")
+]
+TextField = Annotated[
+    str | None,
+    typer.Option(
+        "--text-field", metavar="FIELD", help="Field of the files with the text.", show_default="as in the index"
+    ),
+]
+RoutingField = Annotated[
+    str | None,
+    typer.Option("--routing-field", metavar="FIELD", help="Field with the routing value.", show_default="none"),
+]
+Replace = Annotated[bool, typer.Option("--replace", help="Overwrite documents that exist.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")]
+CheckTexts = Annotated[bool, typer.Option("--check", help="Also renew documents whose text has changed.")]
+_SINCE = typer.Option(
+    "--since",
+    metavar="FIELD=DATE",
+    parser=parse_since,
+    help="As `check`, but only for documents of this date or later.",
+    show_default=False,
+)
+Since = Annotated[tuple[str, str] | None, _SINCE]
+SinceText = Annotated[Any, _SINCE]
+"""The same on the command line, where it is one word and not two."""
+All = Annotated[bool, typer.Option("--all", help="Write the keys of all documents again.")]
+
+# -- watch ------------------------------------------------------------------------------------------------------------
+
+Every = Annotated[
+    float,
+    typer.Option(
+        "--every",
+        parser=parse_duration,
+        metavar="DURATION",
+        help="Pause between rounds, such as 30s, 5m or 1h; in Python, seconds.",
+        show_default="30s",
+    ),
+]
+Once = Annotated[bool, typer.Option("--once", help="Run one round; an error ends it with exit code 1.")]
+CheckEvery = Annotated[
+    int, typer.Option("--check-every", min=0, metavar="N", help="Read all texts again in every N-th round; 0: never.")
+]
+
+# -- find and compare -------------------------------------------------------------------------------------------------
+
+Id = Annotated[str | None, typer.Option("--id", help="Id of a document in the index.", show_default=False)]
+Text = Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)]
+TopHits = Annotated[int, typer.Option("--top", min=1, help="Maximum number of hits shown.")]
+MatchingOfPassages = Annotated[str, _one_of(_words(Matching), "--matching", help="How common passages are found.")]
+Size = Annotated[int, typer.Option("--size", min=1, help="Hits per page.")]
+Start = Annotated[int, typer.Option("--from", min=0, help="Number of hits to skip.")]
+SHOWN_FIELDS = typer.Option(
+    "--field", metavar="FIELD", help="Field to show. Repeatable.", show_default="title and the first text field"
+)
+ShownFields = Annotated[Sequence[str], SHOWN_FIELDS]
+Expand = Annotated[bool, typer.Option("--expand", help="Also show the near-copies, up to 99 of each hit.")]
+UrlField = Annotated[
+    str | None,
+    typer.Option(
+        "--url-field", metavar="FIELD", help="Keyword field with the address.", show_default="found by its name"
+    ),
+]
+DateField = Annotated[
+    str | None, typer.Option("--date-field", metavar="FIELD", help="Date field.", show_default="the only one")
+]
+Earlier = Annotated[bool, typer.Option("--earlier", help="Also show copies with an earlier date.")]
+ShingleOfPassages = Annotated[
+    int | None,
+    typer.Option(
+        "--shingle",
+        min=1,
+        help="Words in a shingle, and the minimum number of words in a common passage.",
+        show_default="that of the index; 5 for files",
+    ),
+]
+Weighted = Annotated[
+    bool, typer.Option("--weighted", help="Also compute the weighted measure, with the frequencies of the index.")
+]
+
+# -- groups -----------------------------------------------------------------------------------------------------------
+
+MinSize = Annotated[int, typer.Option("--min-size", min=2, help="Minimum number of documents in a group.")]
+TopGroups = Annotated[
+    int | None, typer.Option("--top", min=1, help="Maximum number of groups shown, largest first.", show_default="all")
+]
+GroupId = Annotated[str | None, typer.Option("--group", metavar="ID", help="Show only this group.", show_default=False)]
+KeepPolicy = Annotated[
+    str | None,
+    typer.Option(
+        "--keep-policy",
+        metavar="POLICY",
+        help="Policy that decides which document to keep, as for `group --principal`.",
+        show_default="that of the last run",
+    ),
+]
+
+# -- inspect ----------------------------------------------------------------------------------------------------------
+
+Quick = Annotated[bool, typer.Option("--quick", help="Skip buckets and disk usage, which take long to read.")]
+MEASURES_TO_PLOT = _one_of(
+    _words(MeasureName), "--measure", help="Measure to compute. Repeatable.", show_default="resemblance"
+)
+MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]
+MatchingToPlot = Annotated[str, _one_of(_words(Matching), "--matching", help="For jaccard and the containments.")]
+ShinglesToPlot = Annotated[
+    Sequence[int] | None,
+    typer.Option(
+        "--shingle",
+        metavar="N,...",
+        parser=_list_of(int, "whole numbers"),
+        help="Words in a shingle, such as 1,2,3.",
+        show_default="that of the index",
+    ),
+]
+SampleOfPairs = Annotated[
+    int | None,
+    typer.Option(
+        "--sample", min=2, help="Number of random documents compared with each other.", show_default="2000 or 500"
+    ),
+]
+ThresholdToPlot = Annotated[
+    float | None,
+    typer.Option(
+        "--threshold",
+        parser=_fraction,
+        metavar="FLOAT",
+        help="Threshold to inspect, in (0, 1].",
+        show_default="that of the index",
+    ),
+]
+ThresholdsOfTable = Annotated[
+    Sequence[float] | None,
+    typer.Option(
+        "--thresholds",
+        metavar="S,...",
+        parser=_list_of(float, "numbers"),
+        help="Thresholds in the table.",
+        show_default="0.3 to 1 in steps of 0.05",
+    ),
+]
+Plot = Annotated[
+    str | None, typer.Option("--plot", metavar="FILE", help="Write a picture, .png or .svg.", show_default=False)
+]
+ThresholdsToTry = Annotated[
+    Sequence[float],
+    typer.Option(
+        "--min",
+        metavar="S,...",
+        parser=_list_of(float, "numbers"),
+        help="Thresholds to try, such as 0.7,0.8,0.9.",
+        show_default=False,
+    ),
+]
+LinkageToTry = Annotated[
+    str | None,
+    _one_of(_words(Linkage), "--linkage", help=_LINKAGE, show_default="that of the last group"),
+]
+
+# -- connection -------------------------------------------------------------------------------------------------------
+
+_CONNECTION = "Connection"
+
+
+def _connection(name: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    return typer.Option(name, help=help, metavar=metavar, rich_help_panel=_CONNECTION, **more)
+
+
+Url = Annotated[str | None, _connection("--url", "Address of the server.", "URL")]
+ApiKeyFile = Annotated[str | None, _connection("--api-key-file", "File with the API key.", "FILE")]
+Username = Annotated[str | None, _connection("--username", "User name.", "NAME")]
+PasswordFile = Annotated[str | None, _connection("--password-file", "File with the password.", "FILE")]
+BearerTokenFile = Annotated[str | None, _connection("--bearer-token-file", "File with a bearer token.", "FILE")]
+CaCerts = Annotated[str | None, _connection("--ca-certs", "Certificates to trust (PEM).", "FILE")]
+CertFingerprint = Annotated[
+    str | None,
+    _connection("--cert-fingerprint", "Trust only the server or CA certificate with this SHA-256 fingerprint.", "HEX"),
+]
+ClientCert = Annotated[str | None, _connection("--client-cert", "Client certificate (PEM).", "FILE")]
+ClientKey = Annotated[
+    str | None,
+    _connection("--client-key", "Key of the client certificate, if in a separate file (PEM).", "FILE"),
+]
+Insecure = Annotated[bool, _connection("--insecure", "Do not verify the server's certificate.")]
+Timeout = Annotated[
+    float | None, _connection("--timeout", "Seconds to wait for a response.", "SECONDS", show_default="60")
+]
+Profile = Annotated[str | None, _connection("--profile", "Named settings from the profile file.", "NAME")]
+
+
+# -- what Python shows of them ----------------------------------------------------------------------------------------
+
+
+def option_of(annotation: Any) -> OptionInfo | None:
+    """What an alias says of its option; None for a type that is no alias."""
+    return next((one for one in get_args(annotation)[1:] if isinstance(one, OptionInfo)), None)
+
+
+_Class = TypeVar("_Class", bound=type)
+
+
+def document_options(cls: _Class) -> _Class:
+    """Add the options of each method to its docstring: what their aliases say, so that ``help()`` shows it."""
+    for name, method in vars(cls).items():
+        if inspect.isfunction(method) and not name.startswith("_") and "\nOptions:\n" not in (method.__doc__ or ""):
+            lines = list(_explained(method))
+            if lines:
+                method.__doc__ = "\n".join([inspect.getdoc(method) or "", "", "Options:", *lines])
+    return cls
+
+
+def _explained(function: Callable[..., Any]) -> Iterator[str]:
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if (option := option_of(parameter.annotation)) is not None:
+            default = f" Default: {option.show_default}." if isinstance(option.show_default, str) else ""
+            text = f"{parameter.name}: {option.help}{_range(option)}{default}"
+            yield from textwrap.wrap(text, 110, initial_indent="    ", subsequent_indent="        ")
+
+
+def _range(option: OptionInfo) -> str:
+    if option.min is not None and option.max is not None:
+        return f" From {option.min} to {option.max}."
+    return "" if option.min is None else f" At least {option.min}."
