@@ -29,8 +29,10 @@ __all__ = [
     "Matching",
     "MeasureName",
     "document_options",
+    "list_of",
     "option_of",
     "parse_duration",
+    "parse_fraction",
     "parse_query",
     "parse_since",
 ]
@@ -92,7 +94,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 Number = TypeVar("Number", int, float)
 
 
-def _fraction(value: Any) -> float:
+def parse_fraction(value: Any) -> float:
     """A number in (0, 1]."""
     try:
         number = float(value)
@@ -105,13 +107,13 @@ def _fraction(value: Any) -> float:
 
 def _share(value: Any) -> float:
     """A number between 0 and 1, without both."""
-    number = _fraction(value)
+    number = parse_fraction(value)
     if number == 1:
         raise typer.BadParameter(f"{value} is not between 0 and 1.")
     return number
 
 
-def _list_of(kind: Callable[[str], Number], what: str) -> Callable[[Any], list[Number]]:
+def list_of(kind: Callable[[str], Number], what: str) -> Callable[[Any], list[Number]]:
     """A parser of numbers with commas between them."""
 
     def parse(value: Any) -> list[Number]:
@@ -280,26 +282,26 @@ Minimum = Annotated[
     float | None,
     typer.Option(
         "--min",
-        parser=_fraction,
+        parser=parse_fraction,
         metavar="FLOAT",
         help="Minimum similarity, in (0, 1].",
         show_default="the threshold of the index",
     ),
 ]
 MinimumOfHits = Annotated[
-    float, typer.Option("--min", parser=_fraction, metavar="FLOAT", help="Minimum similarity, in (0, 1].")
+    float, typer.Option("--min", parser=parse_fraction, metavar="FLOAT", help="Minimum similarity, in (0, 1].")
 ]
 MinimumShare = Annotated[
     float,
     typer.Option(
         "--min",
-        parser=_fraction,
+        parser=parse_fraction,
         metavar="FLOAT",
         help="Minimum share of the words of one of the two texts, in (0, 1].",
     ),
 ]
 Maximum = Annotated[
-    float, typer.Option("--max", parser=_fraction, metavar="FLOAT", help="Maximum similarity, in (0, 1].")
+    float, typer.Option("--max", parser=parse_fraction, metavar="FLOAT", help="Maximum similarity, in (0, 1].")
 ]
 FEATURES = typer.Option(
     "--features",
@@ -386,7 +388,7 @@ def _key(help: str, default: str | bool, *names: str, **more: Any) -> tuple[Any,
     return typer.Option(*names, help=help, show_default=default, **more), typer.Option(*names, help=help, **there)
 
 
-_FRACTION = {"parser": _fraction, "metavar": "FLOAT"}
+_FRACTION = {"parser": parse_fraction, "metavar": "FLOAT"}
 _SHARE = {"parser": _share, "metavar": "FLOAT"}
 _threshold, _new_threshold = _key(
     "Resemblance from which pairs must be found, in (0, 1].", "0.8", "--threshold", **_FRACTION
@@ -493,7 +495,7 @@ _SINCE = typer.Option(
     "--since",
     metavar="FIELD=DATE",
     parser=parse_since,
-    help="As `check`, but only for documents of this date or later.",
+    help="Also renew changed texts, but only of documents of this date or later.",
     show_default=False,
 )
 Since = Annotated[tuple[str, str] | None, _SINCE]
@@ -584,7 +586,7 @@ ShinglesToPlot = Annotated[
     typer.Option(
         "--shingle",
         metavar="N,...",
-        parser=_list_of(int, "whole numbers"),
+        parser=list_of(int, "whole numbers"),
         help="Words in a shingle, such as 1,2,3.",
         show_default="that of the index",
     ),
@@ -599,7 +601,7 @@ ThresholdToPlot = Annotated[
     float | None,
     typer.Option(
         "--threshold",
-        parser=_fraction,
+        parser=parse_fraction,
         metavar="FLOAT",
         help="Threshold to inspect, in (0, 1].",
         show_default="that of the index",
@@ -610,7 +612,7 @@ ThresholdsOfTable = Annotated[
     typer.Option(
         "--thresholds",
         metavar="S,...",
-        parser=_list_of(float, "numbers"),
+        parser=list_of(float, "numbers"),
         help="Thresholds in the table.",
         show_default="0.3 to 1 in steps of 0.05",
     ),
@@ -623,7 +625,7 @@ ThresholdsToTry = Annotated[
     typer.Option(
         "--min",
         metavar="S,...",
-        parser=_list_of(float, "numbers"),
+        parser=list_of(float, "numbers"),
         help="Thresholds to try, such as 0.7,0.8,0.9.",
         show_default=False,
     ),

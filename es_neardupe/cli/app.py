@@ -5,41 +5,16 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.metadata import version as version_of
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 from es_neardupe.cli.command import Command, ConnectedCommand
-from es_neardupe.cli.commands import (
-    audit,
-    bands,
-    clean,
-    compare,
-    contained,
-    demo,
-    distribution,
-    doctor,
-    duplicates,
-    enrich,
-    group,
-    groups,
-    init,
-    load,
-    migrate,
-    moved,
-    node,
-    pairs,
-    search,
-    similar,
-    stats,
-    version,
-    watch,
-    what_if,
-)
 from es_neardupe.cli.output import ExitCode, fail, printable, say
 from es_neardupe.cli.run_log import end
 from es_neardupe.errors import NeardupeError, SettingsError
@@ -50,8 +25,53 @@ _Wrong: Any = typer.BadParameter.__base__
 """What is raised for wrong usage, by whichever library typer brings for it."""
 
 
+_PANELS = {
+    "Prepare": ("init", "load", "enrich", "migrate", "clean", "demo", "node"),
+    "Find": ("similar", "contained", "search", "pairs", "moved", "compare", "duplicates"),
+    "Group": ("group", "groups", "watch"),
+    "Inspect": ("stats", "doctor", "bands", "audit", "distribution", "what-if", "version", "help"),
+}
+_WITHOUT_CONNECTION = {"demo", "bands", "help"}
+
+
+class _Loaded(Mapping[str, Any]):
+    """The commands by their names; each is imported when it is asked for."""
+
+    def __init__(self) -> None:
+        self._panels = {name: panel for panel, names in _PANELS.items() for name in names}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded[name] = _load(name, self._panels[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._panels)
+
+    def __len__(self) -> int:
+        return len(self._panels)
+
+
+def _load(name: str, panel: str) -> Any:
+    module = import_module(f"es_neardupe.cli.commands.{name.replace('-', '_')}")
+    found = typer.Typer(rich_markup_mode="rich", add_completion=False)
+    if name == "node":
+        found = module.app
+    else:
+        kind = Command if name in _WITHOUT_CONNECTION else ConnectedCommand
+        found.command(name, cls=kind)(getattr(module, name.replace("-", "_")))
+    command: Any = typer.main.get_command(found)
+    command.name, command.rich_help_panel = name, panel
+    return command
+
+
 class _Commands(typer.core.TyperGroup):
     """The commands, of which a message about wrong usage repeats no word that could steer a terminal."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands: Any = _Loaded()
 
     def make_context(self, *args: Any, **options: Any) -> Any:
         with _harmless():
@@ -62,9 +82,12 @@ class _Commands(typer.core.TyperGroup):
             return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """For completion only the flags: typer imports pydantic to convert other values."""
+        """Flags that are not given are False: to convert None, typer would import pydantic."""
         found = super().get_params(ctx)
-        return [one for one in found if getattr(one, "is_flag", False)] if ctx.resilient_parsing else found
+        for one in found:
+            if getattr(one, "is_flag", False) and one.default is None:
+                one.default = False
+        return found
 
 
 @contextmanager
@@ -90,36 +113,11 @@ app = typer.Typer(
     ),
 )
 
-for panel, commands in {
-    "Prepare": (init.init, load.load, enrich.enrich, migrate.migrate, clean.clean),
-    "Find": (
-        similar.similar,
-        contained.contained,
-        search.search,
-        pairs.pairs,
-        moved.moved,
-        compare.compare,
-        duplicates.duplicates,
-    ),
-    "Group": (group.group, groups.groups, watch.watch),
-    "Inspect": (
-        stats.stats,
-        doctor.doctor,
-        audit.audit,
-        distribution.distribution,
-        what_if.what_if,
-        version.version,
-    ),
-}.items():
-    for command in commands:
-        app.command(cls=ConnectedCommand, rich_help_panel=panel)(command)
-app.command(cls=Command, rich_help_panel="Prepare")(demo.demo)
-app.command(cls=Command, rich_help_panel="Inspect")(bands.bands)
-app.add_typer(node.app, name="node", rich_help_panel="Prepare")
-
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version as version_of
+
         typer.echo(f"es-neardupe {version_of('es-neardupe')}")
         raise typer.Exit
 

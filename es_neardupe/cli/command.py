@@ -17,7 +17,7 @@ from es_neardupe.cli.phrasing import phrase_for, with_options
 
 __all__ = ["Command", "ConnectedCommand", "shared_parameters"]
 
-_SHARED_HELP = "Connection and log options (--url, --profile, --log-level, ...): es-neardupe help connection"
+_SHARED_HELP = "Connection and log (--url, --profile, ...): es-neardupe help connection"
 
 
 class Command(typer.core.TyperCommand):

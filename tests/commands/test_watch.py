@@ -22,7 +22,7 @@ from server_tools import JSON, TEXT, change, family, make_index, one_line, ours,
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.cli.commands.watch import metrics, seconds, serving
+from es_neardupe.cli.commands.watch import metrics, serving
 from es_neardupe.commands.watch import Lag, Round, WatchReport, _pause
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.groups.registry import Registry
@@ -30,6 +30,7 @@ from es_neardupe.index.hidden_indices import Companion, companion_name, exists, 
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
+from es_neardupe.options import parse_duration
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import Retries
@@ -284,14 +285,14 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
 
 @pytest.mark.parametrize(("text", "wanted"), [("1s", 1), ("30s", 30), ("5m", 300), ("1h", 3600), ("24h", 86_400)])
 def test_durations(text: str, wanted: int) -> None:
-    assert seconds(text) == wanted
+    assert parse_duration(text) == wanted
 
 
 @pytest.mark.parametrize("text", ["", "30", "s", "0s", "25h", "-5s", "1.5m", "5 m", "5M", "5ms", "1h30m", "٣s", "5s\n"])
 def test_what_is_no_duration(text: str, cli: Cli) -> None:
     run = cli("watch", "news", "--every", text)
     assert run.code == 2
-    assert "is no duration from 1s to 24h" in run.err
+    assert "is not a duration from 1s to 24h" in one_line(run.err)
 
 
 def test_the_time_between_rounds(client: Client) -> None:

@@ -1,48 +1,46 @@
-"""Options of the command line, and the commands beside the library functions."""
+"""Options of the command line, and the commands with the library functions of the same names."""
 
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_type_hints
 
 import pytest
 import typer
 from conftest import Cli
-from es_neardupe.cli.options import connected, parse_query
 from unit_tools import FakeClient
 
-from es_neardupe import NearDupe
-from es_neardupe.cli import options
+from es_neardupe import NearDupe, Settings
+from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.app import app
-from es_neardupe.cli.commands.enrich import parse_since
+from es_neardupe.cli.command import ConnectedCommand, shared_parameters
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
+from es_neardupe.options import option_of, parse_duration, parse_query, parse_since
 
-CONNECTION = {
-    "url",
-    "api_key_file",
-    "username",
-    "password_file",
-    "bearer_token_file",
-    "ca_certs",
-    "cert_fingerprint",
-    "client_cert",
-    "client_key",
-    "insecure",
-    "timeout",
-    "profile",
-}
-OF_RUNS = {"log_format", "log_level", "log_file", "summary"}
+CONNECTION = set(inspect.signature(connection.options).parameters)
+OF_RUNS = set(inspect.signature(run_log.options).parameters)
 OF_LOAD = {"max_rate", "max_load"}
-COMMANDS = {command.callback.__name__: command.callback for command in app.registered_commands if command.callback}
-DATA_COMMANDS = sorted(set(COMMANDS) - {"demo"})
+PROGRAM: Any = typer.main.get_command(app)
+DATA_COMMANDS = sorted(set(PROGRAM.commands) - {"demo", "node", "help"})
+
+
+def function_of(name: str) -> Callable[..., None]:
+    """The function behind a command of the command line."""
+    word = name.replace("-", "_")
+    return getattr(import_module(f"es_neardupe.cli.commands.{word}"), word)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
     ("text", "query"),
     [
-        (None, None),
         ('{"term": {"a": 1}}', {"term": {"a": 1}}),
         ('{"query": {"term": {"a": 1}}}', {"term": {"a": 1}}),
         ('{"query": {"match_all": {}}}', {"match_all": {}}),
@@ -81,59 +79,59 @@ def test_parse_query_from_a_file(tmp_path: Path) -> None:
 )
 def test_queries_that_are_none(text: str) -> None:
     """A scope that cannot be understood must not become the whole index."""
-    with pytest.raises(SettingsError, match="--query"):
+    with pytest.raises(typer.BadParameter, match="query"):
         parse_query(text)
 
 
 def test_query_file_that_is_no_text(tmp_path: Path) -> None:
     file = tmp_path / "query.json"
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(SettingsError, match="--query"):
+    with pytest.raises(typer.BadParameter, match="query"):
         parse_query(f"@{file}")
 
 
 @pytest.mark.parametrize("text", ["updated", "=2024", "updated=", ""])
 def test_since_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match="--since takes FIELD=DATE"):
+    with pytest.raises(typer.BadParameter, match="FIELD=DATE"):
         parse_since(text)
 
 
 def test_since() -> None:
-    assert parse_since(None) is None
     assert parse_since("updated=now-1d") == ("updated", "now-1d")
     assert parse_since("a.b=2024-05-01T00:00:00+01:00=x") == ("a.b", "2024-05-01T00:00:00+01:00=x")
 
 
-def example(client: Any, index: str, *, own: int = 3) -> None:
-    """What it says."""
-    assert index == "i"
-    client.bulks.append(own)
-    if own == 5:
-        raise SettingsError("five")
+@pytest.mark.parametrize(("text", "seconds"), [("1s", 1), ("30s", 30), ("5m", 300), ("24h", 86_400), (2.5, 2.5)])
+def test_durations(text: Any, seconds: float) -> None:
+    assert parse_duration(text) == seconds
 
 
-@pytest.mark.parametrize("own", [3, 5])
-def test_connected(monkeypatch: pytest.MonkeyPatch, own: int) -> None:
-    """The client goes in front, is made of the connection options, and is closed also after an error."""
-    given, closed, client = {}, [], FakeClient()
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_connection_of_a_command(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """It is made of the options of connection, which the command does not see, and closed also after an error."""
+    given: dict[str, Any] = {}
+    closed, client = [], FakeClient()
     monkeypatch.setattr(client, "close", lambda: closed.append(True))
-    monkeypatch.setattr(options, "connect_to", lambda **flags: (given.update(flags), client)[1])
-    run = connected(example)
-    parameters = inspect.signature(run).parameters
-    assert list(parameters)[:2] == ["index", "own"]
-    assert set(parameters) == {"index", "own"} | CONNECTION | OF_RUNS
-    assert run.__doc__ == "What it says."
-    flags: dict[str, Any] = dict.fromkeys(CONNECTION) | {"url": "http://x", "insecure": True}
-    of_run = {one: parameters[one].default for one in OF_RUNS}
-    if own == 5:
-        with pytest.raises(SettingsError, match="five"):
-            run(index="i", own=own, **flags, **of_run)
-    else:
-        run(index="i", own=own, **flags, **of_run)
-    assert (client.bulks, closed) == ([own], [True])
-    local = given.pop("local_url")
-    assert callable(local)
-    assert given == flags
+    monkeypatch.setattr(connection, "connect_to", lambda **flags: (given.update(flags), client)[1])
+    program = typer.Typer(add_completion=False)
+
+    @program.command(cls=ConnectedCommand)
+    def example(name: str, *, own: int = 3) -> None:
+        """What it says."""
+        opened = connection.open_index(name)
+        assert (opened.name, opened.client, own) == ("i", client, 5)
+        if fails:
+            raise SettingsError("five")
+
+    command: Any = typer.main.get_command(program)
+    assert {one.name for one in command.params} == {"name", "own"} | CONNECTION | OF_RUNS
+    words = ["i", "--own", "5", "--url", "http://x", "--insecure"]
+    with pytest.raises(SettingsError, match="five") if fails else nullcontext():
+        command.main(words, standalone_mode=False)
+    run_log.end(0)
+    assert closed == [True]
+    assert callable(given.pop("local_url"))
+    assert given == dict.fromkeys(CONNECTION) | {"url": "http://x", "insecure": True}
 
 
 def test_connection_options_are_those_that_are_resolved() -> None:
@@ -148,83 +146,189 @@ OF_OPTIONS = {"group_history", "moved_all", "search_request", "suggest_keep"}
 
 def test_every_command_has_a_library_function_of_its_name() -> None:
     methods = {name for name, value in vars(NearDupe).items() if not name.startswith("_") and callable(value)}
-    assert set(DATA_COMMANDS) - {"bands"} == methods - OF_OPTIONS - {"close", "fingerprinted"}
-    for name in set(DATA_COMMANDS) - {"bands"}:
-        assert callable(getattr(NearDupe, name))
-        assert getattr(NearDupe, name).__doc__
-
-
-def flags_of(callback: Any) -> dict[str, inspect.Parameter]:
-    return dict(inspect.signature(callback).parameters)
+    words = {name.replace("-", "_") for name in DATA_COMMANDS}
+    assert words - {"bands"} == methods - OF_OPTIONS - {"close", "fingerprinted"}
+    assert all(getattr(NearDupe, name).__doc__ for name in words - {"bands"})
 
 
 @pytest.mark.parametrize("name", DATA_COMMANDS)
 def test_every_command_takes_json(cli: Cli, name: str) -> None:
-    assert "as_json" in flags_of(COMMANDS[name])
-    shown = cli(name.replace("_", "-"), "--help")
+    shown = cli(name, "--help")
     assert shown.code == 0
     assert "--json" in shown.out
 
 
-@pytest.mark.parametrize("name", DATA_COMMANDS)
-def test_options_reach_the_library(name: str) -> None:
-    """Each option of a command is a parameter of the function of the same name, with the same default."""
-    function = dict(inspect.signature(bands if name == "bands" else getattr(NearDupe, name)).parameters)
-    function["prefix"] = inspect.signature(NearDupe).parameters["prefix"]
-    own = {key: one for key, one in flags_of(COMMANDS[name]).items() if key not in CONNECTION | OF_RUNS | OF_LOAD}
-    elsewhere = {"as_json", "yes", "file", "files", "field", "fields", "shingle", "top"}
-    if name == "compare":  # what is printed, and how the two documents are named
-        elsewhere |= {"what", "matching", "context", "html", "no_color"}
-    if name == "version":
-        elsewhere |= {"no_server"}
-    if name == "moved":  # whose lists are another function's
-        elsewhere |= {"gone"}
-    if name == "search":
-        elsewhere |= {"dsl", "show_request"}
-    if name == "duplicates":  # what is printed, and where
-        elsewhere |= {"explain", "example", "schema", "stage", "pairs_only", "csv", "html"}
-    if name == "watch":  # which passes on the options of group, and takes seconds where people write 30s
-        function = {**inspect.signature(NearDupe.group).parameters, **function}
-        elsewhere |= {"every", "metrics_port", "metrics_host"}
-    if name == "migrate":  # which passes on the options of group
-        function = {**inspect.signature(NearDupe.group).parameters, **function}
-    if name == "groups":
-        elsewhere |= {"history", "suggest_keep", "keep_policy"}
-    if name == "init":
-        from es_neardupe.index.settings import Settings
+ELSEWHERE = {
+    "compare": {"what", "file", "matching", "context", "html", "no_color"},  # what is printed, and of which texts
+    "contained": {"file"},
+    "duplicates": {"request", "explain", "example", "schema", "stage", "top", "pairs_only", "csv", "html"},
+    "groups": {"history", "suggest_keep", "keep_policy"},  # other functions: see below
+    "init": {"field", "relation"},  # of `Settings`
+    "load": {"files"},
+    "migrate": {"field"},  # fields
+    "moved": {"gone"},
+    "pairs": {"top"},
+    "search": {"dsl", "show_request"},
+    "similar": {"file"},
+    "version": {"no_server"},
+    "watch": {"metrics_port", "metrics_host"},
+}
+"""Parameters of commands that no library function of the same name has."""
 
-        settings = inspect.signature(Settings).parameters
-        for key in ("threshold", "detection", "shingle", "permutations", "bands", "rows", "agree", "prefix"):
-            assert own.pop(key).default in (None, settings[key].default)  # None: as the preset or `Settings` has it
-        assert own.pop("sample_mod").default == settings["sample_mod"].default
-        assert own.pop("preset").default is None
-        assert own.pop("relation").default is None
-    for key, parameter in own.items():
-        if key in elsewhere:
+
+def option_parameters(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+    """Parameter -> its option and its default, for those with an option."""
+    hints = inspect.signature(function, eval_str=True).parameters
+    found = {name: (option_of(one.annotation), one.default) for name, one in hints.items()}
+    return {name: (option, default) for name, (option, default) in found.items() if option is not None}
+
+
+@pytest.mark.parametrize("name", DATA_COMMANDS)
+def test_commands_and_library_functions_have_the_same_options(name: str) -> None:
+    """The same option, word for word, by the same name and with the same default."""
+    function: Any = bands if name == "bands" else getattr(NearDupe, name.replace("-", "_"))
+    library = option_parameters(function) | option_parameters(NearDupe.__init__)
+    if name in ("watch", "migrate"):  # which pass on the options of group
+        library = option_parameters(NearDupe.group) | library
+    own = option_parameters(function_of(name))
+    if name == "init":  # the settings, each of which `bands` has too, but for these
+        library |= option_parameters(bands)
+        own = {key: one for key, one in own.items() if key not in ("shingle", "sample_mod")}
+    for key, (option, default) in own.items():
+        if key in ELSEWHERE.get(name, set()) | {"as_json", "yes"}:
             continue
-        assert key in function
-        if parameter.default is not inspect.Parameter.empty and function[key].default is not inspect.Parameter.empty:
-            assert parameter.default == function[key].default
+        assert option is library[key][0], key
+        assert (default or None) == (library[key][1] or None), key  # a list that is not given is None, or ()
+    missing = set(option_parameters(function)) - set(own) - ELSEWHERE.get(name, set())
+    assert missing <= {"fields", "shingle", "sample_mod"}, missing
+
+
+def test_options_of_other_functions() -> None:
+    groups, advice = option_parameters(function_of("groups")), option_parameters(NearDupe.suggest_keep)
+    assert groups["keep_policy"] == advice["policy"]
+    assert {key: groups[key] for key in ("min_size", "top", "group")} == {
+        key: advice[key] for key in ("min_size", "top", "group")
+    }
+    assert option_parameters(NearDupe.moved) == option_parameters(NearDupe.moved_all)
+    assert option_parameters(NearDupe.search) == option_parameters(NearDupe.search_request)
+
+
+@pytest.mark.parametrize("name", ["threshold", "detection", "shingle", "permutations", "agree"])
+def test_defaults_of_settings_that_are_shown(name: str) -> None:
+    option = option_parameters(function_of("init"))[name][0]
+    assert option.show_default == str(getattr(Settings, name))
 
 
 @pytest.mark.parametrize("name", DATA_COMMANDS)
 def test_connection_options_of_commands(name: str) -> None:
-    assert (set(flags_of(COMMANDS[name])) >= CONNECTION) == (name != "bands")
+    assert ({one.name for one in PROGRAM.commands[name].params} >= CONNECTION | OF_RUNS) == (name != "bands")
 
 
 def test_every_option_is_explained() -> None:
-    for name, callback in COMMANDS.items():
-        for key, parameter in inspect.signature(callback, eval_str=True).parameters.items():
-            found = [one for one in get_args(parameter.annotation)[1:] if isinstance(one, typer.models.ParameterInfo)]
-            assert [bool(one.help) for one in found] == [True], f"{name} {key}"
+    for name in (*DATA_COMMANDS, "demo", "help"):
+        for parameter in PROGRAM.commands[name].params:
+            assert parameter.help, f"{name} {parameter.name}"
+            assert "`" not in parameter.help.replace("`es-neardupe", "").replace("`contained`", "").replace(
+                "`group --principal`", ""
+            ), f"{name} {parameter.name}"
+
+
+def test_python_shows_the_options_of_a_command() -> None:
+    """All of them with their meaning, each once; the signature stays what type checkers see."""
+    shown = inspect.getdoc(NearDupe.group) or ""
+    words = " ".join(shown.split())
+    assert shown.count("\nOptions:\n") == 1
+    for name, (option, _) in option_parameters(NearDupe.group).items():
+        assert f"{name}: {option.help}" in words
+    assert "min: Minimum similarity, in (0, 1]. Default: the threshold of the index." in words
+    assert get_type_hints(NearDupe.group)["workers"] is int
 
 
 @pytest.mark.parametrize("name", DATA_COMMANDS)
-def test_options_that_may_be_missing_are_explained_too(cli: Cli, name: str) -> None:
-    """Python 3.10 once hid what is said of options with the default None."""
-    shown = cli(name.replace("_", "-"), "--help").out
-    assert ("Address of the server." in shown) == (name != "bands")
-    assert ("Bands, instead of the chosen ones" in shown) == (name in ("bands", "init"))
+def test_help_has_one_line_for_the_shared_options(cli: Cli, name: str) -> None:
+    shown = cli(name, "--help").out
+    assert ("es-neardupe help connection" in shown) == (name != "bands")
+    assert "Address of the server." not in shown
+    assert ("Rows per band" in shown) == (name in ("bands", "init", "migrate"))
+
+
+def test_help_of_the_shared_options(cli: Cli) -> None:
+    shown = cli("help", "connection")
+    assert shown.code == 0
+    for parameter in shared_parameters():
+        assert parameter.opts[0] in shown.out
+    assert "--min" in cli("help", "group").out
+    assert "Prepare" in cli("help").out
+    assert cli("help", "nothing").code == 2
+
+
+def test_commands_are_in_panels(cli: Cli) -> None:
+    shown = cli("--help").out
+    places = [shown.index(f"─ {panel} ─") for panel in ("Prepare", "Find", "Group", "Inspect")]
+    assert places == sorted(places)
+    for name in PROGRAM.commands:
+        assert f"│ {name} " in shown
+
+
+def test_paragraphs_of_help_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only examples have line breaks, one line for each."""
+    for name in (*DATA_COMMANDS, "demo", "help"):
+        text = PROGRAM.commands[name].help
+        for paragraph in text.split("\n\n"):
+            lines = paragraph.split("\n")
+            assert all("es-neardupe " in line for line in lines[1:]), name
+
+
+HEAVY = ("numpy", "scipy", "pydantic", "xxhash", "elasticsearch", "opensearchpy")
+
+
+LIGHT = """
+import sys
+from es_neardupe.cli.app import main
+for words in {lines!r}:
+    sys.argv = ["es-neardupe", *words]
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code, words
+print([one for one in {heavy!r} if one in sys.modules], file=sys.stderr)
+"""
+
+
+def started(lines: list[list[str]], **environment: str) -> subprocess.CompletedProcess[str]:
+    """What a new process prints that runs the command line with these arguments, one after the other."""
+    code = LIGHT.format(lines=lines, heavy=HEAVY)
+    together = {**os.environ, **environment}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=together, check=False)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [[["--version"]], [["--help"]], [[name, "--help"] for name in sorted(PROGRAM.commands)]],
+    ids=["version", "help", "commands"],
+)
+def test_the_program_starts_without_heavy_libraries(lines: list[list[str]]) -> None:
+    done = started(lines)
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")
+    assert done.stdout
+
+
+def completed(words: str, **environment: str) -> list[str]:
+    """What bash is offered after these words."""
+    number = len(words.split(" ")) - 1
+    shell = {"_ES_NEARDUPE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(number)}
+    done = started([[]], **shell, **environment)
+    assert (done.returncode, done.stderr.strip()) == (0, "[]")
+    return done.stdout.split()
+
+
+def test_completion_without_heavy_libraries() -> None:
+    assert set(completed("es-neardupe ")) >= set(PROGRAM.commands)
+    assert {"--min", "--url", "--log-level"} <= set(completed("es-neardupe group --"))
+    assert completed("es-neardupe group --workers 3 x --measure con") == ["containment", "containment-longer"]
+    assert completed("es-neardupe group x --linkage c") == ["chain", "complete"]
+    assert completed("es-neardupe bands --preset ") == ["supershingles"]
+    assert "near-identical-titles" in completed("es-neardupe duplicates --example near")
 
 
 # -- the command line itself ------------------------------------------------------------------------------------------
@@ -250,9 +354,9 @@ def test_weak_bands_are_said_to_be_weak(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["bands", "--threshold", "1.5"], 1, "1.5"),
-        (["bands", "--threshold", "0"], 1, "threshold"),
-        (["bands", "--bands", "17", "--rows", "8"], 1, "136"),
+        (["bands", "--threshold", "1.5"], 2, "1.5"),
+        (["bands", "--threshold", "0"], 2, "threshold"),
+        (["bands", "--bands", "17", "--rows", "8"], 2, "136"),
         (["bands", "--threshold", "much"], 2, "--threshold"),
         (["nonsense"], 2, "nonsense"),
         (["init", "i"], 2, "--field"),
@@ -278,7 +382,7 @@ def test_no_server(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     for name in ("ES_NEARDUPE_URL", "ELASTICSEARCH_URL", "OPENSEARCH_URL", "ES_URL", "ELASTIC_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    monkeypatch.setattr(options, "_local_url", lambda: None)
+    monkeypatch.setattr(connection, "local_url", lambda: None)
     run = cli("stats", "i")
     assert (run.code, run.out) == (1, "")
     assert "node start" in run.err
@@ -292,4 +396,4 @@ def test_version(cli: Cli) -> None:
 
 def test_json_of_errors_is_no_output(cli: Cli) -> None:
     run = cli("bands", "--threshold", "2", "--json")
-    assert (run.code, run.out) == (1, "")
+    assert (run.code, run.out) == (2, "")

@@ -211,9 +211,9 @@ def _fails(error: BaseException) -> Any:
 
 
 def test_an_interrupt(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from es_neardupe.cli import options
+    from es_neardupe.cli import connection
 
-    monkeypatch.setattr(options, "connect_to", _fails(KeyboardInterrupt()))
+    monkeypatch.setattr(connection, "connect_to", _fails(KeyboardInterrupt()))
     run = cli("enrich", "news", "--log-format", "json", "--summary", str(tmp_path / "run.json"))
     assert run.code == ExitCode.INTERRUPTED
     *_, message, finished = lines(run.err.strip())
@@ -223,9 +223,9 @@ def test_an_interrupt(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_bug_is_in_the_summary_too(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from es_neardupe.cli import options
+    from es_neardupe.cli import connection
 
-    monkeypatch.setattr(options, "connect_to", _fails(ZeroDivisionError("a secret text")))
+    monkeypatch.setattr(connection, "connect_to", _fails(ZeroDivisionError("a secret text")))
     with pytest.raises(ZeroDivisionError):
         cli("enrich", "news", "--summary", str(tmp_path / "run.json"))
     summary = json.loads((tmp_path / "run.json").read_text())
@@ -237,7 +237,7 @@ def test_a_bug_is_in_the_summary_too(cli: Cli, tmp_path: Path, monkeypatch: pyte
     [
         (["bands"], ExitCode.DONE),
         (["version", "--url", NOWHERE], ExitCode.DONE),
-        (["bands", "--threshold", "2"], ExitCode.FAILED),
+        (["bands", "--threshold", "2"], ExitCode.USAGE),
         (["enrich", "i", "--url", NOWHERE], ExitCode.FAILED),
         (["enrich", "i", "--max-load", "0"], ExitCode.USAGE),
         (["enrich", "i", "--log-level", "loud"], ExitCode.USAGE),

@@ -12,7 +12,7 @@ import pytest
 from conftest import Cli
 from server_tools import one_line
 
-from es_neardupe.cli.commands.duplicates import duplicates_json, write_csv
+from es_neardupe.cli.duplicates_output import duplicates_json, write_csv
 from es_neardupe.commands.duplicates.request_parse import example, names, schema
 from es_neardupe.commands.duplicates.results import (
     ContentResult,

@@ -12,15 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from es_neardupe.cli.options import listed, parse_query
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from unit_tools import JSON, SETTINGS
 
 from es_neardupe.candidates.who_may_meet import parse_policy, parse_window
-from es_neardupe.cli.commands.enrich import parse_since
 from es_neardupe.cli.commands.search import _read
-from es_neardupe.cli.commands.watch import seconds
 from es_neardupe.commands.moved import deleted_documents
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry
@@ -32,11 +29,12 @@ from es_neardupe.index.stored_fields import decode, decode_samples, decode_signa
 from es_neardupe.index.target import check_name
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.options import list_of, parse_duration, parse_fraction, parse_query, parse_since
 from es_neardupe.records import Hit
 from es_neardupe.server.client import path
 from es_neardupe.server.drivers.driver import authorization, identity, parsed
 from es_neardupe.server.login.resolve import resolve_settings
-from es_neardupe.server.responses import Answer, check_complete, refusal
+from es_neardupe.server.responses import Answer, check_whole, refusal
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.verification import common_shingles, feature_weights
 from es_neardupe.verification.evidence_entries import read_kept
@@ -63,9 +61,10 @@ OPTIONS: list[Callable[[str], Any]] = [
     parse_since,
     parse_window,
     parse_policy,
-    seconds,
-    listed(int, "numbers"),
-    listed(float, "numbers"),
+    parse_duration,
+    parse_fraction,
+    list_of(int, "numbers"),
+    list_of(float, "numbers"),
     lambda text: parse_all([text]),
     check_name,
     lambda text: path("index", text),
@@ -146,7 +145,7 @@ STORED = {
     "meta": (spoiled(SETTINGS.to_meta()), lambda one: Settings.from_meta(one, "neardupe")),
     "answer": (
         spoiled({"timed_out": False, "_shards": {"failed": 1, "failures": []}, "responses": []}),
-        lambda one: check_complete(one, "GET /"),
+        lambda one: check_whole(one, "GET /"),
     ),
     "refusal": (
         spoiled({"error": {"type": "t", "reason": "r", "root_cause": [], "failed_shards": []}}),

@@ -1,0 +1,69 @@
+"""``es-neardupe help``: a command, or what several commands have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from es_neardupe.cli.command import shared_parameters
+
+__all__ = ["help"]
+
+_TOPICS = {
+    "connection": (
+        "Options of every command that connects to a server, and of its log.\n\n"
+        "Without --url, the server is the one that the environment names (ES_NEARDUPE_URL, then the variables of "
+        "Elasticsearch and OpenSearch tools), then that of the profile `default`, then a running local server. "
+        "Passwords, API keys and tokens come from files, from the environment (ES_NEARDUPE_PASSWORD, "
+        "ES_NEARDUPE_API_KEY, ES_NEARDUPE_BEARER_TOKEN) or from a profile, never from an option.\n\n"
+        "Details: docs/connecting.md and docs/operations.md."
+    ),
+}
+
+
+def _complete(ctx: typer.Context, incomplete: str) -> list[str]:
+    return [one for one in (*_TOPICS, *_commands(ctx)) if one.startswith(incomplete)]
+
+
+def _commands(ctx: typer.Context) -> Any:
+    """The commands of the program by their names."""
+    return getattr(ctx.find_root().command, "commands", {})
+
+
+def help(
+    ctx: typer.Context,
+    topic: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOPIC", help="connection, or the name of a command.", show_default=False, autocompletion=_complete
+        ),
+    ] = "",
+) -> None:
+    """Explain the options that commands share (`es-neardupe help connection`), or a command.
+
+    Examples:
+
+      es-neardupe help connection
+
+      es-neardupe help group
+    """
+    root = ctx.find_root()
+    if not topic:
+        typer.echo(root.get_help())
+    elif topic in _TOPICS:
+        shown = typer.core.TyperCommand(
+            name=topic,
+            params=shared_parameters(),
+            help=_TOPICS[topic],
+            rich_markup_mode="rich",
+            add_help_option=False,
+            options_metavar="",
+        )
+        typer.echo(shown.get_help(typer.Context(shown, info_name="es-neardupe COMMAND INDEX [OPTIONS]")))
+    elif topic in _commands(ctx):
+        command = _commands(ctx)[topic]
+        typer.echo(command.get_help(typer.Context(command, info_name=topic, parent=root)))
+    else:
+        raise typer.BadParameter(f"Unknown topic {topic!r}. Topics: {', '.join([*_TOPICS, 'or a command'])}.")
