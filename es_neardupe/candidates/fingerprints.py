@@ -1,4 +1,4 @@
-"""Stage: the stored fingerprints of a whole index -> columns. Keys and counts, never texts."""
+"""Stored fingerprints of an index, read into columns: keys and counts, never texts."""
 
 from __future__ import annotations
 
@@ -11,17 +11,47 @@ from numpy.typing import NDArray
 
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
 from es_neardupe.errors import CorruptFingerprint
+from es_neardupe.index import queries
+from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
+from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Classes, Corpus, Grouping, Hit, Reference, State
+from es_neardupe.server.search import count, refresh_if_allowed
 
-__all__ = ["classes_of", "in_order", "read_corpus", "source_of"]
+__all__ = ["classes_of", "in_order", "read_corpus", "read_fingerprints", "requested", "source_of"]
 
 _READ = ("scheme", "state", "content", "bands", "tokens", "features", "group", "principal", "similarity")
+_PAGE = 2000
+
+
+def read_fingerprints(
+    index: Index,
+    progress: Progress = silent,
+    rules: Rules = DEFAULT_RULES,
+    scope: Mapping[str, Any] | None = None,
+) -> Corpus:
+    """Read the fingerprints of the index's scheme, and what the rules need of each document.
+
+    ``scope``: only of documents that match this query.
+    """
+    refresh_if_allowed(index.client, index.path)
+    query = queries.fingerprinted(index.fields, index.scheme_id)
+    query = query if scope is None else queries.all_of(scope, query)
+    total = count(index.client, index.path, query)
+    pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
+    told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
+    return read_corpus(told, index.settings.prefix, index.settings.scheme.bands, rules)
+
+
+def requested(fields: Fields, rules: Rules) -> dict[str, Any]:
+    """The part of a search body that asks for all that `read_corpus` takes from a document."""
+    columns = rules.columns
+    return {"_source": source_of(fields)} | ({"docvalue_fields": columns} if columns else {})
 
 
 def source_of(fields: Fields) -> list[str]:
-    """What `read_corpus` has to read of a document."""
+    """The fields of a stored fingerprint."""
     return [f"{fields.prefix}.{name}" for name in _READ]
 
 

@@ -1,4 +1,4 @@
-"""Stage: band keys -> candidate pairs, joined in memory by one sort of all keys.
+"""Candidate pairs: documents that share band keys, joined in memory by one sort of all keys.
 
 Where several bands must agree, every choice of so many of them is a key of its own (`joint_keys`): only pairs that
 share enough are ever made, and a bucket are the rows that share all keys of a choice.
@@ -7,17 +7,33 @@ share enough are ever made, and a bucket are the rows that share all keys of a c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.candidates.large_buckets import near_pairs
+from es_neardupe.candidates.large_buckets import near_pairs, passages, read_signatures
 from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
+from es_neardupe.index.index import Index
 from es_neardupe.keys.bands import chosen_bands, joint_keys
 from es_neardupe.options import DEFAULT_MAX_BUCKET
+from es_neardupe.records import Classes, Corpus
 
-__all__ = ["SAMPLE", "Bucket", "Candidates", "Signatures", "bucket_sizes", "find_candidates"]
+__all__ = [
+    "SAMPLE",
+    "Bucket",
+    "Candidates",
+    "Signatures",
+    "bucket_sizes",
+    "candidate_pairs",
+    "find_candidates",
+    "with_passages",
+]
+
+_WITH_PASSAGES = 20
+"""Large buckets whose texts are looked at for what they have in common: the largest ones."""
 
 SAMPLE = 6
 """Members of a large bucket that are named, to tell by their texts what they have in common."""
@@ -64,6 +80,36 @@ class Candidates:
     def skipped(self) -> int:
         """Comparisons left out in large buckets, a pair counted once for each of them."""
         return sum(bucket.skipped for bucket in self.large)
+
+    def only(self, kept: NDArray[np.bool_]) -> Candidates:
+        """Some of the pairs (bool of their number)."""
+        return replace(self, left=self.left[kept], right=self.right[kept])
+
+
+def candidate_pairs(
+    index: Index, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: Rules = DEFAULT_RULES
+) -> Candidates:
+    """The pairs of classes that share as many keys as the scheme asks for and may meet by the rules; in buckets over
+    ``max_bucket`` those that the stored signatures choose. No text is read."""
+    documents = np.array([len(rows) for rows in classes.members], np.int64)
+    signatures = partial(read_signatures, index, corpus, classes)
+    agree = index.settings.scheme.agree
+    found = find_candidates(corpus.keys[classes.first], max_bucket, signatures, documents, agree)
+    if rules.within is None and rules.window is None:
+        return found
+    first = classes.first
+    a, b = first[found.left], first[found.right]
+    may = corpus.scopes[a] == corpus.scopes[b]
+    if rules.window is not None:
+        may &= np.abs(corpus.days[a] - corpus.days[b]) <= rules.window.days
+    return found.only(may)
+
+
+def with_passages(index: Index, corpus: Corpus, classes: Classes, large: tuple[Bucket, ...]) -> tuple[Bucket, ...]:
+    """The large buckets; the largest of them with what their texts have in common."""
+    some = large[:_WITH_PASSAGES]
+    shared = passages(index, corpus, classes, [one.sample for one in some])
+    return (*(replace(one, passage=text) for one, text in zip(some, shared, strict=True)), *large[_WITH_PASSAGES:])
 
 
 def find_candidates(

@@ -11,12 +11,17 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
-from es_neardupe.candidates.join import Bucket
+from es_neardupe.candidates.fingerprints import read_fingerprints
+from es_neardupe.candidates.join import Bucket, with_passages
+from es_neardupe.candidates.who_may_meet import Rules
+from es_neardupe.groups.build import Found, form_groups, link
+from es_neardupe.groups.neighbourhood import affected_pairs
+from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rule_options import check_linkage, rules_of
-from es_neardupe.groups.run import Found, Run
 from es_neardupe.groups.what_changed import Start, start_of
+from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.lease import held
+from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
 from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
 from es_neardupe.index.tuning import tunable
@@ -26,9 +31,9 @@ from es_neardupe.server.bulk import Tally
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.common_shingles import CommonUsed, effect, keep, used
-from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
-from es_neardupe.verification.evidence import EvidenceReport
-from es_neardupe.verification.verified_pairs import explained
+from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
+from es_neardupe.verification.evidence import EvidenceReport, evidence_of, write_evidence
+from es_neardupe.verification.verify import verified_pairs
 
 __all__ = ["GroupReport", "group"]
 
@@ -171,30 +176,61 @@ def group(
     if not dry_run:
         check_writable(index.client, index.name)
         check_updates(index, "grouping")
-    run = Run(index, wanted, rules, max_bucket, evidence, progress)
+    registry, settings = Registry(index), _settings(index, wanted, rules, max_bucket, evidence)
+    known = evidence_of(index, wanted) if evidence else None
     with nullcontext() if dry_run else held(index) as lease:
         refresh(index.client, index.path)
-        start = start_of(
+        by_words = wanted.measure.copies_are_equal
+        start = start_of(index, registry, settings, by_words=by_words, check=check, rebuild=rebuild)
+
+        # Candidate pairs, each compared by its current texts
+        if start.whole:
+            if known is not None:
+                known.read_all(progress)
+            pairs = verified_pairs(
+                index,
+                wanted.measure,
+                read_fingerprints(index, progress, rules),
+                copies=wanted.copies_fit,
+                max_bucket=max_bucket,
+                rules=rules,
+                memory=known.memory if known is not None else None,
+                progress=progress,
+            )
+        else:
+            pairs = affected_pairs(
+                index, wanted, rules, start.seeds, max_bucket=max_bucket, evidence=known, progress=progress
+            )
+
+        # Groups
+        linked = link(rules.linkage, pairs, wanted, progress)
+        found = form_groups(
             index,
-            run.registry,
-            run.settings,
-            by_words=wanted.measure.copies_are_equal,
-            check=check,
-            rebuild=rebuild,
+            registry,
+            start,
+            linked,
+            least=wanted.min,
+            linkage=rules.linkage,
+            settings=settings,
+            progress=progress,
         )
-        found = run.find(start)
+
+        # Writes: evidence before anything else, since a later run would not ask for these pairs again
         tally, kept = Tally(), None
         if lease is None:
             tally.counts["written"] = len(found.writes)
             if show_requests:
-                run.write_groups(index.client, found, batch=batch, workers=1)
+                _write_documents(index, found, batch=batch, workers=1)
         else:
             if wanted.common is not None:
                 keep(index, wanted.common)
-            kept = run.keep(found, start, batch=batch, workers=workers)
-        gaps = kept is not None and kept.refused > 0
-        if lease is not None and (found.writes or found.told or gaps or not start.settled):
-            tally = run.write(found, lease, gaps=gaps, batch=batch, workers=workers)
+            if known is not None:
+                kept = write_evidence(
+                    index, wanted, known, pairs, whole=start.whole, batch=batch, workers=workers, progress=progress
+                )
+            gaps = kept is not None and kept.refused > 0
+            if found.writes or found.told or gaps or not start.settled:
+                tally = _write(index, registry, settings, found, lease, gaps=gaps, batch=batch, workers=workers)
         mirrored = mirror(index, batch=batch, workers=workers, dry_run=dry_run)
     return GroupReport(
         index=index.name,
@@ -209,11 +245,11 @@ def group(
         detection=wanted.detection,
         detection_cases=wanted.detection_cases,
         weights=wanted.weights,
-        common=_common(run, found, dry_run),
+        common=_common(index, wanted, found, progress, dry_run=dry_run),
         whole=start.whole,
         reason=start.reason,
         unprocessed=count(index.client, index.path, index.target.stale()),
-        **_figures(run, start, found),
+        **_figures(index, start, found),
         written=tally.counts["written"],
         changed=tally.counts["changed"],
         deleted=tally.counts["deleted"],
@@ -227,19 +263,66 @@ def group(
     )
 
 
-def _common(run: Run, found: Found, dry_run: bool) -> CommonUsed | None:
+def _settings(index: Index, wanted: Criterion, rules: Rules, max_bucket: int, evidence: bool) -> dict[str, Any]:
+    """Everything that decides the groups: a run with other settings has to look at all documents."""
+    return {
+        "scheme": index.scheme_id,
+        "measure": wanted.measure.label,
+        "weights": wanted.weights.at if wanted.weights else None,
+        "min": wanted.min,
+        "max": wanted.max,
+        "max_bucket": max_bucket,
+        **rules.to_meta(),
+        "evidence": evidence,
+    }
+
+
+def _write(
+    index: Index,
+    registry: Registry,
+    settings: Mapping[str, Any],
+    found: Found,
+    lease: Lease,
+    *,
+    gaps: bool,
+    batch: int,
+    workers: int,
+) -> Tally:
+    """The registry first, then the documents: what a killed run wanted stands where the next one looks.
+
+    A run that left something to write, even if only ``gaps`` in the evidence, has not come to its end: the next one
+    looks at all documents.
+    """
+    lease.check()
+    registry.note_run(settings, found.at, finished=False)
+    registry.write(found.told)
+    lease.check()
+    tally = _write_documents(index, found, batch=batch, workers=workers)
+    refresh(index.client, index.path)
+    if not (gaps or tally.counts["refused"] or tally.counts["unsettled"]):
+        registry.note_run(settings, found.at, finished=True)
+    return tally
+
+
+def _write_documents(index: Index, found: Found, *, batch: int, workers: int) -> Tally:
+    """The groupings of the documents, which a dry run gives to a client that sends nothing."""
+    corpus, prefix = found.linked.found.corpus, index.settings.prefix
+    return write_groups(index.client, corpus, found.writes, prefix, batch=batch, workers=workers)
+
+
+def _common(index: Index, wanted: Criterion, found: Found, progress: Progress, *, dry_run: bool) -> CommonUsed | None:
     """What was ignored, and in a dry run what that changes."""
-    if run.wanted.common is None:
+    if wanted.common is None:
         return None
-    pairs, fits = found.linked.found, run.wanted.fits
-    changed = effect(run.index, pairs, fits, run.progress) if dry_run else None
-    return used(run.wanted.common, pairs.verifier, changed)
+    pairs = found.linked.found
+    changed = effect(index, pairs, wanted.fits, progress) if dry_run else None
+    return used(wanted.common, pairs.verifier, changed)
 
 
-def _figures(run: Run, start: Start, found: Found) -> dict[str, Any]:
+def _figures(index: Index, start: Start, found: Found) -> dict[str, Any]:
     """The counts of documents, pairs and groups, for the report."""
-    corpus, classes, candidates, verifier, _ = found.linked.found
-    inside = found.linked.inside
+    pairs = found.linked.found
+    corpus, classes, candidates, inside = pairs.corpus, pairs.classes, pairs.candidates, pairs.inside
     groups = found.entries.values()
     members = sum(one.size - 1 for one in groups)
     grouped = found.rest.documents + sum(one.size for one in groups)
@@ -251,10 +334,10 @@ def _figures(run: Run, start: Start, found: Found) -> dict[str, Any]:
         "states": corpus.states,
         "copies": sum(len(rows) - 1 for rows in classes.members if inside[rows[0]]),
         "candidates": len(candidates),
-        "compared": verifier.compared,
+        "compared": pairs.verifier.compared,
         "matches": int(found.linked.matches.sum()),
         "skipped": candidates.skipped,
-        "large_buckets": explained(run.index, found.linked.found),
+        "large_buckets": with_passages(index, corpus, classes, candidates.large),
         "groups": found.rest.groups + len(groups),
         "grouped": grouped,
         "alone": start.documents - grouped - stale - corrupt,

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
-from es_neardupe.candidates.join import Bucket
+from es_neardupe.candidates.fingerprints import read_fingerprints
+from es_neardupe.candidates.join import Bucket, with_passages
 from es_neardupe.index.index import Index, opened
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.verification.common_shingles import CommonUsed, used
 from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
-from es_neardupe.verification.verified_pairs import explained, verified_pairs
+from es_neardupe.verification.verify import verified_pairs
 
 __all__ = ["Pair", "Pairs", "pairs"]
 
@@ -123,14 +124,10 @@ def pairs(
     index = opened(index, texts=True)
     choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(index, choice)
-    found = verified_pairs(
-        index,
-        wanted.measure,
-        copies=wanted.measure.copies_are_equal,
-        max_bucket=max_bucket,
-        progress=progress,
-    )
-    corpus, classes, candidates, verifier, similarity = found
+    corpus = read_fingerprints(index, progress)
+    copies = wanted.measure.copies_are_equal
+    found = verified_pairs(index, wanted.measure, corpus, copies=copies, max_bucket=max_bucket, progress=progress)
+    classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
     match = np.flatnonzero(wanted.fits(similarity))
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
@@ -146,7 +143,7 @@ def pairs(
         common=used(wanted.common, verifier) if wanted.common else None,
         candidates=len(candidates),
         skipped=candidates.skipped,
-        large_buckets=explained(index, found),
+        large_buckets=with_passages(index, corpus, classes, candidates.large),
         stale=len(away),
         _classes=[[corpus.references[row][:2] for row in rows.tolist() if row not in away] for rows in classes.members],
         _left=candidates.left[order],

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
+from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import bucket_sizes
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.read import read_groups
@@ -18,7 +19,6 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Product, State
 from es_neardupe.server.client import path
 from es_neardupe.server.search import count, refresh_if_allowed, search
-from es_neardupe.verification.verified_pairs import read_fingerprints
 
 __all__ = ["BucketSize", "Stats", "stats"]
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
-from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import Rules
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, Linked, groupings
@@ -31,8 +32,7 @@ from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.evidence import read_evidence
 from es_neardupe.verification.evidence_entries import Kept, standing
-from es_neardupe.verification.verified_pairs import Verified, candidate_pairs, read_fingerprints
-from es_neardupe.verification.verify import Verifier
+from es_neardupe.verification.verify import Verified, Verifier
 
 __all__ = ["Threshold", "WhatIf", "what_if"]
 
@@ -147,14 +147,14 @@ class _Past:
         content = corpus.content[classes.first]
         similarity = kept.memory.lookup(content[candidates.left], content[candidates.right])
         nobody = Verifier(self.index.client, self.index.settings, corpus, classes, Measure())  # is asked for no pair
-        return Verified(corpus, classes, candidates, nobody, similarity)
+        return Verified(corpus, classes, candidates, nobody, similarity, np.ones(len(corpus), np.bool_))
 
     def tried(self, found: Verified, least: float) -> Threshold:
         """The groups of one threshold, under the ids that `group` would give them."""
-        corpus, classes, candidates, _, similarity = found
+        corpus, classes, candidates, similarity = found.corpus, found.classes, found.candidates, found.similarity
         matches = (similarity >= least) & (similarity <= self.settings["max"])
         principal = LINK[self.rules.linkage](len(classes), candidates.left[matches], candidates.right[matches])
-        linked = Linked(found, np.ones(len(corpus), np.bool_), matches, principal, np.ones(len(classes)))
+        linked = Linked(found, matches, principal, np.ones(len(classes)))
         wanted = groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [wanted[row].group for row in range(len(corpus))]
         measure, scheme = _shape(self.settings["measure"], self.index.target), self.index.settings.scheme

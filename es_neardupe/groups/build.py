@@ -1,26 +1,33 @@
-"""From verified pairs to groups: who is with whom, under which id, and how good each group is."""
+"""Groups of verified pairs: who is with whom, under which id, how good each group is, and what has to be written."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import in_order
+from es_neardupe.groups.history import Turn
 from es_neardupe.groups.linkage import assign_ids, bridges, chain, complete, inner_pairs, judge, star
-from es_neardupe.groups.registry import Entry
-from es_neardupe.index.stored_fields import own_group
+from es_neardupe.groups.registry import Entry, Registry, Totals
+from es_neardupe.groups.what_changed import Start
+from es_neardupe.groups.write import changes
+from es_neardupe.index import queries
+from es_neardupe.index.index import Index
+from es_neardupe.index.stored_fields import group_of, own_group, stored_fields
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Grouping
+from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import Criterion
-from es_neardupe.verification.verified_pairs import Verified
+from es_neardupe.verification.verify import Verified
 
-__all__ = ["LINK", "Linked", "bearers", "entries", "groupings", "link"]
+__all__ = ["LINK", "Found", "Linked", "form_groups", "groupings", "link"]
 
 Ints = NDArray[np.intp]
 LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
@@ -31,8 +38,6 @@ class Linked:
     """Which class is with which principal."""
 
     found: Verified
-    inside: NDArray[np.bool_]
-    """The rows that get a grouping."""
     matches: NDArray[np.bool_]
     """Which candidates are matches of classes inside."""
     principal: Ints
@@ -41,15 +46,11 @@ class Linked:
     """Of each class to its principal; NaN where the principal vanished while we looked."""
 
 
-def link(
-    linkage: Linkage, found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progress: Progress = silent
-) -> Linked:
+def link(linkage: Linkage, found: Verified, wanted: Criterion, progress: Progress = silent) -> Linked:
     """Link the matches between rows that are inside, after checking that all their texts are still there."""
-    _, classes, candidates, verifier, similarity = found
-    among = inside[classes.first]
-    matches = wanted.fits(similarity) & among[candidates.left] & among[candidates.right]
-    matches = verifier.confirmed(candidates.left, candidates.right, matches, progress, among=among)
-    size = len(classes)
+    candidates, similarity = found.candidates, found.similarity
+    matches = found.confirmed(wanted.fits, progress)
+    size = len(found.classes)
     rank = _ranks(found)
     pairs = np.stack([candidates.left[matches], candidates.right[matches]])
     left, right = np.take_along_axis(pairs, np.argsort(rank[pairs], axis=0), axis=0)
@@ -62,8 +63,8 @@ def link(
         verified = np.zeros(size, np.bool_)
         verified[right[direct]] = True
         apart = np.flatnonzero((principal != np.arange(size)) & ~verified)
-        to_principal[apart] = verifier.similarities(principal[apart], apart, progress)
-    return Linked(found, inside, matches, principal, to_principal)
+        to_principal[apart] = found.verifier.similarities(principal[apart], apart, progress)
+    return Linked(found, matches, principal, to_principal)
 
 
 def _ranks(found: Verified) -> Ints:
@@ -79,6 +80,74 @@ def _ranks(found: Verified) -> Ints:
     firsts = np.array([rows[0] if row is None else row for rows, row in zip(members, still, strict=True)], np.intp)
     place = {row: place for place, row in enumerate(in_order(found.corpus, firsts).tolist())}
     return np.array([place[row] for row in firsts.tolist()], np.intp)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The groups that a run wants, and how they differ from what is stored."""
+
+    linked: Linked
+    groupings: dict[int, Grouping]
+    """Of every row that is looked at."""
+    writes: dict[int, Grouping]
+    """Of those that bear another one."""
+    entries: dict[str, Entry]
+    """The groups of two or more documents that were looked at."""
+    told: list[Entry]
+    """What the registry does not say yet."""
+    rest: Totals
+    """All other groups."""
+    at: str
+
+
+def form_groups(
+    index: Index,
+    registry: Registry,
+    start: Start,
+    linked: Linked,
+    *,
+    least: float,
+    linkage: Linkage,
+    settings: Mapping[str, Any],
+    progress: Progress = silent,
+) -> Found:
+    """Name the groups of linked documents as they are named already, as far as possible, and describe them."""
+    if start.whole:
+        before = {entry.group: entry for entry in registry.living()}
+    else:  # those that the run can change
+        borne = {linked.found.corpus.group_ids[row] for row in np.flatnonzero(linked.found.inside).tolist()}
+        before = registry.entries({id for id in borne if id is not None} | start.broken)
+    living = {id: entry.created for id, entry in before.items() if entry.ended is None}
+    wanted = groupings(
+        linked,
+        created=lambda id: living.get(id, ""),
+        taken=lambda ids: () if start.whole else _borne_elsewhere(index, ids, linked.found),
+    )
+    found = _entries(linked, wanted, least=least, linkage=linkage, settings=settings, progress=progress)
+    before |= registry.entries(found.keys() - before.keys())
+    at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    return Found(
+        linked=linked,
+        groupings=wanted,
+        writes=changes(linked.found.corpus, wanted),
+        entries=found,
+        told=Turn(before, found, _bearers(linked, wanted), at).entries(),
+        rest=Totals() if start.whole else registry.totals(without=before),
+        at=at,
+    )
+
+
+def _borne_elsewhere(index: Index, ids: Sequence[str], found: Verified) -> Iterator[str]:
+    """Those of new ids that a document outside of the run bears."""
+    inside = {found.corpus.references[row][:2] for row in np.flatnonzero(found.inside).tolist()}
+    name = index.fields.group
+    for chunk in chunked(ids, 1000):
+        body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
+        for page in index.client.pages(index.path, body):
+            for hit in page:
+                group = group_of(stored_fields(hit.source, index.settings.prefix))
+                if group is not None and hit.address not in inside:
+                    yield group
 
 
 def groupings(
@@ -119,22 +188,22 @@ def _members(linked: Linked) -> tuple[dict[int, list[int]], dict[int, float]]:
     """The rows of each group, the principal first, and the similarity of each row to it."""
     rows_of: dict[int, list[int]] = {}
     similarity_of: dict[int, float] = {}
-    keyed = np.zeros(len(linked.inside), np.bool_)
-    away = linked.found.verifier.away
+    inside, away = linked.found.inside, linked.found.verifier.away
+    keyed = np.zeros(len(inside), np.bool_)
     for number, rows in enumerate(linked.found.classes.members):
         keyed[rows] = True
-        if np.isnan(linked.similarity[number]) or not linked.inside[rows[0]]:
+        if np.isnan(linked.similarity[number]) or not inside[rows[0]]:
             continue
         present = [row for row in rows.tolist() if row not in away]
         together = rows_of.setdefault(int(linked.principal[number]), [])
         together[:] = [*present, *together] if linked.principal[number] == number else [*together, *present]
         similarity_of.update(dict.fromkeys(present, float(linked.similarity[number])))
     members = {rows[0]: rows for rows in rows_of.values() if rows}
-    members |= {row: [row] for row in np.flatnonzero(linked.inside & ~keyed).tolist()}
+    members |= {row: [row] for row in np.flatnonzero(inside & ~keyed).tolist()}
     return members, similarity_of
 
 
-def bearers(linked: Linked, wanted: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
+def _bearers(linked: Linked, wanted: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
     """How many documents of each wanted group bear which id now."""
     found: dict[str, Counter[str]] = {}
     for row, grouping in wanted.items():
@@ -143,7 +212,7 @@ def bearers(linked: Linked, wanted: Mapping[int, Grouping]) -> dict[str, Counter
     return found
 
 
-def entries(
+def _entries(
     linked: Linked,
     wanted: Mapping[int, Grouping],
     *,
@@ -153,25 +222,26 @@ def entries(
     progress: Progress = silent,
 ) -> dict[str, Entry]:
     """What the registry is to say of each group of two or more documents (dates and history are left empty)."""
-    corpus, classes, candidates, verifier, similarity = linked.found
+    found = linked.found
+    corpus, classes, candidates, similarity = found.corpus, found.classes, found.candidates, found.similarity
     present = _present(classes.members, wanted)
     groups = _class_groups(linked, present)
     left, right, known = candidates.left, candidates.right, similarity
     more = inner_pairs(groups, left, right, len(classes))
     left, right = np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
-    known = np.concatenate([known, verifier.similarities(*more, progress)])
+    known = np.concatenate([known, found.verifier.similarities(*more, progress)])
     inside = list(judge(groups, left, right, known, documents=present, least=least))
     hanging: list[Any] = [None] * len(groups)
     if linkage is Linkage.CHAIN:
         at = linked.matches
         pairs = (candidates.left[at], candidates.right[at])
         hanging = list(bridges(groups, *pairs, similarity[at], len(classes)))
-    found = {}
+    described = {}
     for members, pairs_inside, held in zip(groups, inside, hanging, strict=True):
         rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in wanted]
         (first,) = (row for row in rows if wanted[row].principal)
         others = [wanted[row].similarity for row in rows if row != first]
-        found[wanted[first].group] = Entry(
+        described[wanted[first].group] = Entry(
             group=wanted[first].group,
             created="",
             updated="",
@@ -187,7 +257,7 @@ def entries(
             weakest=held.weakest if held else None,
             settings=settings,
         )
-    return found
+    return described
 
 
 def _present(members: Sequence[Ints], wanted: Mapping[int, Grouping]) -> Ints:

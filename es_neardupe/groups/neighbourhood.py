@@ -1,4 +1,4 @@
-"""The documents that a change can move between groups, with all their candidates: what an incremental run looks at.
+"""Affected documents: those that a change can move between groups, with all their candidates, for incremental runs.
 
 Documents are reached over matches and over common groups, from those that wait for ``group`` (or that ``--check``
 found). Nothing else can get another group: the result on them is that of a run over the whole index.
@@ -17,42 +17,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.candidates.fingerprints import read_corpus
+from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.who_may_meet import Rules
 from es_neardupe.groups.linkage import star
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.options import Linkage
-from es_neardupe.progress import Progress
+from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Corpus, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.known_pairs import PairMemory
-from es_neardupe.verification.verified_pairs import Verified, compared, parts
+from es_neardupe.verification.verify import Verified, verified_pairs
 
-__all__ = ["affected"]
+__all__ = ["affected_pairs"]
 
 _PAGE = 10_000
 """A query of so many terms costs the server more than the documents that it finds: it is asked once if that will do."""
 
 
-def affected(
+def affected_pairs(
     index: Index,
     wanted: Criterion,
     rules: Rules,
     seeds: Iterable[dict[str, Any]],
     *,
     max_bucket: int,
-    memory: PairMemory,
-    learn: Callable[[Corpus, NDArray[np.bool_]], None] | None = None,
-    progress: Progress,
-) -> tuple[Verified, NDArray[np.bool_]]:
-    """The verified pairs around the documents that the queries ``seeds`` match, and which rows are affected.
+    evidence: Evidence | None = None,
+    progress: Progress = silent,
+) -> Verified:
+    """The verified pairs around the documents that the queries ``seeds`` match; ``inside`` are the affected rows.
 
-    The other rows only share a key with an affected one: no pair between two of them counts. ``learn`` is told the
-    affected rows before their pairs are compared, so that it can add to the memory.
+    The other rows only share a key with an affected one: no pair between two of them counts. Pairs that are known from
+    ``evidence`` are not compared.
     """
+    memory = PairMemory() if evidence is None else evidence.memory
     area = _Area(index, rules)
     for query in seeds:
         area.inside.update(hit.address for hit in area.read(query))
@@ -65,9 +66,9 @@ def affected(
             np.array([reference[:2] in some for reference in corpus.references], np.bool_)
             for some in (area.inside, area.moving)
         )
-        if learn is not None:
-            learn(corpus, inside)
-        found = compared(
+        if evidence is not None:
+            evidence.read_about(corpus, inside)
+        found = verified_pairs(
             index,
             wanted.measure,
             corpus,
@@ -80,26 +81,24 @@ def affected(
             earlier=earlier,
         )
         earlier = found.verifier
-        if (new := _reached(found, inside, moving, wanted) & ~inside).any():
+        if (new := _reached(found, moving, wanted) & ~inside).any():
             area.inside |= _addresses(corpus, new)
-        elif (new := _moved(found, inside, wanted, progress) & ~moving).any():
+        elif (new := _moved(found, wanted, progress) & ~moving).any():
             area.moving |= _addresses(corpus, new)
         else:
-            return found._replace(corpus=area.counted(corpus)), inside
+            return replace(found, corpus=area.counted(corpus))
 
 
 def _addresses(corpus: Corpus, rows: NDArray[np.bool_]) -> set[Address]:
     return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
 
 
-def _moved(found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progress: Progress) -> NDArray[np.bool_]:
+def _moved(found: Verified, wanted: Criterion, progress: Progress) -> NDArray[np.bool_]:
     """The rows inside that a star of them gives another principal than they have. All of them if a text is not as it
     was fingerprinted: then the order of principals is another one."""
-    corpus, classes, candidates, verifier, similarity = found
-    among = inside[classes.first]
-    matches = wanted.fits(similarity) & among[candidates.left] & among[candidates.right]
-    matches = verifier.confirmed(candidates.left, candidates.right, matches, progress, among=among)
-    if verifier.away:
+    corpus, classes, candidates, inside = found.corpus, found.classes, found.candidates, found.inside
+    matches = found.confirmed(wanted.fits, progress)
+    if found.verifier.away:
         return inside
     principal = star(len(classes), candidates.left[matches], candidates.right[matches])
     class_of = np.full(len(inside), -1, np.intp)
@@ -113,14 +112,12 @@ def _moved(found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progre
     return moved
 
 
-def _reached(
-    found: Verified, inside: NDArray[np.bool_], moving: NDArray[np.bool_], wanted: Criterion
-) -> NDArray[np.bool_]:
+def _reached(found: Verified, moving: NDArray[np.bool_], wanted: Criterion) -> NDArray[np.bool_]:
     """The rows that match a moving one, and all copies of those inside."""
     matches = wanted.fits(found.similarity)
     left, right = found.candidates.left[matches], found.candidates.right[matches]
     touched = found.classes.touching(moving)
-    of_classes = found.classes.touching(inside)
+    of_classes = found.classes.touching(found.inside)
     of_classes[right[touched[left]]] = True
     of_classes[left[touched[right]]] = True
     reached = np.zeros(len(moving), np.bool_)
@@ -134,7 +131,7 @@ class _Area:
 
     def __init__(self, index: Index, rules: Rules) -> None:
         self._index = index
-        self._body = parts(index.target, rules)
+        self._body = requested(index.fields, rules)
         self._stays = rules.linkage is Linkage.STAR
         self._asked: dict[str, set[str]] = {"bands": set(), "group": set()}
         self._gathered: set[Address] = set()

@@ -1,4 +1,4 @@
-"""Stage: groups -> the updates that store them, only where something changes."""
+"""Updates that store groups in the documents, only where something changes."""
 
 from __future__ import annotations
 

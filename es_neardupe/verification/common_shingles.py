@@ -21,8 +21,7 @@ from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.common_passages import beginning, covered_passages
 from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.feature_weights import frequencies, sampled
-from es_neardupe.verification.verified_pairs import Verified
-from es_neardupe.verification.verify import Verifier
+from es_neardupe.verification.verify import Verified, Verifier
 
 __all__ = ["Common", "CommonUsed", "Effect", "common_shingles", "effect", "keep", "used"]
 

@@ -23,7 +23,7 @@ from es_neardupe.verification.criterion import Criterion
 from es_neardupe.verification.evidence_entries import READ, Basis, Judged, Kept, decisions, entries, plan, read_kept
 from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.read_texts import Texts
-from es_neardupe.verification.verified_pairs import Verified
+from es_neardupe.verification.verify import Verified
 
 __all__ = ["Evidence", "EvidenceReport", "evidence_of", "load_evidence", "read_evidence", "write_evidence"]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.join import Candidates, candidate_pairs
 from es_neardupe.candidates.pair_arrays import components, portions
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
 from es_neardupe.index.document_text import text_of, values_by_field
+from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent, tracked
@@ -21,7 +25,7 @@ from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.read_texts import prepared
 from es_neardupe.verification.spill_to_disk import Rows, Scratch
 
-__all__ = ["Validated", "Verifier", "validate"]
+__all__ = ["Validated", "Verified", "Verifier", "validate", "verified_pairs"]
 
 
 _BATCH_TOKENS = 5_000_000
@@ -260,6 +264,62 @@ class Verifier:
             tokens += weight
         if chunk:
             yield chunk
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The candidate pairs of a corpus with their exact similarity."""
+
+    corpus: Corpus
+    classes: Classes
+    candidates: Candidates
+    verifier: Verifier
+    similarity: NDArray[np.float64]
+    """Of each candidate pair; NaN where a text is no longer there."""
+    inside: NDArray[np.bool_]
+    """The rows whose pairs were all looked for, bool of the corpus; of two other rows no pair counts."""
+
+    def confirmed(
+        self, fits: Callable[[NDArray[np.float64]], NDArray[np.bool_]], progress: Progress = silent
+    ) -> NDArray[np.bool_]:
+        """Which candidates are matches of classes inside, after a look whether all their texts are still there."""
+        left, right = self.candidates.left, self.candidates.right
+        among = self.inside[self.classes.first]
+        matches = fits(self.similarity) & among[left] & among[right]
+        return self.verifier.confirmed(left, right, matches, progress, among=among)
+
+
+def verified_pairs(
+    index: Index,
+    measure: Measure,
+    corpus: Corpus,
+    *,
+    copies: bool,
+    max_bucket: int,
+    rules: Rules = DEFAULT_RULES,
+    memory: PairMemory | None = None,
+    inside: NDArray[np.bool_] | None = None,
+    earlier: Verifier | None = None,
+    progress: Progress = silent,
+) -> Verified:
+    """Join the keys of a corpus, and compare each candidate pair by its current texts.
+
+    ``copies``: whether exact copies go through all of it as one text. The rules say which documents may meet, the
+    memory which pairs need no reading. ``inside`` (default: all rows): only pairs that touch such a row. ``earlier``:
+    the verifier of a smaller corpus, whose reading need not be done again.
+    """
+    classes = classes_of(corpus, copies)
+    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket, rules=rules)
+    if inside is None:
+        inside = np.ones(len(corpus), np.bool_)
+    else:
+        touched = classes.touching(inside)
+        candidates = candidates.only(touched[candidates.left] | touched[candidates.right])
+    verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory)
+    if earlier is not None:
+        verifier.adopt(earlier)
+    similarity = verifier.similarities(candidates.left, candidates.right, progress)
+    return Verified(corpus, classes, candidates, verifier, similarity, inside)
 
 
 Numbers = NDArray[np.intp]

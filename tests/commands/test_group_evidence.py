@@ -11,6 +11,7 @@ from server_tools import JSON, change, family, hits, jaccard, make_index, ours, 
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.target import open_target
@@ -19,7 +20,7 @@ from es_neardupe.progress import silent
 from es_neardupe.server.client import Client, path
 from es_neardupe.verification.criterion import Choice, criterion
 from es_neardupe.verification.evidence import EvidenceReport, load_evidence, write_evidence
-from es_neardupe.verification.verified_pairs import Verified, verified_pairs
+from es_neardupe.verification.verify import Verified, verified_pairs
 
 BASE = words("base", 120)
 
@@ -49,6 +50,7 @@ def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran
     found = verified_pairs(
         index_of(client, target),
         wanted.measure,
+        read_fingerprints(index_of(client, target)),
         copies=wanted.copies_fit,
         max_bucket=200,
         memory=evidence.memory,

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import options
-from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
 from es_neardupe.commands.audit.claims import Ground, Membership, VerifiedPairsCheck, by_resemblance, memberships
 from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Tally, effective, recalled
@@ -30,7 +31,6 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.verified_pairs import joined, read_fingerprints
 
 __all__ = ["audit"]
 
@@ -141,7 +141,7 @@ def _ground(
     """Read the keys of the index, and the sample."""
     corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
-    candidates = joined(index, corpus, classes, max_bucket)
+    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket)
     candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, index.settings.scheme.agree)
     parts: list[DocumentStates] = [states_of([], index.settings, candidacy)]
     found: list[NDArray[np.uint64]] = []

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import options
-from es_neardupe.candidates.fingerprints import classes_of
+from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
+from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -35,7 +36,6 @@ from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 from es_neardupe.similarity.measure import Measure, default_sample, measure_words, weights_of
 from es_neardupe.verification.read_texts import Compared, Texts, compare
-from es_neardupe.verification.verified_pairs import joined, read_fingerprints
 
 __all__ = ["distribution", "examples", "excerpts"]
 
@@ -162,7 +162,7 @@ def distribution(
     sizes = [sample or default_sample(one.name) for one in unweighted]
     rows, drawn = _drawn(index.name, texts, random_rows(corpus, seed)[: max(sizes)], progress)
     measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
-    candidates = joined(index, corpus, classes, max_bucket)
+    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket)
     compared = compare(texts, classes, candidates.left, candidates.right, measures=measures, progress=progress)
     distributions = []
     for one, size, its in zip(measures, sizes, compared, strict=True):

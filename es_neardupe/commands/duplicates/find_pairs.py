@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.commands.duplicates.hash_features import (
     HashGroups,
     LargeGroup,
@@ -33,7 +34,6 @@ from es_neardupe.server.search import count
 from es_neardupe.similarity.common_passages import beginning, common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.verification.spill_to_disk import Entries, scratch
-from es_neardupe.verification.verified_pairs import read_fingerprints
 from es_neardupe.verification.verify import Validated, validate
 
 __all__ = ["find_pairs", "skipped_groups"]

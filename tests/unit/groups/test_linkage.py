@@ -218,11 +218,11 @@ class World:
     def wanted(self) -> dict[int, Grouping]:
         classes = Classes([np.array(rows, np.intp) for rows in self.classes])
         verifier: Any = SimpleNamespace(classes=classes, away=self.changed | self.gone)
-        found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier)
+        inside = np.ones(len(self.stored), np.bool_)
+        found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
         return groupings(
             Linked(
                 found,
-                np.ones(len(self.stored), np.bool_),
                 np.zeros(0, np.bool_),
                 np.array(self.principal, np.intp),
                 np.array(self.similarity, np.float64),
