@@ -9,8 +9,8 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.similarity.comparison import Comparison, compare_texts
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
+from es_neardupe.verification.current_texts import current_source
 from es_neardupe.verification.feature_weights import frequencies
-from es_neardupe.verification.read_texts import present_source
 
 __all__ = ["compare"]
 
@@ -53,7 +53,7 @@ def compare(
 
 
 def _text(index: Index, id: str) -> str:
-    concrete, source = present_source(index, id, index.settings.fields)
+    concrete, source = current_source(index, id, index.settings.fields)
     try:
         return read_text(source, index.settings.fields)
     except InputError as error:

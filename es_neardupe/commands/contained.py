@@ -22,12 +22,11 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, search
 from es_neardupe.similarity.comparison import Block, Side
 from es_neardupe.similarity.containment import Containments, Direction
 from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.read_texts import present_source
+from es_neardupe.verification.current_texts import current_hits, current_source
 
 __all__ = ["SURE", "Candidates", "Contained", "ContainedHit", "SampledDetection", "contained", "sampled_candidates"]
 
@@ -121,9 +120,6 @@ def _features(hit: Mapping[str, Any], target: IndexTarget) -> int:
     """The stored number of features; whatever else stands there counts as none."""
     return count_of(stored_fields(hit["_source"], target.settings.prefix), "features")
 
-
-_FETCH = 50
-"""Texts compared at a time."""
 
 SURE = 0.99
 """The probability from which on a text counts as found."""
@@ -271,7 +267,7 @@ def _matching(name: Matching | str) -> Matching:
 
 def _document(index: Index, id: str) -> _Probe:
     fields = index.settings.fields
-    concrete, source = present_source(index, id, fields)
+    concrete, source = current_source(index, id, fields)
     return _Probe(Side.of(id, read_text(source, fields)), {"index": concrete, "id": id}, (concrete, id))
 
 
@@ -296,9 +292,9 @@ class _Comparing:
         """The candidates that reach the wanted share; one deleted meanwhile is no hit."""
         fields = [*self.target.settings.fields, self.target.fields.samples, self.target.fields.group]
         references = tracked(found.references, progress, "comparing", len(found.references))
-        for chunk in chunked(references, _FETCH):
-            for hit in fetch(client, chunk, fields):
-                if hit is not None and (one := self._compared(hit)) is not None:
+        for hits in current_hits(client, references, fields):
+            for hit in hits:
+                if (one := self._compared(hit)) is not None:
                     yield one
 
     def _compared(self, hit: Hit) -> ContainedHit | None:

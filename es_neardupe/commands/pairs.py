@@ -131,7 +131,7 @@ def pairs(
     verifier.check_copies(progress)
     match = np.flatnonzero(wanted.fits(similarity))
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
-    away = verifier.away
+    away = verifier.documents.away
     return Pairs(
         indices=index.target.indices,
         measure=wanted.measure.label,
@@ -144,8 +144,8 @@ def pairs(
         candidates=len(candidates),
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
-        stale=len(away),
-        _classes=[[corpus.references[row][:2] for row in rows.tolist() if row not in away] for rows in classes.members],
+        stale=int(away.sum()),
+        _classes=[[corpus.references[row][:2] for row in rows.tolist() if not away[row]] for rows in classes.members],
         _left=candidates.left[order],
         _right=candidates.right[order],
         _similarity=similarity[order],

@@ -20,7 +20,7 @@ from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
-from es_neardupe.verification.read_texts import compared_with, present_source
+from es_neardupe.verification.current_texts import compared_with, current_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
 
@@ -142,7 +142,7 @@ def _text(text: str, target: IndexTarget, wanted: Criterion) -> _Probe:
 
 def _document(index: Index, id: str, wanted: Criterion) -> _Probe:
     """The present text of a document, and whatever else of it is compared."""
-    concrete, source = present_source(index, id, wanted.measure.fields(index.settings.fields))
+    concrete, source = current_source(index, id, wanted.measure.fields(index.settings.fields))
     text = read_text(source, index.settings.fields)
     return _Probe(text, source, {"index": concrete, "id": id}, (concrete, id))
 

@@ -30,8 +30,7 @@ from es_neardupe.records import Corpus
 from es_neardupe.server.search import count, refresh_if_allowed, search
 from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.evidence import read_evidence
-from es_neardupe.verification.evidence_entries import Kept, standing
+from es_neardupe.verification.evidence import Kept, read_evidence, standing
 from es_neardupe.verification.verify import Verified, Verifier
 
 __all__ = ["Threshold", "WhatIf", "what_if"]

@@ -73,11 +73,11 @@ def _ranks(found: Verified) -> Ints:
     Classes are numbered by the documents that were read. Where the first one has changed since, the class stands
     further back, as it will once that document has its new keys.
     """
-    verifier, members = found.verifier, found.classes.members
-    if not verifier.away:
-        return np.arange(len(members))
-    still = (verifier.first_row(number) for number in range(len(members)))
-    firsts = np.array([rows[0] if row is None else row for rows, row in zip(members, still, strict=True)], np.intp)
+    numbers = np.arange(len(found.classes))
+    if not found.verifier.documents.away.any():
+        return numbers
+    still = found.verifier.first_rows(numbers)
+    firsts = np.where(still < 0, found.classes.first, still)
     place = {row: place for place, row in enumerate(in_order(found.corpus, firsts).tolist())}
     return np.array([place[row] for row in firsts.tolist()], np.intp)
 
@@ -160,9 +160,9 @@ def groupings(
 
     ``created`` says since when an id has been a group's, ``taken`` which of new ids somebody else bears.
     """
-    corpus, away = linked.found.corpus, linked.found.verifier.away
+    corpus, away = linked.found.corpus, linked.found.verifier.documents.away
     members, similarity_of = _members(linked)
-    reserved = {id for row in away if (id := corpus.group_ids[row]) is not None}
+    reserved = {id for row in np.flatnonzero(away).tolist() if (id := corpus.group_ids[row]) is not None}
     known = set(corpus.group_ids)
     while True:
         ids = assign_ids(
@@ -188,13 +188,13 @@ def _members(linked: Linked) -> tuple[dict[int, list[int]], dict[int, float]]:
     """The rows of each group, the principal first, and the similarity of each row to it."""
     rows_of: dict[int, list[int]] = {}
     similarity_of: dict[int, float] = {}
-    inside, away = linked.found.inside, linked.found.verifier.away
+    inside, away = linked.found.inside, linked.found.verifier.documents.away
     keyed = np.zeros(len(inside), np.bool_)
     for number, rows in enumerate(linked.found.classes.members):
         keyed[rows] = True
         if np.isnan(linked.similarity[number]) or not inside[rows[0]]:
             continue
-        present = [row for row in rows.tolist() if row not in away]
+        present = [row for row in rows.tolist() if not away[row]]
         together = rows_of.setdefault(int(linked.principal[number]), [])
         together[:] = [*present, *together] if linked.principal[number] == number else [*together, *present]
         similarity_of.update(dict.fromkeys(present, float(linked.similarity[number])))

@@ -29,8 +29,7 @@ from es_neardupe.records import Address, Corpus, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import Criterion
 from es_neardupe.verification.evidence import Evidence
-from es_neardupe.verification.known_pairs import PairMemory
-from es_neardupe.verification.verify import Verified, verified_pairs
+from es_neardupe.verification.verify import PairMemory, Verified, verified_pairs
 
 __all__ = ["affected_pairs"]
 
@@ -98,7 +97,7 @@ def _moved(found: Verified, wanted: Criterion, progress: Progress) -> NDArray[np
     was fingerprinted: then the order of principals is another one."""
     corpus, classes, candidates, inside = found.corpus, found.classes, found.candidates, found.inside
     matches = found.confirmed(wanted.fits, progress)
-    if found.verifier.away:
+    if found.verifier.documents.away.any():
         return inside
     principal = star(len(classes), candidates.left[matches], candidates.right[matches])
     class_of = np.full(len(inside), -1, np.intp)

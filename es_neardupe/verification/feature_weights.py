@@ -14,19 +14,16 @@ import xxhash
 from es_neardupe import folders
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.random_samples import random_hits
 from es_neardupe.index.stored_fields import count_of, stored_fields, timestamp
 from es_neardupe.records import Reference
-from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path
-from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh_if_allowed
 from es_neardupe.similarity.features import spelled
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure, Prepared, weights_of
-from es_neardupe.verification.read_texts import prepared
+from es_neardupe.verification.current_texts import current_hits, prepared
 
 __all__ = ["SAMPLE", "Frequencies", "frequencies", "sampled"]
 
@@ -36,7 +33,6 @@ SAMPLE = 2000
 _MOST_TOKENS = 10_000_000
 """Words of the sample, at most: some 80 MB of features."""
 
-_FETCH = 50
 _DAY = timedelta(days=1)
 _FORM = "2"
 
@@ -96,10 +92,8 @@ def _sampled(index: Index, measure: Measure) -> Weights:
     """Count in how many documents of a random sample each feature occurs."""
     fields = index.settings.fields
     found: list[Prepared] = []
-    for chunk in chunked(sampled(index), _FETCH):
-        sources = [hit.source for hit in fetch(index.client, chunk, measure.fields(fields)) if hit is not None]
-        texts = [text_of(source, fields) for source in sources]
-        found += prepared(measure, sources, texts, fields)
+    for hits in current_hits(index.client, sampled(index), measure.fields(fields)):
+        found += prepared(measure, [hit.source for hit in hits], fields)
     return weights_of(found)
 
 

@@ -27,14 +27,12 @@ from es_neardupe.keys.shingles import features
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Hit, Reference
-from es_neardupe.server.bulk import chunked
-from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.verification.criterion import check_min
+from es_neardupe.verification.current_texts import current_hits
 
 __all__ = ["audit"]
 
-_FETCH = 50
 _PAGE = 10_000
 _EXAMPLES = 5
 
@@ -145,8 +143,7 @@ def _ground(
     candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, index.settings.scheme.agree)
     parts: list[DocumentStates] = [states_of([], index.settings, candidacy)]
     found: list[NDArray[np.uint64]] = []
-    present = (hit for hit in fetch(index.client, chosen, source_of(index.settings), batch=_FETCH) if hit is not None)
-    for hits in chunked(present, _FETCH):
+    for hits in current_hits(index.client, chosen, source_of(index.settings)):
         found += _features(hits, index.target)
         parts.append(states_of(hits, index.settings, candidacy))
     sample = DocumentStates.joined(parts)

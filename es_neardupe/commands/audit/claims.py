@@ -18,14 +18,12 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.shingles import features
-from es_neardupe.keys.text import contents
 from es_neardupe.options import MeasureName
 from es_neardupe.progress import Progress
 from es_neardupe.records import Classes, Corpus, Hit, Reference
-from es_neardupe.server.bulk import chunked
-from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
+from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
 from es_neardupe.verification.verify import Verifier
 
 __all__ = ["Ground", "Membership", "VerifiedPairsCheck", "by_resemblance", "memberships"]
@@ -87,28 +85,20 @@ class VerifiedPairsCheck:
 
     def denied(self) -> Iterator[Denied]:
         """The claims that nothing confirmed, compared once more; one whose texts changed meanwhile is no claim."""
+        again = CurrentDocuments.of_corpus(self._index.client, self._index.settings, self._corpus)
         for k in np.flatnonzero(~self._confirmed).tolist():
-            rows = [self._verifier.first_row(int(side[k])) for side in (self._left, self._right)]
-            texts = self._texts([row for row in rows if row is not None])
-            if texts is None or len(texts) < 2:
+            rows = self._verifier.first_rows(np.array([self._left[k], self._right[k]]))
+            texts = [text for _, text in again.texts(rows)] if (rows >= 0).all() else []
+            if len(texts) < 2:
                 self._confirmed[k] = True
                 continue
-            actual = resemblance(*features(texts, self._index.target.settings.shingle))
+            actual = resemblance(*features(texts, self._index.settings.shingle))
             claimed = float(self._similarity[k])
-            one, other = (self._corpus.references[row][:2] for row in rows if row is not None)
+            one, other = (self._corpus.references[row][:2] for row in rows.tolist())
             if abs(claimed - actual) > _TOLERANCE:
                 yield Denied(*addressed(one, other), claimed, actual)
 
-    def _texts(self, rows: list[int]) -> list[str] | None:
-        """The present texts, None if one is no longer what was fingerprinted."""
-        fields = self._index.target.settings.fields
-        hits = list(fetch(self._index.client, [self._corpus.references[row] for row in rows], fields))
-        texts = ["" if hit is None else text_of(hit.source, fields) for hit in hits]
-        stored = [self._corpus.content[row].decode() for row in rows]
-        return texts if contents(texts) == stored else None
 
-
-_FETCH = 50
 _PAGE = 1000
 
 _SIMILARITY_TOLERANCE = 1e-6
@@ -137,8 +127,7 @@ def memberships(index: Index, sample: Sequence[Reference], candidacy: Candidacy,
     """
     settings = index.settings
     source = [*source_of(settings), index.fields.principal, index.fields.similarity]
-    for references in chunked(sample, _FETCH):
-        present = (hit for hit in fetch(index.client, references, source) if hit is not None)
+    for present in current_hits(index.client, sample, source):
         members = {hit.address: hit for hit in present if _claim(hit, index.target) >= least}
         principals = _principals(index, list(members.values()), source)
         hits = [*members.values(), *principals.values()]
@@ -173,8 +162,9 @@ def _principals(index: Index, members: Sequence[Hit], source: Sequence[str]) -> 
     pages = index.client.pages(index.path, body, page_size=_PAGE) if groups else ()
     references = [hit.reference for page in pages for hit in page]
     found: dict[str, list[Hit]] = {}
-    for hit in fetch(index.client, references, source):
-        grouping = None if hit is None else decode_grouping(_stored(hit, index.target))
-        if hit is not None and grouping is not None and grouping.principal:
-            found.setdefault(grouping.group, []).append(hit)
+    for hits in current_hits(index.client, references, source):
+        for hit in hits:
+            grouping = decode_grouping(_stored(hit, index.target))
+            if grouping is not None and grouping.principal:
+                found.setdefault(grouping.group, []).append(hit)
     return {group: hits[0] for group, hits in found.items() if len(hits) == 1}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
-from es_neardupe.candidates.join import candidate_pairs
+from es_neardupe.candidates.join import Candidates, candidate_pairs
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -34,8 +34,8 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Classes, Corpus, Reference
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
-from es_neardupe.similarity.measure import Measure, default_sample, measure_words, weights_of
-from es_neardupe.verification.read_texts import Compared, Texts, compare
+from es_neardupe.similarity.measure import Measure, default_sample, measure_name, measure_words, weights_of
+from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
 __all__ = ["distribution", "examples", "excerpts"]
 
@@ -47,15 +47,33 @@ _BEFORE, _WORDS, _CHARS = 3, 15, 120
 """Of an excerpt: words before the first difference, words and characters at most."""
 
 
+@dataclass(frozen=True)
+class ComparedCandidates:
+    """Candidates, pairs of classes of equal texts, with one measure of each."""
+
+    left: NDArray[np.intp]
+    right: NDArray[np.intp]
+    similarity: NDArray[np.float64]
+    """NaN where a text is no longer there."""
+    sizes: NDArray[np.int64]
+    """Documents of each class, without those that were changed or deleted."""
+    first: NDArray[np.intp]
+    """A row of each class that is still as it was, -1 where there is none."""
+
+
 def examples(
-    texts: Texts, classes: Classes, compared: Compared, sampled: Iterable[_Pair], threshold: float
+    documents: CurrentDocuments,
+    classes: Classes,
+    compared: ComparedCandidates,
+    sampled: Iterable[_Pair],
+    threshold: float,
 ) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
     """Up to three pairs just above the threshold and three just below, the nearest first.
 
     They are candidates of the index, or pairs of the sample (similarity and two rows), never exact copies. A document
     is in one example only, unless there are not enough others.
     """
-    class_of = np.full(len(texts.corpus), -1, np.intp)
+    class_of = np.full(len(documents.references), -1, np.intp)
     for number, members in enumerate(classes.members):
         class_of[members] = number
     found: dict[tuple[int, int], _Pair] = {}
@@ -66,12 +84,12 @@ def examples(
     pairs = sorted(found.values(), key=lambda pair: (abs(pair[0] - threshold), pair))
     above = _chosen([pair for pair in pairs if pair[0] >= threshold])
     below = _chosen([pair for pair in pairs if pair[0] < threshold])
-    read = dict(texts.read(np.unique([row for _, *both in above + below for row in both]).astype(np.intp)))
-    named = [tuple(_named(texts.corpus.references, read, side)) for side in (above, below)]
+    read = dict(documents.texts(np.unique([row for _, *both in above + below for row in both]).astype(np.intp)))
+    named = [tuple(_named(documents.references, read, side)) for side in (above, below)]
     return named[0], named[1]
 
 
-def _of_candidates(compared: Compared, threshold: float) -> Iterator[_Pair]:
+def _of_candidates(compared: ComparedCandidates, threshold: float) -> Iterator[_Pair]:
     there = np.flatnonzero(~np.isnan(compared.similarity))
     for place in there[nearest(compared.similarity[there], threshold)]:
         a, b = compared.first[compared.left[place]], compared.first[compared.right[place]]
@@ -158,12 +176,12 @@ def distribution(
 
     corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
-    texts = Texts(index.client, settings, corpus)
+    documents = CurrentDocuments.of_corpus(index.client, settings, corpus)
     sizes = [sample or default_sample(one.name) for one in unweighted]
-    rows, drawn = _drawn(index.name, texts, random_rows(corpus, seed)[: max(sizes)], progress)
+    rows, drawn = _drawn(index.name, documents, random_rows(corpus, seed)[: max(sizes)], progress)
     measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
     candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket)
-    compared = compare(texts, classes, candidates.left, candidates.right, measures=measures, progress=progress)
+    compared = list(_compared(documents, classes, candidates, measures, progress))
     distributions = []
     for one, size, its in zip(measures, sizes, compared, strict=True):
         keys = corpus.keys[rows[:size]]
@@ -172,7 +190,7 @@ def distribution(
         )
         made = _distribution(one, found, its, _levels(its, found, levels, _keyed(corpus), _detecting(one, settings)))
         near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in found.near.tolist())
-        above, below = examples(texts, classes, its, near, chosen)
+        above, below = examples(documents, classes, its, near, chosen)
         distributions.append(replace(made, above=above, below=below))
     report = DistributionReport(
         index=index.name,
@@ -183,7 +201,7 @@ def distribution(
         documents=_keyed(corpus),
         candidates=len(candidates),
         skipped=candidates.skipped,
-        stale=len(texts.away),
+        stale=int(documents.away.sum()),
         edges=tuple(EDGES.tolist()),
         distributions=tuple(distributions),
         seconds=time.monotonic() - started,
@@ -254,11 +272,12 @@ def _keyed(corpus: Corpus) -> int:
     return int(corpus.keys.any(axis=1).sum())
 
 
-def _drawn(index: str, texts: Texts, rows: Rows, progress: Progress) -> tuple[Rows, list[str]]:
+def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progress) -> tuple[Rows, list[str]]:
     """The texts of a sample, and their rows. Raises `IndexUnusable` where there are no two."""
-    read = list(tracked(texts.read(rows), progress, "reading the sample", len(rows)))
+    read = list(tracked(documents.texts(rows), progress, "reading the sample", len(rows)))
     if len(read) < 2:
-        stale = f" ({len(texts.away)} changed since they got them)" if texts.away else ""
+        away = int(documents.away.sum())
+        stale = f" ({away} changed since they got them)" if away else ""
         raise IndexUnusable(
             f"Index {index} has {len(read)} documents with keys{stale}, and a distribution takes two: "
             f"`es-neardupe enrich {index} --check` gives keys to all of its texts."
@@ -266,7 +285,28 @@ def _drawn(index: str, texts: Texts, rows: Rows, progress: Progress) -> tuple[Ro
     return np.array([row for row, _ in read], np.intp), [text for _, text in read]
 
 
-def _distribution(measure: Measure, sample: Sample, compared: Compared, levels: Iterable[Level]) -> Distribution:
+def _compared(
+    documents: CurrentDocuments,
+    classes: Classes,
+    candidates: Candidates,
+    measures: Sequence[Measure],
+    progress: Progress,
+) -> Iterator[ComparedCandidates]:
+    """The candidates by each measure, all computed from one reading of the texts. Of exact copies each is read, to see
+    whether it is still one."""
+    stages = {f"candidates, {measure_name(one)}": one for one in measures}
+    comparer = PairComparer(documents, stages, classes)
+    found = comparer.compare(candidates.left, candidates.right, progress)
+    comparer.check_copies()
+    sizes = np.array([int((~documents.away[rows]).sum()) for rows in classes.members], np.int64)
+    first = comparer.first_rows(np.arange(len(classes)))
+    for similarity in found.similarity:
+        yield ComparedCandidates(candidates.left, candidates.right, similarity, sizes, first)
+
+
+def _distribution(
+    measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[Level]
+) -> Distribution:
     """The figures, without examples yet."""
     return Distribution(
         measure=measure.name.value,
@@ -281,7 +321,7 @@ def _distribution(measure: Measure, sample: Sample, compared: Compared, levels: 
     )
 
 
-def _histogram(compared: Compared) -> Histogram:
+def _histogram(compared: ComparedCandidates) -> Histogram:
     """Pairs of documents: each pair of classes counts for all their documents, and copies are pairs too."""
     there = ~np.isnan(compared.similarity)
     weights = compared.sizes[compared.left] * compared.sizes[compared.right]
@@ -290,12 +330,12 @@ def _histogram(compared: Compared) -> Histogram:
     return Histogram.of(counts)
 
 
-def _copies(compared: Compared) -> int:
+def _copies(compared: ComparedCandidates) -> int:
     return int((compared.sizes * (compared.sizes - 1) // 2).sum())
 
 
 def _levels(
-    compared: Compared,
+    compared: ComparedCandidates,
     sample: Sample,
     thresholds: Sequence[float],
     documents: int,

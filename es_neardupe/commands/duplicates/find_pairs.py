@@ -33,8 +33,8 @@ from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count
 from es_neardupe.similarity.common_passages import beginning, common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
+from es_neardupe.verification.current_texts import Compared, CurrentDocuments, PairComparer
 from es_neardupe.verification.spill_to_disk import Entries, scratch
-from es_neardupe.verification.verify import Validated, validate
 
 __all__ = ["find_pairs", "skipped_groups"]
 
@@ -104,19 +104,22 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
         aggregated = _aggregated(groups) | {"Seconds": clock.lap()}
         function, weighed = similarity_function(index.client, scope, plan.validation)
         left, right = _across_indices(scope, groups) if plan.across_indices else (groups.left, groups.right)
-        found = validate(
-            index.client,
-            scope,
-            left,
-            right,
-            measure=function.measure,
-            fields=function.fields,
-            files=files,
-            progress=progress,
-        )
-    passing = (found.similarity >= plan.validation.min) & (found.similarity <= plan.validation.max)
-    validation = _validation(plan, function.label, found, passing) | weighed | {"Seconds": clock.lap()}
-    aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - int((~np.isnan(found.similarity)).sum())
+    documents = CurrentDocuments.of_scope(index.client, scope, function.fields)
+    found = PairComparer(documents, {"validating pairs": function.measure}).compare(left, right, progress)
+    (similarity,) = found.similarity
+    passing = (similarity >= plan.validation.min) & (similarity <= plan.validation.max)
+    compared = int((~np.isnan(similarity)).sum())
+    validation = {
+        "Pairwise similarity function": function.label,
+        "Similarity thresholds": [plan.validation.min, plan.validation.max],
+        "Pairs passing": int(passing.sum()),
+        "Pairs failing": compared - int(passing.sum()),
+        "Documents read": int(documents.seen.sum()),
+        "Documents deleted or changed": int(documents.away.sum()),
+        **weighed,
+        "Seconds": clock.lap(),
+    }
+    aggregated["Out of scope pairs"] = aggregated["Candidate pairs"] - compared
     return PairsResult(
         pairs=_listed(scope, left, right, found, passing, function=function if plan.explanations else None),
         diagnostics={
@@ -187,18 +190,6 @@ def _aggregated(groups: HashGroups) -> Diagnostics:
     }
 
 
-def _validation(plan: DuplicatesPlan, label: str, found: Validated, passing: NDArray[np.bool_]) -> Diagnostics:
-    compared = int((~np.isnan(found.similarity)).sum())
-    return {
-        "Pairwise similarity function": label,
-        "Similarity thresholds": [plan.validation.min, plan.validation.max],
-        "Pairs passing": int(passing.sum()),
-        "Pairs failing": compared - int(passing.sum()),
-        "Documents read": found.read,
-        "Documents deleted or changed": found.away,
-    }
-
-
 def _across_indices(scope: Scope, groups: HashGroups) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The candidates whose documents are in two different indices."""
     names = {name: number for number, name in enumerate(dict.fromkeys(reference[0] for reference in scope.references))}
@@ -211,17 +202,18 @@ def _listed(
     scope: Scope,
     left: NDArray[np.intp],
     right: NDArray[np.intp],
-    found: Validated,
+    found: Compared,
     passing: NDArray[np.bool_],
     *,
     function: SimilarityFunction | None,
 ) -> PairList:
     """The passing pairs in order; explained where there is a ``function``."""
+    (similarities,), (sizes,) = found
     some = np.flatnonzero(passing)
-    some = some[np.argsort(-found.similarity[some], kind="stable")]  # pairs ascend by address already
+    some = some[np.argsort(-similarities[some], kind="stable")]  # pairs ascend by address already
 
     def explained(similarity: float, one: int, other: int) -> str:
         assert function is not None
-        return function.explained(similarity, (int(found.sizes[one]), int(found.sizes[other])))
+        return function.explained(similarity, (int(sizes[one]), int(sizes[other])))
 
-    return PairList(scope.references, left[some], right[some], found.similarity[some], explained if function else None)
+    return PairList(scope.references, left[some], right[some], similarities[some], explained if function else None)

@@ -8,25 +8,21 @@ from typing import Any
 import numpy as np
 
 from es_neardupe.commands.duplicates.request_plan import RATIO, Validation
-from es_neardupe.index.document_text import text_of
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.minhash import estimate_of
 from es_neardupe.options import MeasureName
 from es_neardupe.records import Scope
-from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.features import describe, fields_of
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import MEANINGS, Measure, Prepared, weights_of
+from es_neardupe.verification.current_texts import current_hits, prepared
 
 __all__ = ["SimilarityFunction", "similarity_function"]
 
 
 SAMPLE = 2000
 """Documents of the sample that says how common a feature is."""
-
-_FETCH = 50
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,6 @@ def _weights(client: Client, scope: Scope, wanted: Validation) -> Weights:
     order = np.argsort(address_hashes(scope.references), kind="stable")
     sample = [scope.references[number] for number in order[:SAMPLE].tolist()]
     sets, found = Measure(shingle=wanted.shingle), list[Prepared]()
-    for chunk in chunked(sample, _FETCH):
-        hits = fetch(client, chunk, wanted.fields)
-        found += sets.prepare([text_of(hit.source, wanted.fields) for hit in hits if hit is not None])
+    for hits in current_hits(client, sample, wanted.fields):
+        found += prepared(sets, [hit.source for hit in hits], wanted.fields)
     return weights_of(found)

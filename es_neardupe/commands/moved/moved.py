@@ -24,7 +24,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.read_texts import compared_with
+from es_neardupe.verification.current_texts import compared_with
 
 __all__ = ["moved", "moved_all"]
 

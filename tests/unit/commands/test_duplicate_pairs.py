@@ -26,9 +26,9 @@ from es_neardupe.records import Hit, Scope
 from es_neardupe.similarity.features import FeatureTree, Flatten, Ngrams, Values, Words, fields_of
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.verification import spill_to_disk, verify
+from es_neardupe.verification import current_texts, spill_to_disk
+from es_neardupe.verification.current_texts import Compared, CurrentDocuments, PairComparer
 from es_neardupe.verification.spill_to_disk import Entries, Rows, scratch
-from es_neardupe.verification.verify import Validated, validate
 
 T = ("title",)
 WORDS = Flatten(Words(T))
@@ -45,13 +45,14 @@ class Found:
 
     scope: Scope
     groups: HashGroups
-    validated: Validated
+    compared: Compared
+    documents: CurrentDocuments
 
     def pairs(self) -> dict[tuple[str, str], float]:
         """Ids of each candidate pair and its similarity."""
         ids = [reference[1] for reference in self.scope.references]
         both = zip(self.groups.left.tolist(), self.groups.right.tolist(), strict=True)
-        return {(ids[a], ids[b]): s for (a, b), s in zip(both, self.validated.similarity.tolist(), strict=True)}
+        return {(ids[a], ids[b]): s for (a, b), s in zip(both, self.compared.similarity[0].tolist(), strict=True)}
 
 
 def hits_of(titles: Sequence[str]) -> list[Hit]:
@@ -79,10 +80,10 @@ def run(
         entries = Entries(files)
         scope = read_scope(paged(hits, page), grouping, entries)
         groups = group_hashes(entries, scope.numbers, max_group)
-        chosen = function or ratio_of(WORDS)
-        pairs = groups.left, groups.right
-        found = validate(client, scope, *pairs, measure=chosen.measure, fields=chosen.fields, files=files)
-    return Found(scope, groups, found)
+    chosen = function or ratio_of(WORDS)
+    documents = CurrentDocuments.of_scope(client, scope, chosen.fields)
+    found = PairComparer(documents, {"validating pairs": chosen.measure}).compare(groups.left, groups.right)
+    return Found(scope, groups, found, documents)
 
 
 def features(title: str, size: int) -> set[tuple[str, ...]]:
@@ -110,7 +111,8 @@ def test_against_comparing_everything(titles: list[str], size: int, most: int, h
     title = {hit.id: hit.source["title"] for hit in hits}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spill_to_disk, "HELD", held)
-        patch.setattr(verify, "_BLOCK", held)
+        patch.setattr(current_texts, "_BLOCK", held)
+        patch.setattr(current_texts, "_CHARS", page * held)
         found = run(hits, grouping=Ngrams(size, Words(T)), max_group=most, page=page)
     assert found.pairs() == {(a, b): ratio(title[a], title[b]) for a, b in sorted(expected)}
     assert found.groups.groups == len(groups)
@@ -118,7 +120,7 @@ def test_against_comparing_everything(titles: list[str], size: int, most: int, h
     assert found.groups.comparisons == sum(len(ids) * (len(ids) - 1) // 2 for ids in kept)
     skipped = Counter(len(ids) for ids in groups.values() if len(ids) > most)
     assert Counter(one.size for one in found.groups.largest) == skipped
-    assert found.validated.read == len({id for pair in expected for id in pair})
+    assert int(found.documents.seen.sum()) == len({id for pair in expected for id in pair})
     assert found.scope.empty == sum(not tokenize(text) for text in titles)
 
 
@@ -129,7 +131,7 @@ def test_the_order_of_arrival_changes_nothing(titles: list[str], chance: random.
     shuffled = chance.sample(hits, len(hits))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spill_to_disk, "HELD", held)
-        patch.setattr(verify, "_BLOCK", held)
+        patch.setattr(current_texts, "_BLOCK", held)
         other = run(shuffled, max_group=3, page=chance.randint(1, 5))
     assert other.scope.references == one.scope.references
     assert other.groups.largest == one.groups.largest
@@ -149,7 +151,7 @@ def test_documents_that_are_gone_or_changed_are_counted(titles: list[str], data:
     for pair, similarity in found.pairs().items():
         assert np.isnan(similarity) == bool(away & set(pair))
     grouped = {id for pair in found.pairs() for id in pair}
-    assert found.validated.away == len(grouped & away)
+    assert int(found.documents.away.sum()) == len(grouped & away)
     assert len(client.asked) == len(set(client.asked)) == len(grouped)  # each text is read once
 
 
@@ -161,7 +163,7 @@ def test_other_measures_are_those_of_two_texts(name: MeasureName, monkeypatch: p
     measure = Measure(name, Matching.LITERAL, weights=weights)
     function = SimilarityFunction(measure, T)
     monkeypatch.setattr(spill_to_disk, "HELD", 10)
-    monkeypatch.setattr(verify, "_BLOCK", 10)
+    monkeypatch.setattr(current_texts, "_BLOCK", 10)
     found = run(hits_of(titles), function=function)
     by_id = {hit.id: hit.source["title"] for hit in hits_of(titles)}
     assert len(found.pairs()) == 10  # all but the empty one
@@ -192,8 +194,8 @@ def test_explanations_have_the_words_of_the_example(
     titles: list[str], function: SimilarityFunction, expected: str
 ) -> None:
     found = run(hits_of(titles), function=function)
-    sizes = found.validated.sizes.tolist()
-    assert function.explained(float(found.validated.similarity[0]), (sizes[0], sizes[1])) == expected
+    sizes = found.compared.sizes[0].tolist()
+    assert function.explained(float(found.compared.similarity[0, 0]), (sizes[0], sizes[1])) == expected
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.data())
@@ -237,7 +239,7 @@ def test_ten_million_features_of_one_document() -> None:
 def test_nothing() -> None:
     found = run([])
     assert not found.pairs()
-    assert len(found.scope) == found.groups.groups == found.validated.read == 0
+    assert len(found.scope) == found.groups.groups == int(found.documents.seen.sum()) == 0
 
 
 @given(

@@ -217,7 +217,8 @@ class World:
 
     def wanted(self) -> dict[int, Grouping]:
         classes = Classes([np.array(rows, np.intp) for rows in self.classes])
-        verifier: Any = SimpleNamespace(classes=classes, away=self.changed | self.gone)
+        away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
+        verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(away=away))
         inside = np.ones(len(self.stored), np.bool_)
         found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
         return groupings(

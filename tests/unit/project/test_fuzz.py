@@ -37,7 +37,7 @@ from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.responses import Answer, check_whole, refusal
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.verification import common_shingles, feature_weights
-from es_neardupe.verification.evidence_entries import read_kept
+from es_neardupe.verification.evidence import read_kept
 
 ODD = st.one_of(
     JSON,

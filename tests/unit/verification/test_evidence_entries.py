@@ -16,8 +16,8 @@ from unit_tools import SETTINGS, hits, words
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Action, Corpus, Hit
-from es_neardupe.verification import evidence_entries
-from es_neardupe.verification.evidence_entries import Basis, Judged, decisions, entries, plan, read_kept, standing
+from es_neardupe.verification import evidence
+from es_neardupe.verification.evidence import Basis, Judged, decisions, entries, plan, read_kept, standing
 
 BASIS = Basis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
 TEXTS = {id: words(k, 20) for k, id in enumerate("abcdef")}
@@ -93,7 +93,8 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
         for (a, b), ask in zip(named, asked, strict=True)
         if ask and a in rows and b in rows and not away & {rows[a], rows[b]}
     ]
-    found = plan(kept, judged_of(wanted), corpus, BASIS, away=away, whole=whole)
+    mask = np.isin(np.arange(len(corpus)), list(away))
+    found = plan(kept, judged_of(wanted), corpus, BASIS, away=mask, whole=whole)
 
     kind_of = {frozenset(pair): kind for pair, kind in zip(named, kinds, strict=True)}
     fine = {"same"} if whole else {"same", "deleted"}
@@ -107,7 +108,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
     stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
     names = ids(kept_actions)
     assert sorted(found.stale) == sorted(names[pair] for pair in stale - {of_wanted[k] for k in fresh})
-    assert standing(kept, corpus, away=away, whole=whole).sum() == len(kept) - len(stale)
+    assert standing(kept, corpus, away=mask, whole=whole).sum() == len(kept) - len(stale)
 
 
 def test_the_memory_has_values_of_the_basis_only() -> None:
@@ -149,7 +150,7 @@ def test_pairs_of_texts_that_are_away_are_left_out() -> None:
 def test_portions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     corpus, judged = corpus_of(TEXTS), judged_of([(0, 1), (1, 2), (3, 4)])
     whole = {one.id: one.body for one in written(corpus, judged, BASIS)}
-    monkeypatch.setattr(evidence_entries, "_BATCH_TOKENS", 1)
+    monkeypatch.setattr(evidence, "_BATCH_TOKENS", 1)
     assert {one.id: one.body for one in written(corpus, judged, BASIS)} == whole
 
 
@@ -174,5 +175,5 @@ def test_entries_that_cannot_be_read_are_taken_out(broken: dict[str, Any]) -> No
     foreign = [Hit("kept", id, None, 1, 1, action.body) for id in ("by hand", "z" * 32)]
     damaged = Hit("kept", action.id, None, 1, 1, {**action.body, **broken})
     kept = read_kept([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
-    found = plan(kept, judged_of([]), corpus, BASIS, away=(), whole=True)
+    found = plan(kept, judged_of([]), corpus, BASIS, away=np.zeros(len(corpus), np.bool_), whole=True)
     assert sorted(found.stale) == sorted(["by hand", "z" * 32, action.id])

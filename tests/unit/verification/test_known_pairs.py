@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.verification.known_pairs import PairMemory
+from es_neardupe.verification.verify import PairMemory
 
 HASHES = [f"{value:032x}" for value in (0, 1, 255, 256, 1 << 64, (1 << 64) + 1, 0xAB << 120, (1 << 128) - 1)]
 hashes = st.sampled_from(HASHES)

@@ -16,7 +16,7 @@ from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.features import INDEXED, parse_all
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.verification import verify
+from es_neardupe.verification import current_texts, spill_to_disk
 from es_neardupe.verification.verify import Verifier
 
 Client = FakeClient
@@ -61,11 +61,12 @@ def texts_by_class(verifier: Verifier, texts: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("limits", [(5_000_000, 1_000_000, 500), (60, 50, 3), (1, 1, 1)])
+@pytest.mark.parametrize("limits", [(1_000_000, 500, 1_000_000), (50, 3, 30), (1, 1, 1)])
 def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """The same numbers whatever fits into memory or into a request; every text is read once."""
-    for name, value in zip(("_BATCH_TOKENS", "_FETCH_TOKENS", "_FETCH_DOCUMENTS"), limits, strict=True):
-        monkeypatch.setattr(verify, name, value)
+    for name, value in zip(("_TOKENS", "_DOCUMENTS", "_BLOCK"), limits, strict=True):
+        monkeypatch.setattr(current_texts, name, value)
+    monkeypatch.setattr(spill_to_disk, "HELD", limits[2])
     dice = random.Random(seed)
     texts = texts_of(dice, 12)
     verifier, client = verifier_of(texts)
@@ -77,9 +78,9 @@ def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pyte
     shown = [shingle_set(text) for text in texts_by_class(verifier, texts)]
     assert found.tolist() == [set_resemblance(shown[a], shown[b]) for a, b in zip(left, right, strict=True)]
     in_pairs = set(left.tolist()) | set(right.tolist())
-    assert len(client.asked) == len(set(client.asked)) == len(verifier.seen) == len(in_pairs)
-    assert max(client.requests, default=0) <= limits[2]
-    assert (verifier.changed, verifier.gone) == (set(), set())
+    assert len(client.asked) == len(set(client.asked)) == verifier.documents.seen.sum() == len(in_pairs)
+    assert max(client.requests, default=0) <= limits[1]
+    assert not verifier.documents.away.any()
     assert told[-1] == ("verifying pairs", len(left), len(left))
 
 
@@ -94,11 +95,12 @@ MEASURES = [
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda one: one.label)
-@pytest.mark.parametrize("limits", [(5_000_000, 1000), (60, 1)])
+@pytest.mark.parametrize("limits", [(1_000_000, 1_000_000), (60, 100)])
 def test_any_measure(measure: Measure, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """What the measure says of the two texts; copies that it tells apart are compared too."""
-    monkeypatch.setattr(verify, "_BATCH_TOKENS", limits[0])
-    monkeypatch.setattr(verify, "_STEP", limits[1])
+    monkeypatch.setattr(current_texts, "_TOKENS", limits[0])
+    monkeypatch.setattr(current_texts, "_BLOCK", limits[1])
+    monkeypatch.setattr(spill_to_disk, "HELD", limits[1])
     texts = {**texts_of(random.Random(3), 9), "e1": "One two. Three four!", "e2": "one two three four"}
     verifier, client = verifier_of(texts, {"d03": "something else"}, measure)
     distinct = len(texts) if not measure.copies_are_equal else len({text.lower() for text in texts.values()}) - 1
@@ -108,11 +110,12 @@ def test_any_measure(measure: Measure, limits: tuple[int, int], monkeypatch: pyt
     found = verifier.similarities(left, right, lambda *stage: told.append(stage))
     shown = texts_by_class(verifier, texts)
     prepared = measure.prepare(shown, [{INDEXED: [text], "text": [text]} for text in shown])
-    away = {k for k in range(distinct) if verifier.first_row(k) is None}
+    away = set(np.flatnonzero(verifier.first_rows(np.arange(distinct)) < 0).tolist())
     assert len(away) <= 1
     for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
         assert np.isnan(value) if {a, b} & away else value == measure.score(prepared[a], prepared[b])
-    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    verified = [done for stage, done, _ in told if stage == "verifying pairs"]
+    assert verified == sorted(verified)
     assert told[-1][1:] == (len(left), len(left))
     assert len(client.asked) == len(set(client.asked))
 
@@ -124,10 +127,12 @@ def test_changed_and_deleted_copies_are_replaced() -> None:
     found = verifier.similarities(*all_pairs(2))
     assert found.tolist() == [set_resemblance(shingle_set(base), shingle_set(other))]
     rows = {verifier.corpus.references[row][1]: row for row in range(5)}
-    assert (verifier.changed, verifier.gone) == ({rows["a1"]}, {rows["a2"]})
+    documents = verifier.documents
+    assert np.flatnonzero(documents.changed).tolist() == [rows["a1"]]
+    assert np.flatnonzero(documents.deleted).tolist() == [rows["a2"]]
     assert sorted(id for _, id in client.asked) == ["a1", "a2", "a3", "b1"]
     number = next(k for k, members in enumerate(verifier.classes.members) if rows["a1"] in members)
-    assert verifier.first_row(number) == rows["a3"]
+    assert verifier.first_rows(np.array([number])).tolist() == [rows["a3"]]
     again = verifier.similarities(*all_pairs(2))  # what is known to be gone is not asked for again
     assert again.tolist() == found.tolist()
     assert sorted(id for _, id in client.asked[4:]) == ["a3", "b1"]
@@ -141,7 +146,7 @@ def test_a_class_without_documents_takes_part_in_nothing() -> None:
     found = verifier.similarities(left, right)
     for a, b, value in zip(left.tolist(), right.tolist(), found.tolist(), strict=True):
         assert np.isnan(value) == (first in (a, b))
-    assert verifier.first_row(first) is None
+    assert verifier.first_rows(np.array([first])).tolist() == [-1]
     assert (found >= 0.01).sum() == 1
 
 
@@ -151,7 +156,7 @@ def test_texts_that_are_none_any_more(now: Any) -> None:
     verifier, client = verifier_of(texts)
     client.sources["i", "a"]["text"] = now
     assert np.isnan(verifier.similarities(*all_pairs(2))).all()
-    assert {verifier.corpus.references[row][1] for row in verifier.changed} == {"a"}
+    assert {verifier.corpus.references[row][1] for row in np.flatnonzero(verifier.documents.changed)} == {"a"}
 
 
 def test_another_way_to_write_the_same_tokens_is_no_change() -> None:
@@ -161,7 +166,7 @@ def test_another_way_to_write_the_same_tokens_is_no_change() -> None:
     assert verifier.similarities(*all_pairs(2)).tolist() == [
         set_resemblance(shingle_set(texts["a"]), shingle_set(texts["b"]))
     ]
-    assert verifier.changed == set()
+    assert not verifier.documents.away.any()
 
 
 def test_no_pairs_ask_for_nothing() -> None:

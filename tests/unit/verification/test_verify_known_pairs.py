@@ -15,7 +15,7 @@ from unit_tools import set_resemblance, shingle_set, words
 from es_neardupe.options import MeasureName
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.verification.known_pairs import PairMemory
+from es_neardupe.verification.verify import PairMemory
 
 
 def filled(texts: dict[str, str], measure: Measure | None = None) -> PairMemory:
@@ -83,7 +83,9 @@ def test_matches_are_confirmed_by_their_present_texts() -> None:
     assert {pair for pair, match in zip(pairs, confirmed, strict=True) if match} == {("a", "c")}
     assert sorted(id for _, id in client.asked) == ["a", "b", "c", "x", "y"]
     rows = {reference[1]: row for row, reference in enumerate(verifier.corpus.references)}
-    assert (verifier.changed, verifier.gone) == ({rows["b"]}, {rows["y"]})
+    documents = verifier.documents
+    assert np.flatnonzero(documents.changed).tolist() == [rows["b"]]
+    assert np.flatnonzero(documents.deleted).tolist() == [rows["y"]]
     again = verifier.similarities(left, right)  # what is known to be away is in no pair any more
     assert [np.isnan(value) for value in again] == ["b" in pair for pair in pairs]
 
@@ -130,4 +132,4 @@ def test_with_or_without_memory(seed: int) -> None:
     (fresh, one), (remembered, other) = results
     assert fresh == remembered
     assert other.compared + other.remembered <= len(left)
-    assert other.away <= one.away
+    assert not (other.documents.away & ~one.documents.away).any()

@@ -1,0 +1,421 @@
+"""Current texts of documents that were read before, and the similarity of pairs of them.
+
+Texts are read in bounded portions, and a document that changed or was deleted since is noted and takes part in nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from es_neardupe.candidates.pair_arrays import portions
+from es_neardupe.errors import NotFound, SettingsError
+from es_neardupe.index.document_text import text_of, values_by_field, values_of
+from es_neardupe.index.index import Index
+from es_neardupe.index.settings import Settings
+from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.text import contents
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Classes, Corpus, Hit, Reference, Scope
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client
+from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import search
+from es_neardupe.similarity.features import INDEXED, fields_of
+from es_neardupe.similarity.measure import Measure, Prepared
+from es_neardupe.verification.spill_to_disk import Rows, scratch
+
+__all__ = [
+    "Compared",
+    "CurrentDocuments",
+    "PairComparer",
+    "compared_with",
+    "current_hits",
+    "current_source",
+    "prepared",
+]
+
+Ints = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Source = Mapping[str, Any]
+
+_TOKENS = 1_000_000
+_CHARS = 4_000_000
+"""Size of the texts that are read by one request, and of those compared at a time: some 8 MB of features."""
+
+_DOCUMENTS = 500
+"""Documents read by one request."""
+
+_BLOCK = 1_000_000
+"""Numbers compared at a time where they lie in a file: 8 MB of them, from each side."""
+
+_FETCH = 50
+"""Documents read at a time that are compared with one other."""
+
+
+class CurrentDocuments:
+    """Documents that were read before, as they are now. n documents, named by their numbers (rows)."""
+
+    def __init__(
+        self,
+        client: Client,
+        references: Sequence[Reference],
+        fields: Sequence[str],
+        *,
+        sizes: NDArray[np.int64],
+        limit: int,
+        unchanged: Callable[[Ints, Sequence[Hit | None]], NDArray[np.bool_]],
+        text: Callable[[Source, Sequence[str]], str] = text_of,
+    ) -> None:
+        """``fields`` are those of the text, ``sizes`` (shape (n,)) the sizes of the texts, of which ``limit`` are read
+        at a time; ``unchanged`` says which documents are as they were when they were read first."""
+        self.fields = fields
+        self.sizes = sizes
+        self.limit = limit
+        self.seen = np.zeros(len(references), np.bool_)
+        """Documents that were read again; shape (n,)."""
+        self.away = np.zeros(len(references), np.bool_)
+        """Those that turned out to be changed or deleted."""
+        self.deleted = np.zeros(len(references), np.bool_)
+        self._client = client
+        self.references = references
+        self._unchanged = unchanged
+        self._text = text
+
+    @classmethod
+    def of_corpus(cls, client: Client, settings: Settings, corpus: Corpus) -> CurrentDocuments:
+        """Documents with fingerprints. They are unchanged as long as their text has the stored content hash."""
+
+        def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
+            texts = ["" if hit is None else text_of(hit.source, settings.fields) for hit in hits]
+            same: NDArray[np.bool_] = np.array(contents(texts), "S32") == corpus.content[rows]
+            return same
+
+        fields, sizes = settings.fields, corpus.tokens
+        return cls(client, corpus.references, fields, sizes=sizes, limit=_TOKENS, unchanged=unchanged)
+
+    @classmethod
+    def of_scope(cls, client: Client, scope: Scope, fields: Sequence[str]) -> CurrentDocuments:
+        """Documents of any index. They are unchanged as long as they have the same version."""
+
+        def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
+            versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in hits]
+            same: NDArray[np.bool_] = (np.array(versions, np.int64) == scope.versions[rows]).all(axis=1)
+            return same
+
+        references, sizes = scope.references, scope.sizes
+        return cls(client, references, fields, sizes=sizes, limit=_CHARS, unchanged=unchanged, text=_readable_values)
+
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """Documents that turned out to be changed, but not deleted; shape (n,)."""
+        return self.away & ~self.deleted
+
+    def adopt(self, earlier: CurrentDocuments) -> None:
+        """Take over what was noted of the same documents, as far as they are among these."""
+        row_of = {reference[:2]: row for row, reference in enumerate(earlier.references)}
+        theirs = np.array([row_of.get(reference[:2], -1) for reference in self.references], np.intp)
+        mine = np.flatnonzero(theirs >= 0)
+        self.seen[mine] |= earlier.seen[theirs[mine]]
+        self.away[mine] |= earlier.away[theirs[mine]]
+        self.deleted[mine] |= earlier.deleted[theirs[mine]]
+
+    def read(self, rows: Ints, fields: Sequence[str] | None = None) -> Iterator[tuple[Ints, list[Source | None]]]:
+        """Some of the rows with the named parts of these documents (default: those of the text), until all were read;
+        None for a document that is away, which is noted."""
+        for chunk in self._requests(rows):
+            references = (self.references[row] for row in chunk.tolist())
+            hits = list(fetch(self._client, references, self.fields if fields is None else fields, batch=_DOCUMENTS))
+            there = np.array([hit is not None for hit in hits], np.bool_)
+            same = there & self._unchanged(chunk, hits)
+            self.seen[chunk] = True
+            self.away[chunk[~same]] = True
+            self.deleted[chunk[~there]] = True
+            yield chunk, [hit.source if hit and one else None for hit, one in zip(hits, same.tolist(), strict=True)]
+
+    def texts(self, rows: Ints) -> Iterator[tuple[int, str]]:
+        """(row, text) in the order of ``rows``, without those that are away."""
+        for chunk, sources in self.read(rows):
+            for row, source in zip(chunk.tolist(), sources, strict=True):
+                if source is not None:
+                    yield row, self._text(source, self.fields)
+
+    def prepared(self, rows: Ints, measures: Sequence[Measure]) -> Iterator[tuple[Ints, list[list[Prepared]]]]:
+        """Some of the rows with what each measure compares of them, until all were read; nothing of those that are
+        away."""
+        wanted = list(dict.fromkeys([*self.fields, *(name for one in measures for name in one.fields(self.fields))]))
+        for chunk, sources in self.read(rows, wanted):
+            found = [{} if source is None else source for source in sources]
+            yield chunk, [prepared(measure, found, self.fields, self._text) for measure in measures]
+
+    def _requests(self, rows: Ints) -> Iterator[Ints]:
+        """Rows to ask for in one request: bounded in number and in text."""
+        start = total = 0
+        for place, size in enumerate(self.sizes[rows].tolist()):
+            if place > start and (place - start == _DOCUMENTS or total + size > self.limit):
+                yield rows[start:place]
+                start, total = place, 0
+            total += size
+        if len(rows):
+            yield rows[start:]
+
+
+def _readable_values(source: Source, fields: Sequence[str]) -> str:
+    """The values of the fields, one a line; a field that holds an object has none."""
+    return "\n".join(value for values in values_by_field(source, fields).values() for value in values)
+
+
+def prepared(
+    measure: Measure,
+    sources: Sequence[Source],
+    fields: Sequence[str],
+    text: Callable[[Source, Sequence[str]], str] = text_of,
+) -> list[Prepared]:
+    """What the measure compares of documents that were read with ``measure.fields(fields)``."""
+    if not measure.sources:
+        return measure.prepare([text(source, fields) for source in sources])
+    names = {name for tree in measure.sources for name in fields_of(tree)}
+    documents = [values_by_field(source, sorted(names - {INDEXED})) for source in sources]
+    if INDEXED in names:
+        for document, source in zip(documents, sources, strict=True):
+            document[INDEXED] = values_of(source, fields)
+    return measure.prepare([""] * len(sources), documents)
+
+
+class Compared(NamedTuple):
+    """Pairs compared by m measures. p pairs of k documents or classes."""
+
+    similarity: Floats
+    """NaN where a text is no longer there. Shape (m, p)."""
+    sizes: NDArray[np.int64]
+    """How much of each document is compared (`Measure.prepare`); 0 of one that was not read. Shape (m, k)."""
+
+
+class PairComparer:
+    """Compares pairs of documents, or of classes of documents with equal texts, by their current texts.
+
+    Of a class one document is read. If it is away, the next one is asked; a class without any left takes part in
+    nothing.
+    """
+
+    def __init__(
+        self, documents: CurrentDocuments, measures: Mapping[str, Measure], classes: Classes | None = None
+    ) -> None:
+        """``measures`` by the names of their stages of progress. ``classes``: what is compared; by default single
+        documents."""
+        self.documents = documents
+        self.measures = measures
+        self.classes = classes
+        self.compared = 0
+        """Pairs whose texts were compared."""
+        self.common: set[int] = set()
+        """Rows whose text has none but ignored shingles."""
+        self._first = np.arange(len(documents.seen)) if classes is None else classes.first
+        sizes = [1] * len(self._first) if classes is None else [len(rows) for rows in classes.members]
+        self._several = np.array(sizes, np.int64) > 1
+
+    def compare(self, left: Ints, right: Ints, progress: Progress = silent) -> Compared:
+        """The similarity of pairs by each measure. A document with nothing to compare is like no other.
+
+        Clusters of connected pairs are taken together, so that each text is read once however many pairs it is in. What
+        is compared of a cluster lies in a file if it is much: so memory is bounded.
+        """
+        count, size = len(self.measures), len(self._first)
+        similarity, sizes = np.full((count, len(left)), np.nan), np.zeros((count, size), np.int64)
+        done = 0
+        for portion in portions(left, right, self.documents.sizes[self._first], self.documents.limit):
+            numbers = np.unique([left[portion], right[portion]])
+            with scratch() as files:
+                rows = [Rows(files) for _ in self.measures]
+                places = self._read(numbers, rows, progress)
+                a, b = (places[np.searchsorted(numbers, side[portion])] for side in (left, right))
+                there = np.flatnonzero((a >= 0) & (b >= 0))
+                a, b, pairs = a[there], b[there], portion[there]
+                done += len(portion) - len(pairs)
+                for k, (stage, measure) in enumerate(self.measures.items()):
+                    sizes[k, numbers[places >= 0]] = rows[k].lengths[places[places >= 0]]
+                    told = _part(progress, stage, done, len(left))
+                    similarity[k, pairs] = _scores(measure, rows[k], a, b, told)
+            done += len(pairs)
+            self.compared += len(pairs)
+        return Compared(similarity, sizes)
+
+    def _read(self, numbers: Ints, spilled: Sequence[Rows], progress: Progress) -> NDArray[np.int32]:
+        """Lay what the measures compare of each class into rows; its place there, -1 for a class that is not there."""
+        places = np.full(len(numbers), -1, np.int32)
+        waiting = np.arange(len(numbers))
+        large = int(self.documents.sizes[self._first[numbers]].sum()) > self.documents.limit
+        told = progress if large else silent
+        read = 0
+        while len(waiting):
+            asked = self.first_rows(numbers[waiting])
+            waiting, asked = waiting[asked >= 0], asked[asked >= 0]
+            places[waiting] = np.arange(read, read + len(waiting))
+            for chunk, each in self.documents.prepared(asked, list(self.measures.values())):
+                for rows, found in zip(spilled, each, strict=True):
+                    rows.add(found)
+                self._note_common(chunk, each)
+                read += len(chunk)
+                told("reading candidates", min(read, len(numbers)), len(numbers))
+            away = self.documents.away[asked]
+            places[waiting[away]] = -1
+            waiting = waiting[away]
+        return places
+
+    def _note_common(self, rows: Ints, each: Sequence[Sequence[Prepared]]) -> None:
+        for measure, found in zip(self.measures.values(), each, strict=True):
+            if measure.ignored is not None:
+                some = (row for row, one in zip(rows.tolist(), found, strict=True) if measure.only_ignored(one))
+                self.common.update(some)
+
+    def first_rows(self, numbers: Ints) -> Ints:
+        """The first document of each class that is not known to be away, -1 where there is none."""
+        rows = self._first[numbers]
+        for place in np.flatnonzero(self.documents.away[rows]).tolist():
+            members = [] if self.classes is None else self.classes.members[int(numbers[place])].tolist()
+            rows[place] = next((row for row in members if not self.documents.away[row]), -1)
+        return rows
+
+    def check_copies(self, progress: Progress = silent) -> None:
+        """Read the texts of exact copies that were not needed for any pair, and note those that have changed.
+
+        A copy is grouped without being compared, on the word of its stored content hash; an application that
+        changes only the text leaves that hash unchanged.
+        """
+        self._check_unread(self._several, progress)
+
+    def confirmed(
+        self,
+        left: Ints,
+        right: Ints,
+        matches: NDArray[np.bool_],
+        progress: Progress = silent,
+        *,
+        among: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.bool_]:
+        """Those of the matches (bool of the pairs' number) whose texts are still there, after reading every text that
+        is in a match or a copy and was not read yet. Copies are read of all classes, or of those that are ``among``
+        (bool of their number).
+
+        To be called before matches are linked: a group must not be built around a text that is no longer there.
+        """
+        wanted = self._several.copy() if among is None else self._several & among
+        wanted[left[matches]] = wanted[right[matches]] = True
+        self._check_unread(wanted, progress)
+        return matches & self.there(left) & self.there(right)
+
+    def there(self, numbers: Ints) -> NDArray[np.bool_]:
+        """Which of the classes have a document that is not known to be away; bool of their number."""
+        if not self.documents.away.any():
+            return np.ones(len(numbers), np.bool_)
+        return (self.first_rows(np.arange(len(self._first))) >= 0)[numbers]
+
+    def _check_unread(self, wanted: NDArray[np.bool_], progress: Progress) -> None:
+        """Read the documents of some classes (bool of their number) that were not read yet."""
+        numbers = np.flatnonzero(wanted)
+        if self.classes is not None:
+            numbers = np.concatenate([np.empty(0, np.intp), *(self.classes.members[k] for k in numbers.tolist())])
+        unseen = numbers[~self.documents.seen[numbers]]
+        ignoring = any(measure.ignored is not None for measure in self.measures.values())
+        done = 0
+        progress("checking unread texts", 0, len(unseen))
+        for chunk, each in self.documents.prepared(unseen, list(self.measures.values()) if ignoring else ()):
+            if ignoring:
+                self._note_common(chunk, each)
+            done += len(chunk)
+            progress("checking unread texts", done, len(unseen))
+
+
+def _part(progress: Progress, name: str, before: int, whole: int) -> Progress:
+    """Progress in a part of the pairs, as that in all."""
+
+    def reported(stage: str, done: int, total: int | None) -> None:
+        progress(name, before + done, whole)
+
+    return reported
+
+
+def _scores(measure: Measure, rows: Rows, left: NDArray[np.int32], right: NDArray[np.int32], told: Progress) -> Floats:
+    """The measure of pairs of rows; 0 where one is empty."""
+    similarity = np.empty(len(left))
+    done = 0
+    told("", done, len(left))
+    for some, arrays, a, b in _blocks(rows, left, right):
+        similarity[some] = measure.scores(arrays, a, b, _part(told, "", done, len(left)))
+        done += len(some)
+        told("", done, len(left))
+    filled = rows.lengths > 0
+    if not filled.all():
+        similarity[~(filled[left] & filled[right])] = 0
+    return similarity
+
+
+def _blocks(
+    rows: Rows, left: NDArray[np.int32], right: NDArray[np.int32]
+) -> Iterator[tuple[Ints, list[U64], Ints, Ints]]:
+    """The pairs of rows in portions: which pairs, the arrays they need, and the two sides among these."""
+    block = (np.cumsum(rows.lengths + 1) // _BLOCK).astype(np.int32)
+    if not block.any():
+        yield np.arange(len(left)), rows.read(0, len(block)), left.astype(np.intp), right.astype(np.intp)
+        return
+    edges = np.searchsorted(block, np.arange(int(block[-1]) + 2))
+    for some in _by_blocks(block[left], block[right]):
+        places = np.unique(np.concatenate((left[some], right[some])))
+        arrays = []
+        for one in np.unique(block[places]).tolist():
+            first, last = int(edges[one]), int(edges[one + 1])
+            held = rows.read(first, last)
+            arrays += [held[place - first] for place in places[(places >= first) & (places < last)].tolist()]
+        yield some, arrays, np.searchsorted(places, left[some]), np.searchsorted(places, right[some])
+
+
+def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Ints]:
+    """The pairs that have the same two blocks, whichever side is in which."""
+    if not len(left):
+        return []
+    code = np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right)
+    order = np.argsort(code, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(code[order])) + 1)
+
+
+def current_hits(client: Client, references: Iterable[Reference], fields: Sequence[str]) -> Iterator[list[Hit]]:
+    """Documents by their addresses, some at a time, without those that were deleted."""
+    for chunk in chunked(references, _FETCH):
+        yield [hit for hit in fetch(client, chunk, fields) if hit is not None]
+
+
+def compared_with(
+    index: Index, measure: Measure, probe: Source, references: Sequence[Reference], *, more: Sequence[str] = ()
+) -> Iterator[tuple[Hit, float]]:
+    """Each document with the similarity of its current text to the probe (a source), exact; one that was deleted
+    meanwhile is left out. ``more`` names fields to read besides."""
+    fields = index.settings.fields
+    own = prepared(measure, [probe], fields)
+    for hits in current_hits(index.client, references, [*measure.fields(fields), *more]):
+        theirs = np.arange(1, len(hits) + 1)
+        arrays = own + prepared(measure, [hit.source for hit in hits], fields)
+        yield from zip(hits, measure.scores(arrays, np.zeros_like(theirs), theirs).tolist(), strict=True)
+
+
+def current_source(index: Index, id: str, fields: Sequence[str]) -> tuple[str, Source]:
+    """The concrete index of a document and the named fields of its source, as they are now.
+
+    A search finds it whatever its routing; a document that no search sees yet is asked for by its address.
+    Raises `NotFound`, and `SettingsError` for an id that is empty or in two of the indices.
+    """
+    if id == "":
+        raise SettingsError("The id is empty: no document has such a one.")
+    body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(fields)}
+    found = [(hit["_index"], hit["_source"]) for hit in search(index.client, index.path, body)["hits"]["hits"]]
+    if not found:
+        references: list[Reference] = [(concrete, id, None) for concrete in index.target.indices]
+        hits = fetch(index.client, references, fields)
+        found = [(hit.index, hit.source) for hit in hits if hit is not None]
+    if not found:
+        raise NotFound(f"There is no document {id!r} in {index.name}.", status=404)
+    if len(found) > 1:
+        raise SettingsError(f"Document {id!r} is in {found[0][0]} and in {found[1][0]}: name one of these indices.")
+    return found[0]
