@@ -1,4 +1,4 @@
-"""How surely the keys find the pairs that a measure calls similar.
+"""Detection: how likely the keys find the pairs that a measure calls similar.
 
 Keys are made for the resemblance. Where another measure decides, two texts can be as similar as wanted and have few
 shingles in common: then it says nothing that the keys find pairs of the threshold's resemblance.

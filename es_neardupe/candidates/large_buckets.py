@@ -1,4 +1,4 @@
-"""Which members of a large bucket to compare: by their signatures, in work that is n log n in their number.
+"""Members of a large bucket that are compared: chosen by their signatures, in O(n log n) for n members.
 
 Each of many *orders* sorts the members by slots of the signature in a sequence of its own, as the trees of an LSH
 forest do (Bawa, Condie & Ganesan, LSH Forest: Self-Tuning Indexes for Similarity Search, 2005). Similar signatures

@@ -131,7 +131,7 @@ def pairs(
     verifier.check_copies(progress)
     match = np.flatnonzero(wanted.fits(similarity))
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
-    away = verifier.documents.away
+    away = verifier.documents.changed_or_deleted
     return Pairs(
         indices=index.target.indices,
         measure=wanted.measure.label,

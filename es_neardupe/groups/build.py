@@ -74,7 +74,7 @@ def _ranks(found: Verified) -> Ints:
     further back, as it will once that document has its new keys.
     """
     numbers = np.arange(len(found.classes))
-    if not found.verifier.documents.away.any():
+    if not found.verifier.documents.changed_or_deleted.any():
         return numbers
     still = found.verifier.first_rows(numbers)
     firsts = np.where(still < 0, found.classes.first, still)
@@ -160,7 +160,7 @@ def groupings(
 
     ``created`` says since when an id has been a group's, ``taken`` which of new ids somebody else bears.
     """
-    corpus, away = linked.found.corpus, linked.found.verifier.documents.away
+    corpus, away = linked.found.corpus, linked.found.verifier.documents.changed_or_deleted
     members, similarity_of = _members(linked)
     reserved = {id for row in np.flatnonzero(away).tolist() if (id := corpus.group_ids[row]) is not None}
     known = set(corpus.group_ids)
@@ -188,7 +188,7 @@ def _members(linked: Linked) -> tuple[dict[int, list[int]], dict[int, float]]:
     """The rows of each group, the principal first, and the similarity of each row to it."""
     rows_of: dict[int, list[int]] = {}
     similarity_of: dict[int, float] = {}
-    inside, away = linked.found.inside, linked.found.verifier.documents.away
+    inside, away = linked.found.inside, linked.found.verifier.documents.changed_or_deleted
     keyed = np.zeros(len(inside), np.bool_)
     for number, rows in enumerate(linked.found.classes.members):
         keyed[rows] = True

@@ -1,4 +1,4 @@
-"""What becomes of groups when all of them are made anew: counted by the group ids that documents bear. Pure."""
+"""Comparison of two groupings by the group ids of the documents: groups kept, split, merged. Pure."""
 
 from __future__ import annotations
 

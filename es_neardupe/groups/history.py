@@ -1,4 +1,4 @@
-"""What became of groups: the entries before, and the groups that are wanted, give the entries after. Pure."""
+"""History of groups: the registry's entries after a run, from those before it and the groups that it found. Pure."""
 
 from __future__ import annotations
 

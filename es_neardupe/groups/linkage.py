@@ -1,4 +1,4 @@
-"""Stage: verified pairs -> groups, and the ids they keep. Pure: neither server nor texts."""
+"""Linkage: verified pairs become groups, which keep their ids. Pure functions of arrays, without server or texts."""
 
 from __future__ import annotations
 

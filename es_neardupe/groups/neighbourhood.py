@@ -3,9 +3,9 @@
 Documents are reached over matches and over common groups, from those that wait for ``group`` (or that ``--check``
 found). Nothing else can get another group: the result on them is that of a run over the whole index.
 
-A star is not asked that much. Its texts are taken in order, so one that joins an earlier principal moves nobody: of the
-documents in its group, the neighbours need not be known, as long as each of them stays where it is. Those that would
-not are asked for their neighbours too, and so on until nobody else moves.
+With star linkage less is needed. Texts are taken in order, so one that joins an earlier principal moves no other: the
+neighbours of the documents in its group need not be known, as long as each of these stays where it is. The neighbours
+of those that would move are read too, and so on until no other document moves.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _moved(found: Verified, wanted: Criterion, progress: Progress) -> NDArray[np
     was fingerprinted: then the order of principals is another one."""
     corpus, classes, candidates, inside = found.corpus, found.classes, found.candidates, found.inside
     matches = found.confirmed(wanted.fits, progress)
-    if found.verifier.documents.away.any():
+    if found.verifier.documents.changed_or_deleted.any():
         return inside
     principal = star(len(classes), candidates.left[matches], candidates.right[matches])
     class_of = np.full(len(inside), -1, np.intp)

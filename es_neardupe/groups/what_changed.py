@@ -1,4 +1,4 @@
-"""Where a run of ``group`` begins: with all documents, or with those that are new, changed, or in a broken group."""
+"""Scope of a run of ``group``: all documents, or those that are new, changed, or in a broken group."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def start_of(
     """Decide between the whole index and a part of it; ``check`` compares all groups with the registry.
 
     ``by_words``: whether the measure looks at nothing but the words that a fingerprint is made from. Where it looks
-    at other fields too, nobody notices when these change, and each run is a whole one.
+    at other fields too, changes of these go unnoticed, so each run covers the whole index.
     """
     fields, scheme = index.fields, index.scheme_id
     fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)

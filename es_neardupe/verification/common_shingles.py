@@ -1,4 +1,4 @@
-"""``--ignore-common``: the shingles that many documents of an index have, as a list that later runs use again."""
+"""Common shingles (``--ignore-common``): those that many documents of an index have, as a list for later runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Common:
     """Of the sample."""
     at: str
     stored: bool
-    """Whether it stands in the registry."""
+    """Whether it is in the registry."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What decides whether a pair is a match: the options that similar, group and pairs share, checked and put together."""
+"""Match criterion: the options of similar, group and pairs that decide whether a pair is a match, checked."""
 
 from __future__ import annotations
 

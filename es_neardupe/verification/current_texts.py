@@ -50,7 +50,7 @@ _DOCUMENTS = 500
 """Documents read by one request."""
 
 _BLOCK = 1_000_000
-"""Numbers compared at a time where they lie in a file: 8 MB of them, from each side."""
+"""Numbers compared at a time where they are spilled to disk: 8 MB of them, from each side."""
 
 _FETCH = 50
 """Documents read at a time that are compared with one other."""
@@ -77,8 +77,8 @@ class CurrentDocuments:
         self.limit = limit
         self.seen = np.zeros(len(references), np.bool_)
         """Documents that were read again; shape (n,)."""
-        self.away = np.zeros(len(references), np.bool_)
-        """Those that turned out to be changed or deleted."""
+        self.changed_or_deleted = np.zeros(len(references), np.bool_)
+        """Those that were changed or deleted since they were read first."""
         self.deleted = np.zeros(len(references), np.bool_)
         self._client = client
         self.references = references
@@ -112,7 +112,7 @@ class CurrentDocuments:
     @property
     def changed(self) -> NDArray[np.bool_]:
         """Documents that turned out to be changed, but not deleted; shape (n,)."""
-        return self.away & ~self.deleted
+        return self.changed_or_deleted & ~self.deleted
 
     def adopt(self, earlier: CurrentDocuments) -> None:
         """Take over what was noted of the same documents, as far as they are among these."""
@@ -120,32 +120,32 @@ class CurrentDocuments:
         theirs = np.array([row_of.get(reference[:2], -1) for reference in self.references], np.intp)
         mine = np.flatnonzero(theirs >= 0)
         self.seen[mine] |= earlier.seen[theirs[mine]]
-        self.away[mine] |= earlier.away[theirs[mine]]
+        self.changed_or_deleted[mine] |= earlier.changed_or_deleted[theirs[mine]]
         self.deleted[mine] |= earlier.deleted[theirs[mine]]
 
     def read(self, rows: Ints, fields: Sequence[str] | None = None) -> Iterator[tuple[Ints, list[Source | None]]]:
         """Some of the rows with the named parts of these documents (default: those of the text), until all were read;
-        None for a document that is away, which is noted."""
+        None for a document that was changed or deleted."""
         for chunk in self._requests(rows):
             references = (self.references[row] for row in chunk.tolist())
             hits = list(fetch(self._client, references, self.fields if fields is None else fields, batch=_DOCUMENTS))
             there = np.array([hit is not None for hit in hits], np.bool_)
             same = there & self._unchanged(chunk, hits)
             self.seen[chunk] = True
-            self.away[chunk[~same]] = True
+            self.changed_or_deleted[chunk[~same]] = True
             self.deleted[chunk[~there]] = True
             yield chunk, [hit.source if hit and one else None for hit, one in zip(hits, same.tolist(), strict=True)]
 
     def texts(self, rows: Ints) -> Iterator[tuple[int, str]]:
-        """(row, text) in the order of ``rows``, without those that are away."""
+        """(row, text) in the order of ``rows``, without those that were changed or deleted."""
         for chunk, sources in self.read(rows):
             for row, source in zip(chunk.tolist(), sources, strict=True):
                 if source is not None:
                     yield row, self._text(source, self.fields)
 
     def prepared(self, rows: Ints, measures: Sequence[Measure]) -> Iterator[tuple[Ints, list[list[Prepared]]]]:
-        """Some of the rows with what each measure compares of them, until all were read; nothing of those that are
-        away."""
+        """Some of the rows with what each measure compares of them, until all were read; nothing of those that were
+        changed or deleted."""
         wanted = list(dict.fromkeys([*self.fields, *(name for one in measures for name in one.fields(self.fields))]))
         for chunk, sources in self.read(rows, wanted):
             found = [{} if source is None else source for source in sources]
@@ -197,8 +197,8 @@ class Compared(NamedTuple):
 class PairComparer:
     """Compares pairs of documents, or of classes of documents with equal texts, by their current texts.
 
-    Of a class one document is read. If it is away, the next one is asked; a class without any left takes part in
-    nothing.
+    One document of each class is read; if it was changed or deleted, the next one. A class of which none is left takes
+    part in nothing.
     """
 
     def __init__(
@@ -220,8 +220,8 @@ class PairComparer:
     def compare(self, left: Ints, right: Ints, progress: Progress = silent) -> Compared:
         """The similarity of pairs by each measure. A document with nothing to compare is like no other.
 
-        Clusters of connected pairs are taken together, so that each text is read once however many pairs it is in. What
-        is compared of a cluster lies in a file if it is much: so memory is bounded.
+        Clusters of connected pairs are taken together, so that each text is read once however many pairs it is in. If a
+        cluster is large, what is compared of it is spilled to disk, so memory stays bounded.
         """
         count, size = len(self.measures), len(self._first)
         similarity, sizes = np.full((count, len(left)), np.nan), np.zeros((count, size), np.int64)
@@ -237,18 +237,19 @@ class PairComparer:
                 done += len(portion) - len(pairs)
                 for k, (stage, measure) in enumerate(self.measures.items()):
                     sizes[k, numbers[places >= 0]] = rows[k].lengths[places[places >= 0]]
-                    told = _part(progress, stage, done, len(left))
-                    similarity[k, pairs] = _scores(measure, rows[k], a, b, told)
+                    reported = _part(progress, stage, done, len(left))
+                    similarity[k, pairs] = _scores(measure, rows[k], a, b, reported)
             done += len(pairs)
             self.compared += len(pairs)
         return Compared(similarity, sizes)
 
     def _read(self, numbers: Ints, spilled: Sequence[Rows], progress: Progress) -> NDArray[np.int32]:
-        """Lay what the measures compare of each class into rows; its place there, -1 for a class that is not there."""
+        """Store what the measures compare of each class in ``spilled``, and return its place there: -1 for a class of
+        which no document is left."""
         places = np.full(len(numbers), -1, np.int32)
         waiting = np.arange(len(numbers))
         large = int(self.documents.sizes[self._first[numbers]].sum()) > self.documents.limit
-        told = progress if large else silent
+        reported = progress if large else silent
         read = 0
         while len(waiting):
             asked = self.first_rows(numbers[waiting])
@@ -259,10 +260,10 @@ class PairComparer:
                     rows.add(found)
                 self._note_common(chunk, each)
                 read += len(chunk)
-                told("reading candidates", min(read, len(numbers)), len(numbers))
-            away = self.documents.away[asked]
-            places[waiting[away]] = -1
-            waiting = waiting[away]
+                reported("reading candidates", min(read, len(numbers)), len(numbers))
+            lost = self.documents.changed_or_deleted[asked]
+            places[waiting[lost]] = -1
+            waiting = waiting[lost]
         return places
 
     def _note_common(self, rows: Ints, each: Sequence[Sequence[Prepared]]) -> None:
@@ -272,11 +273,11 @@ class PairComparer:
                 self.common.update(some)
 
     def first_rows(self, numbers: Ints) -> Ints:
-        """The first document of each class that is not known to be away, -1 where there is none."""
+        """The first document of each class that is not known to be changed or deleted, -1 where there is none."""
         rows = self._first[numbers]
-        for place in np.flatnonzero(self.documents.away[rows]).tolist():
+        for place in np.flatnonzero(self.documents.changed_or_deleted[rows]).tolist():
             members = [] if self.classes is None else self.classes.members[int(numbers[place])].tolist()
-            rows[place] = next((row for row in members if not self.documents.away[row]), -1)
+            rows[place] = next((row for row in members if not self.documents.changed_or_deleted[row]), -1)
         return rows
 
     def check_copies(self, progress: Progress = silent) -> None:
@@ -308,8 +309,8 @@ class PairComparer:
         return matches & self.there(left) & self.there(right)
 
     def there(self, numbers: Ints) -> NDArray[np.bool_]:
-        """Which of the classes have a document that is not known to be away; bool of their number."""
-        if not self.documents.away.any():
+        """Which of the classes have a document that is not known to be changed or deleted; bool of their number."""
+        if not self.documents.changed_or_deleted.any():
             return np.ones(len(numbers), np.bool_)
         return (self.first_rows(np.arange(len(self._first))) >= 0)[numbers]
 
@@ -338,15 +339,17 @@ def _part(progress: Progress, name: str, before: int, whole: int) -> Progress:
     return reported
 
 
-def _scores(measure: Measure, rows: Rows, left: NDArray[np.int32], right: NDArray[np.int32], told: Progress) -> Floats:
+def _scores(
+    measure: Measure, rows: Rows, left: NDArray[np.int32], right: NDArray[np.int32], reported: Progress
+) -> Floats:
     """The measure of pairs of rows; 0 where one is empty."""
     similarity = np.empty(len(left))
     done = 0
-    told("", done, len(left))
+    reported("", done, len(left))
     for some, arrays, a, b in _blocks(rows, left, right):
-        similarity[some] = measure.scores(arrays, a, b, _part(told, "", done, len(left)))
+        similarity[some] = measure.scores(arrays, a, b, _part(reported, "", done, len(left)))
         done += len(some)
-        told("", done, len(left))
+        reported("", done, len(left))
     filled = rows.lengths > 0
     if not filled.all():
         similarity[~(filled[left] & filled[right])] = 0

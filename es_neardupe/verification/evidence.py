@@ -164,11 +164,13 @@ def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[An
     )
 
 
-def plan(kept: Kept, judged: Judged, corpus: Corpus, basis: Basis, *, away: NDArray[np.bool_], whole: bool) -> Plan:
-    """Compare what is kept with what was judged. ``away`` (bool of the rows): the document changed or went; ``whole``:
-    the corpus holds all documents of the index, so that what is not in it is gone."""
+def plan(
+    kept: Kept, judged: Judged, corpus: Corpus, basis: Basis, *, changed_or_deleted: NDArray[np.bool_], whole: bool
+) -> Plan:
+    """Compare what is kept with what was judged. ``changed_or_deleted``: bool of the rows; ``whole``: the corpus
+    holds all documents of the index, so what is not in it was deleted."""
     numbers = _numbers(corpus)
-    stale = ~standing(kept, corpus, away=away, whole=whole)
+    stale = ~standing(kept, corpus, changed_or_deleted=changed_or_deleted, whole=whole)
     live = np.flatnonzero(~stale & kept.mine)
     ids = _ids(numbers[judged.left], numbers[judged.right])
     place = _places(kept.pairs[live], ids)
@@ -186,13 +188,13 @@ def plan(kept: Kept, judged: Judged, corpus: Corpus, basis: Basis, *, away: NDAr
 
 
 def standing(
-    kept: Kept, corpus: Corpus, *, away: NDArray[np.bool_] | None = None, whole: bool = True
+    kept: Kept, corpus: Corpus, *, changed_or_deleted: NDArray[np.bool_] | None = None, whole: bool = True
 ) -> NDArray[np.bool_]:
     """Which entries are of this scheme and about contents that both documents still bear, as far as that is known;
-    bool[e]. ``away`` and ``whole`` as for `plan`."""
+    bool[e]. ``changed_or_deleted`` and ``whole`` as for `plan`."""
     content = packed(corpus.content)
-    if away is not None:
-        content[away] = b""
+    if changed_or_deleted is not None:
+        content[changed_or_deleted] = b""
     rows = _places(_numbers(corpus), kept.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
     borne = np.where(rows >= 0, np.append(content, b"")[rows], b"" if whole else kept.contents)
     found: NDArray[np.bool_] = kept.current & (borne == kept.contents).all(axis=1)
@@ -346,7 +348,7 @@ class EvidenceReport:
     compared: int
     """Pairs whose texts were compared in this run."""
     remembered: int
-    """Pairs that were known from evidence, so that nobody compared them again."""
+    """Pairs that were known from evidence, which were not compared again."""
     written: int
     without_edit: int
     """Of these, pairs too long for the edit similarity; they are taken for no revision."""
@@ -424,7 +426,9 @@ def write_evidence(
     name = ensure(index, Companion.PAIRS)
     corpus, verifier, basis = found.corpus, found.verifier, evidence.basis
     judged, at = _judged(found, wanted), timestamp()
-    todo = plan(evidence.kept, judged, corpus, basis, away=verifier.documents.away, whole=whole)
+    todo = plan(
+        evidence.kept, judged, corpus, basis, changed_or_deleted=verifier.documents.changed_or_deleted, whole=whole
+    )
     described = _Counted(
         entries(
             name,
@@ -484,8 +488,8 @@ class _Counted:
 
 def _judged(found: Verified, wanted: Criterion) -> Judged:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
-    away = found.verifier.documents.away
-    present = [[row for row in rows.tolist() if not away[row]] for rows in found.classes.members]
+    changed_or_deleted = found.verifier.documents.changed_or_deleted
+    present = [[row for row in rows.tolist() if not changed_or_deleted[row]] for rows in found.classes.members]
     first = np.array([rows[0] if rows else -1 for rows in present], np.intp)
     *pairs, similarity = found.verifier.answered()
     left, right = (first[side] for side in pairs)

@@ -1,7 +1,7 @@
-"""Arrays that may outgrow memory: up to a bound they are held, beyond it they lie in a temporary file.
+"""Arrays that may outgrow memory: up to a limit they are held, beyond it they are spilled to a temporary file.
 
-A file is written once, front to back, and read in pieces. It has no name on systems that allow that, so that nothing
-of it is left even where the program is killed. Writing raises `SettingsError` where there is no room or no right to.
+A file is written once, from start to end, and read in pieces. It has no name on systems that allow that, so nothing of
+it is left even if the program is killed. Writing raises `SettingsError` if there is no space or no permission.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Scratch = Callable[[], BinaryIO]
 
 @contextmanager
 def scratch() -> Iterator[Scratch]:
-    """Temporary files that are gone in the end, whatever happens."""
+    """Temporary files that are always removed in the end."""
     with ExitStack() as files:
         yield lambda: cast(BinaryIO, files.enter_context(tempfile.TemporaryFile(prefix="es-neardupe-")))
 
@@ -61,7 +61,7 @@ class _File:
             self._opened.flush()
         except OSError as error:
             raise SettingsError(
-                f"The features cannot be laid aside in a temporary file ({error.strerror or error}): name a folder "
+                f"The features cannot be written to a temporary file ({error.strerror or error}): name a folder "
                 f"with more room as TMPDIR."
             ) from error
 

@@ -201,7 +201,7 @@ def distribution(
         documents=_keyed(corpus),
         candidates=len(candidates),
         skipped=candidates.skipped,
-        stale=int(documents.away.sum()),
+        stale=int(documents.changed_or_deleted.sum()),
         edges=tuple(EDGES.tolist()),
         distributions=tuple(distributions),
         seconds=time.monotonic() - started,
@@ -276,7 +276,7 @@ def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progre
     """The texts of a sample, and their rows. Raises `IndexUnusable` where there are no two."""
     read = list(tracked(documents.texts(rows), progress, "reading the sample", len(rows)))
     if len(read) < 2:
-        away = int(documents.away.sum())
+        away = int(documents.changed_or_deleted.sum())
         stale = f" ({away} changed since they got them)" if away else ""
         raise IndexUnusable(
             f"Index {index} has {len(read)} documents with keys{stale}, and a distribution takes two: "
@@ -298,7 +298,7 @@ def _compared(
     comparer = PairComparer(documents, stages, classes)
     found = comparer.compare(candidates.left, candidates.right, progress)
     comparer.check_copies()
-    sizes = np.array([int((~documents.away[rows]).sum()) for rows in classes.members], np.int64)
+    sizes = np.array([int((~documents.changed_or_deleted[rows]).sum()) for rows in classes.members], np.int64)
     first = comparer.first_rows(np.arange(len(classes)))
     for similarity in found.similarity:
         yield ComparedCandidates(candidates.left, candidates.right, similarity, sizes, first)

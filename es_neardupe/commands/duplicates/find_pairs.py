@@ -115,7 +115,7 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
         "Pairs passing": int(passing.sum()),
         "Pairs failing": compared - int(passing.sum()),
         "Documents read": int(documents.seen.sum()),
-        "Documents deleted or changed": int(documents.away.sum()),
+        "Documents deleted or changed": int(documents.changed_or_deleted.sum()),
         **weighed,
         "Seconds": clock.lap(),
     }

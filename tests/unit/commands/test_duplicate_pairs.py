@@ -151,7 +151,7 @@ def test_documents_that_are_gone_or_changed_are_counted(titles: list[str], data:
     for pair, similarity in found.pairs().items():
         assert np.isnan(similarity) == bool(away & set(pair))
     grouped = {id for pair in found.pairs() for id in pair}
-    assert int(found.documents.away.sum()) == len(grouped & away)
+    assert int(found.documents.changed_or_deleted.sum()) == len(grouped & away)
     assert len(client.asked) == len(set(client.asked)) == len(grouped)  # each text is read once
 
 

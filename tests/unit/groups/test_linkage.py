@@ -218,7 +218,7 @@ class World:
     def wanted(self) -> dict[int, Grouping]:
         classes = Classes([np.array(rows, np.intp) for rows in self.classes])
         away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
-        verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(away=away))
+        verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(changed_or_deleted=away))
         inside = np.ones(len(self.stored), np.bool_)
         found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
         return groupings(

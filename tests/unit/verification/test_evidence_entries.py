@@ -94,7 +94,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
         if ask and a in rows and b in rows and not away & {rows[a], rows[b]}
     ]
     mask = np.isin(np.arange(len(corpus)), list(away))
-    found = plan(kept, judged_of(wanted), corpus, BASIS, away=mask, whole=whole)
+    found = plan(kept, judged_of(wanted), corpus, BASIS, changed_or_deleted=mask, whole=whole)
 
     kind_of = {frozenset(pair): kind for pair, kind in zip(named, kinds, strict=True)}
     fine = {"same"} if whole else {"same", "deleted"}
@@ -108,7 +108,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
     stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
     names = ids(kept_actions)
     assert sorted(found.stale) == sorted(names[pair] for pair in stale - {of_wanted[k] for k in fresh})
-    assert standing(kept, corpus, away=mask, whole=whole).sum() == len(kept) - len(stale)
+    assert standing(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - len(stale)
 
 
 def test_the_memory_has_values_of_the_basis_only() -> None:
@@ -175,5 +175,5 @@ def test_entries_that_cannot_be_read_are_taken_out(broken: dict[str, Any]) -> No
     foreign = [Hit("kept", id, None, 1, 1, action.body) for id in ("by hand", "z" * 32)]
     damaged = Hit("kept", action.id, None, 1, 1, {**action.body, **broken})
     kept = read_kept([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
-    found = plan(kept, judged_of([]), corpus, BASIS, away=np.zeros(len(corpus), np.bool_), whole=True)
+    found = plan(kept, judged_of([]), corpus, BASIS, changed_or_deleted=np.zeros(len(corpus), np.bool_), whole=True)
     assert sorted(found.stale) == sorted(["by hand", "z" * 32, action.id])

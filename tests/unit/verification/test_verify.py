@@ -80,7 +80,7 @@ def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pyte
     in_pairs = set(left.tolist()) | set(right.tolist())
     assert len(client.asked) == len(set(client.asked)) == verifier.documents.seen.sum() == len(in_pairs)
     assert max(client.requests, default=0) <= limits[1]
-    assert not verifier.documents.away.any()
+    assert not verifier.documents.changed_or_deleted.any()
     assert told[-1] == ("verifying pairs", len(left), len(left))
 
 
@@ -166,7 +166,7 @@ def test_another_way_to_write_the_same_tokens_is_no_change() -> None:
     assert verifier.similarities(*all_pairs(2)).tolist() == [
         set_resemblance(shingle_set(texts["a"]), shingle_set(texts["b"]))
     ]
-    assert not verifier.documents.away.any()
+    assert not verifier.documents.changed_or_deleted.any()
 
 
 def test_no_pairs_ask_for_nothing() -> None:

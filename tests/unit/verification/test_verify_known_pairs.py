@@ -132,4 +132,4 @@ def test_with_or_without_memory(seed: int) -> None:
     (fresh, one), (remembered, other) = results
     assert fresh == remembered
     assert other.compared + other.remembered <= len(left)
-    assert not (other.documents.away & ~one.documents.away).any()
+    assert not (other.documents.changed_or_deleted & ~one.documents.changed_or_deleted).any()
