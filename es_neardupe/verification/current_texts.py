@@ -225,18 +225,22 @@ class PairComparer:
         """
         count, size = len(self.measures), len(self._first)
         similarity, sizes = np.full((count, len(left)), np.nan), np.zeros((count, size), np.int64)
-        done = 0
+        wanted, places, done = np.zeros(size, np.bool_), np.zeros(size, np.int32), 0
         for portion in portions(left, right, self.documents.sizes[self._first], self.documents.limit):
-            numbers = np.unique([left[portion], right[portion]])
+            wanted[left[portion]] = wanted[right[portion]] = True
+            numbers = np.flatnonzero(wanted)
+            wanted[numbers] = False
             with scratch() as files:
                 rows = [Rows(files) for _ in self.measures]
-                places = self._read(numbers, rows, progress)
-                a, b = (places[np.searchsorted(numbers, side[portion])] for side in (left, right))
-                there = np.flatnonzero((a >= 0) & (b >= 0))
-                a, b, pairs = a[there], b[there], portion[there]
+                places[numbers] = self._read(numbers, rows, progress)
+                found = numbers[places[numbers] >= 0]
+                pairs, a, b = portion, places[left[portion]], places[right[portion]]
+                if len(found) < len(numbers):
+                    there = (a >= 0) & (b >= 0)
+                    pairs, a, b = portion[there], a[there], b[there]
                 done += len(portion) - len(pairs)
                 for k, (stage, measure) in enumerate(self.measures.items()):
-                    sizes[k, numbers[places >= 0]] = rows[k].lengths[places[places >= 0]]
+                    sizes[k, found] = rows[k].lengths[places[found]]
                     reported = _part(progress, stage, done, len(left))
                     similarity[k, pairs] = _scores(measure, rows[k], a, b, reported)
             done += len(pairs)
