@@ -18,7 +18,7 @@ from es_neardupe.groups.what_changed import Start, start_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
-from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
+from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
@@ -106,7 +106,7 @@ class GroupReport:
     """Changed by somebody between reading and writing: left for the next run."""
     deleted: int
     refused: int
-    mirrored: Mirrored
+    mirrored: GroupIdsWritten
     """Group ids written into the documents (``init --sidecar --write-group``)."""
     refusals: tuple[str, ...]
     evidence: EvidenceReport | None
@@ -195,7 +195,7 @@ def group(
         gaps = kept is not None and kept.refused > 0
         if lease is not None and (found.writes or found.told or gaps or not start.settled):
             tally = run.write(found, lease, gaps=gaps, batch=batch, workers=workers)
-        mirrored = mirror(index, batch=batch, workers=workers, dry_run=dry_run)
+        mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     return GroupReport(
         index=index.name,
         scheme=index.scheme_id,

@@ -97,7 +97,7 @@ def stats(
     return Stats(
         index=index.name,
         indices=index.target.indices,
-        sidecars=() if index.target.sidecar is None else index.target.sidecar.names,
+        sidecars=index.storage.sidecars,
         scheme=index.scheme_id,
         agree=index.settings.scheme.agree,
         fields=index.settings.fields,

@@ -15,7 +15,7 @@ from sidecar_tools import PROPERTIES, Both, document, random_changes, state, tex
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import BeingMigrated, SchemeMismatch
 from es_neardupe.index.hidden_indices import exists
-from es_neardupe.index.sidecar.names import sidecar_name
+from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client
 
 OLD = Settings(("text",), threshold=0.8)

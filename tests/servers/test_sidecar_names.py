@@ -16,7 +16,7 @@ from es_neardupe.errors import IndexUnusable, RequestError, RolledOver
 from es_neardupe.index.hidden_indices import exists
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar import join_query
-from es_neardupe.index.sidecar.names import sidecar_name
+from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))

@@ -17,10 +17,9 @@ from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import names_of, seen_in_part, way_out, write_blocks
 from es_neardupe.index.rollover import families_of, family_named, next_index_has
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.entries import of_others
-from es_neardupe.index.sidecar.names import sidecar_name, writes_group
-from es_neardupe.index.sidecar.open import must_be_stored, sidecars_of, telling_mappings, with_source_modes
-from es_neardupe.index.target import IndexTarget, mappings_of, stored_settings
+from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
+from es_neardupe.index.storage import settings_mappings
+from es_neardupe.index.target import IndexTarget, mappings_of, stored_settings, with_source_modes
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.server.client import Client
@@ -48,7 +47,7 @@ def doctor(index: Index) -> list[Check]:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
     checks += _rights(index.client, index.name, mappings, beside, index.prefix)
-    checks += _migration(index.name, telling_mappings(index.client, index.name, index.prefix), index.prefix)
+    checks += _migration(index.name, settings_mappings(index.client, index.name, index.prefix), index.prefix)
     checks += _tuning({**mappings, **_names_beside(beside, index.prefix)})
     try:
         index = opened(index)
@@ -123,9 +122,7 @@ def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str)
 
 def _replaced(index: Index) -> Iterator[Check]:
     """Whether the keys beside an index are those of another one, which it has taken the place of."""
-    if index.target.sidecar is None:
-        return
-    for name, number in of_others(index).items():
+    for name, number in index.storage.replaced().items():
         yield Check(
             "sidecar",
             "warning",
@@ -138,7 +135,7 @@ def _rollover(index: Index) -> Iterator[Check]:
     """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
     if index.target.family is None:
         return
-    if index.target.sidecar is not None:
+    if index.storage.sidecars:
         yield Check("rollover", "ok", f"the next index of {index.name} gets one beside it by the next run of `enrich`")
         return
     has = next_index_has(index.client, index.target.family, index.settings.prefix, index.settings.to_meta())

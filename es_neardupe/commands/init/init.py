@@ -9,7 +9,6 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.init.sampling import Sampling, choose_sampling
-from es_neardupe.commands.init.sidecar import Sidecars, check_inline
 from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
@@ -18,8 +17,15 @@ from es_neardupe.index.mapping import check_relations, check_source, check_text_
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.rollover import families_of, family_named, next_index_has
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.open import with_source_modes
-from es_neardupe.index.target import check_name, mappings_of, our_mapping, put_settings, stored_settings
+from es_neardupe.index.sidecar.indices import Sidecars, check_inline
+from es_neardupe.index.target import (
+    check_name,
+    mappings_of,
+    our_mapping,
+    put_settings,
+    stored_settings,
+    with_source_modes,
+)
 from es_neardupe.index.tuning import mend, tuned_mappings
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest

@@ -15,14 +15,16 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.entries import redirected
-from es_neardupe.index.sidecar.join_query import ids_clause, of_entries, renamed
-from es_neardupe.index.sidecar.names import sidecar_name
-from es_neardupe.index.sidecar.split_query import (
+from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.sidecar.queries import (
     Part,
     asks_ours,
+    ids_clause,
     mentions,
+    of_entries,
     part_of,
     relaxed,
+    renamed,
     split_source,
     with_clauses,
     without_entry,

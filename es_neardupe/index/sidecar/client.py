@@ -13,26 +13,24 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.index import permissions
-from es_neardupe.index.sidecar.complete_hits import (
-    count_without_entry,
-    entries,
-    parts_of,
-    read_params,
-    their_parts,
-    their_values,
-    with_those_without_entry,
+from es_neardupe.index.sidecar.entries import entries, parts_of, read_params, redirected, their_parts, their_values
+from es_neardupe.index.sidecar.queries import (
+    MATCH_ALL,
+    MOST_IDS,
+    Names,
+    Source,
+    TooMany,
+    asks_ours,
+    joined,
+    joined_parts,
+    split_source,
+    without_entry,
 )
-from es_neardupe.index.sidecar.entries import redirected
-from es_neardupe.index.sidecar.join_query import MOST_IDS, Names, TooMany, joined, joined_parts
-from es_neardupe.index.sidecar.split_query import MATCH_ALL, Source, asks_ours, split_source, without_entry
-from es_neardupe.records import Hit, Reference
+from es_neardupe.records import Hit
 from es_neardupe.server.client import ClientOver, path
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import count
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -103,13 +101,6 @@ class SidecarClient(ClientOver):
         if not asks_ours(body, self._prefix):
             return self._their_pages(index, body, ours, theirs, how)
         return self._our_pages(body, ours, theirs, how)
-
-    def versions(self, references: Sequence[Reference]) -> NDArray[np.int64]:
-        """Sequence number and primary term of the user's documents as they are now; shape (n, 2), -1 for those that are
-        gone."""
-        found = fetch(self.plain, references, False, batch=1000)
-        versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in found]
-        return np.array(versions, np.int64).reshape(-1, 2)
 
     def _their_pages(
         self, index: str, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON
@@ -189,8 +180,8 @@ class SidecarClient(ClientOver):
                 )
             more = self.plain.request("POST", where, params=params, body={**body, "query": part})
             answer["hits"]["total"]["value"] += more["hits"]["total"]["value"]
-        missing = count_without_entry(self._index, self._names, query)
-        return with_those_without_entry(answer, missing, body, self._prefix)
+        missing = _count_without_entry(self._index, self._names, query)
+        return _with_those_without_entry(answer, missing, body, self._prefix)
 
     def _complete(self, found: JSON, theirs: Source, values: Sequence[Any]) -> None:
         """Make hits of our index to hits of the user's, without documents that are gone there."""
@@ -256,3 +247,45 @@ def _with_entry(found: JSON, entry: Hit | None) -> JSON:
         return found
     version = {"_seq_no": entry.seq_no, "_primary_term": entry.primary_term}
     return {**found, **version, "_source": {**parts_of(found), **entry.source}}
+
+
+def _count_without_entry(index: Index, names: Names, query: Mapping[str, Any]) -> int:
+    """Documents that a query matches although our index does not know them.
+
+    These are all that match without any field of ours, less those that it knows. Entries of deleted documents, which
+    stand till the next ``enrich``, can make it too small, never less than none.
+    """
+    rest = without_entry(query, index.settings.prefix)
+    if rest is False:
+        return 0
+    asked = MATCH_ALL if rest is True else rest
+    assert not isinstance(asked, bool)
+    known = sum(count(index.plain, names.path, part) for part in joined_parts(index, asked))
+    return max(0, count(index.plain, index.path, asked) - known)
+
+
+def _with_those_without_entry(answer: JSON, number: int, body: Mapping[str, Any], prefix: str) -> JSON:
+    """The answer to a search for counts, with so many more documents that have none of our fields."""
+    if not number:
+        return answer
+    total = answer["hits"].get("total")
+    if total is not None:
+        total["value"] += number
+    for name, asked in body.get("aggs", {}).items():
+        found = answer["aggregations"][name]
+        if "filter" in asked and _fits(asked["filter"], prefix):
+            found["doc_count"] += number
+        if "filters" in asked:
+            fitting = [key for key, query in asked["filters"]["filters"].items() if _fits(query, prefix)]
+            for key in fitting or [asked["filters"].get("other_bucket_key")]:
+                if key is not None:
+                    found["buckets"][key]["doc_count"] += number
+    return answer
+
+
+def _fits(query: Mapping[str, Any], prefix: str) -> bool:
+    """Whether a document without any field of ours fulfils a query over them."""
+    found = without_entry(query, prefix)
+    if isinstance(found, bool):
+        return found
+    raise SettingsError("Counts over the user's fields and ours at once cannot be asked from the side.")

@@ -1,24 +1,122 @@
-"""Prepare our index beside each of the user's; the user's get nothing, or with ``--write-group`` the group field."""
+"""Sidecar indices: their names and mappings, which of them exist, and how they are made.
+
+Each index of the user's has one of its own. The user's indices get nothing, or with ``--write-group`` the group field.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from es_neardupe.errors import Conflict, MappingConflict, RequestError, SchemeMismatch
+from es_neardupe.errors import Conflict, Forbidden, IndexUnusable, MappingConflict, RequestError, SchemeMismatch
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.index import Index
-from es_neardupe.index.mapping import check_source, check_text_fields
+from es_neardupe.index.mapping import check_source, check_text_fields, companion_mapping, fields_mapping
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.names import sidecar_mapping, sidecar_name, writes_group
-from es_neardupe.index.sidecar.open import must_be_stored, sidecars_of
-from es_neardupe.index.target import mappings_of, prepare_new, stored_settings
+from es_neardupe.index.target import stored_settings
+from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 
-__all__ = ["Sidecars", "check_inline", "prepare_rolled_over"]
+__all__ = [
+    "REFERENCE",
+    "Sidecars",
+    "check_inline",
+    "must_be_stored",
+    "sidecar_mapping",
+    "sidecar_name",
+    "sidecars_of",
+    "writes_group",
+]
 
 JSON = dict[str, Any]
+
+REFERENCE = "@source"
+"""The object that says of which document an entry is: no prefix can be called so."""
+
+
+_NOT_IN_NAMES = re.compile(r"^\.+|[^a-z0-9._-]")
+
+
+_ROLLED_OVER = re.compile(r"^\.ds-|-\d+$")
+
+
+def sidecar_name(index: str, prefix: str) -> str:
+    """``<index>-<prefix>-sidecar`` for a concrete index.
+
+    Of one that a rollover makes (its name ends with a number), ``<prefix>-sidecar-<index>``: else the template of such
+    indices would take ours for one of them, and put it behind their alias. Leading dots are reserved for indices of the
+    server: what is replaced is kept apart by a hash.
+    """
+    plain = _NOT_IN_NAMES.sub("", index)
+    if plain != index:
+        plain += f"-{hashlib.sha256(index.encode()).hexdigest()[:8]}"
+    prefix = prefix.lower()
+    return f"{prefix}-sidecar-{plain}" if _ROLLED_OVER.search(index) else f"{plain}-{prefix}-sidecar"
+
+
+def sidecar_mapping(
+    index: str, settings: Settings, *, write_group: bool, notes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The mapping of our index: our object as it is in documents, and the reference; in ``_meta`` the settings, with
+    ``notes`` to keep there."""
+    mapping = companion_mapping("sidecar")
+    meta = {
+        settings.prefix: {**settings.to_meta(), **(notes or {})},
+        REFERENCE: {"index": index, "write_group": write_group},
+    }
+    properties = mapping["properties"] | {settings.prefix: fields_mapping()}
+    return mapping | {"_meta": meta, "properties": properties}
+
+
+def writes_group(mapping: Mapping[str, Any]) -> bool:
+    """Whether group ids are written into the user's documents, by the mapping of our index."""
+    return bool(mapping.get("_meta", {}).get(REFERENCE, {}).get("write_group", False))
+
+
+def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
+    """Concrete index -> the mapping of our index beside it, for those that have one which this user may know of."""
+    found: dict[str, JSON] = {}
+    names = {sidecar_name(index, prefix): index for index in mappings}
+    for some in chunked(names, 20):
+        answer = _visible_mappings(client, some)
+        found |= {names[name]: answer[name]["mappings"] for name in some if name in answer}
+    return found
+
+
+def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
+    """Those of the indices that are there and that this user has rights on. OpenSearch refuses a request as a whole if
+    there are none on one of the names, be it the name of nothing."""
+    try:
+        return client.request("GET", path(",".join(names), "_mapping"), params={"ignore_unavailable": True}) or {}
+    except Forbidden:
+        if len(names) == 1:
+            return {}
+        return {index: mapping for name in names for index, mapping in _visible_mappings(client, [name]).items()}
+
+
+def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -> bool:
+    """Whether texts are read from stored fields because ``_source`` lacks them. Raises `IndexUnusable` where they
+    are in neither."""
+    source = mapping.get("_source", {})
+    off = source.get("enabled") is False or source.get("mode") == "disabled"
+    if not off and not source.get("excludes") and not source.get("includes"):
+        return False
+    lacking = [name for name in settings.fields if not _is_stored(mapping.get("properties", {}), name)]
+    if lacking:
+        raise IndexUnusable(
+            f"Index {index} keeps {', '.join(lacking)} neither in _source nor as a stored field: its texts cannot be "
+            f"read back, and no keys made. Re-index it from where the texts are, with _source or `store: true`."
+        )
+    return True
+
+
+def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
+    mapping: Mapping[str, Any] = {"properties": properties}
+    for part in name.split("."):
+        mapping = mapping.get("properties", {}).get(part, {})
+    return mapping.get("store") in (True, "true")
 
 
 def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> None:
@@ -28,19 +126,6 @@ def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> N
             f"The keys of {', '.join(found)} are kept beside it: run init with --sidecar, choose another --prefix, or "
             f"remove them with `es-neardupe clean {next(iter(found))}` first."
         )
-
-
-def prepare_rolled_over(index: Index) -> None:
-    """Give the indices that a rollover made the fields and settings of their siblings, or ours beside them.
-
-    Raises what `prepare_new` does.
-    """
-    if index.target.sidecar is None:
-        prepare_new(index)
-    elif index.target.new:
-        mappings = {concrete: mappings_of(index.client, concrete)[concrete] for concrete in index.target.new}
-        write_group = index.target.sidecar.write_group
-        Sidecars(index.client, index.name, mappings, index.settings, write_group=write_group).prepare(index.settings)
 
 
 class Sidecars:
