@@ -14,7 +14,7 @@ from es_neardupe.index import mapping as schema
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
-from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates, check_writable
+from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.storage import settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import mend, tuned_mappings
@@ -82,7 +82,7 @@ def clean(
     work = _Cleaning(index, batch, workers, progress)
     if not dry_run:
         check_may_delete(plain, [*companions, *sidecars])
-        check_writable(index.client, index.name)
+        index.storage.check_writable()
         check_updates(index, "cleaning", whole=work.whole)
         mend(plain, tuned_mappings(plain, index.name, index.prefix))
     work.run(rehearsal if dry_run else None)

@@ -17,7 +17,7 @@ from es_neardupe.groups.run import Found, Run
 from es_neardupe.groups.what_changed import Start, start_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
-from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
+from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -169,7 +169,7 @@ def group(
     check_linkage(rules.linkage, wanted.measure.name)
     check_sees_all(index, "grouping")
     if not dry_run:
-        check_writable(index.client, index.name)
+        index.storage.check_writable()
         check_updates(index, "grouping")
     run = Run(index, wanted, rules, max_bucket, evidence, progress)
     with nullcontext() if dry_run else held(index) as lease:

@@ -177,10 +177,13 @@ def _forbids(key: str, value: object) -> bool:
     return str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
 
 
-def check_writable(client: Client, name: str, *, new: bool = False) -> None:
-    """Raises `Blocked` for an index that is read-only, before any work is done in vain. ``new``: it has no keys yet,
-    and these can be elsewhere."""
-    if blocks := write_blocks(client, name):
+def check_writable(client: Client, name: str, *, written: str | None = None, new: bool = False) -> None:
+    """Raises `Blocked` for an index that is read-only, before any work is done in vain.
+
+    ``written``: the indices that are written for it, if these are others. ``new``: it has no keys yet, and these can be
+    elsewhere.
+    """
+    if blocks := write_blocks(client, written or name):
         raise Blocked(
             f"Index {name} is blocked for writing by {', '.join(names_of(blocks))}. {way_out(name, blocks, new=new)}",
             status=403,

@@ -90,9 +90,16 @@ class Storage(Protocol):
         """The indices that keys and groups are written to."""
 
     @property
+    def path(self) -> str:
+        """These as requests name them."""
+
+    @property
     def groups_in_documents(self) -> bool:
         """Whether the user's documents have their group ids: searches can collapse on them, and ``clean`` removes
         them."""
+
+    def check_writable(self) -> None:
+        """Raises `Blocked` if an index that is to be written, for keys or for group ids, is read-only."""
 
     def prepare_rolled_over(self) -> None:
         """Give the indices that a rollover made the fields and settings of their siblings.

@@ -10,7 +10,7 @@ from functools import partial
 from es_neardupe import options
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import check_range_field
-from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
+from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten, Send, ToEnrich
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -98,7 +98,7 @@ def enrich(
     check_sees_all(index, "enriching")
     prepared = index.target.new
     if not dry_run:
-        check_writable(index.client, index.name)
+        index.storage.check_writable()
         check_updates(index, "enriching")
         index.storage.prepare_rolled_over()
         index = index.with_target(replace(index.target, new=()))

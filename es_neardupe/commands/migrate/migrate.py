@@ -21,7 +21,7 @@ from es_neardupe.index.hidden_indices import Companion, companion_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
-from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates, check_writable
+from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
@@ -123,7 +123,7 @@ def migrate(
         )
     else:
         check_may_delete(index.plain, _coming_names(plan))
-        check_writable(plan.old.client, index.name)
+        plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
         with held(plan.coming, "migrate", id=_LEASE):
             _check_phase(plan)

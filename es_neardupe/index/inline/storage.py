@@ -14,6 +14,7 @@ from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_
 from es_neardupe.index.inline.enrich import enrich_inline
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
+from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import Enriched, GroupIdsWritten, Send, ToEnrich
 from es_neardupe.index.stored_fields import group_of, stored_fields
@@ -49,6 +50,15 @@ class InlineStorage:
     def written(self) -> tuple[str, ...]:
         """The user's indices."""
         return self._index.target.indices
+
+    @property
+    def path(self) -> str:
+        """As the index was opened."""
+        return self._index.path
+
+    def check_writable(self) -> None:
+        """The user's indices."""
+        check_writable(self.client, self._index.name)
 
     def prepare_rolled_over(self) -> None:
         """Add our fields and settings to their mappings."""
@@ -102,7 +112,7 @@ class InlineStorage:
 
     def refresh(self) -> None:
         """The user's indices."""
-        refresh(self.client, self._index.path)
+        refresh(self.client, self.path)
 
     def remove_settings(self) -> None:
         """From ``_meta``; no server can remove our fields."""

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
-from es_neardupe.index import permissions
 from es_neardupe.index.sidecar.entries import entries, parts_of, read_params, redirected, their_parts, their_values
 from es_neardupe.index.sidecar.queries import (
     MATCH_ALL,
@@ -72,10 +71,6 @@ class SidecarClient(ClientOver):
                 return self._search(body, params)
             if action == "_refresh":
                 return self._refresh()
-            if action == f"_settings/{permissions.ASKED}":
-                return self._of_written(method, action, params)
-            if action == "_disk_usage":
-                return self._of_ours(method, action, params)
         return self.plain.request(method, path, params=params, body=body)
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
@@ -224,17 +219,6 @@ class SidecarClient(ClientOver):
         with suppress(Forbidden, Blocked):
             self.plain.request("POST", path(self._target.path, "_refresh"))
         self.plain.request("POST", path(self._names.path, "_refresh"))
-
-    def _of_ours(self, method: str, action: str, params: _Params | None) -> Any:
-        """What our index says of itself, under the names of the user's."""
-        answer = self.plain.request(method, f"{path(self._names.path)}/{action}", params=params) or {}
-        return {self._names.theirs.get(name, name): entry for name, entry in answer.items()}
-
-    def _of_written(self, method: str, action: str, params: _Params | None) -> Any:
-        """What is to be said of the indices that are written: ours, and the user's if group ids go there."""
-        assert self._target.sidecar is not None
-        names = [self._names.path, *[self._target.path] * self._target.sidecar.write_group]
-        return self.plain.request(method, f"{path(','.join(names))}/{action}", params=params)
 
 
 def _there(found: Mapping[str, Any]) -> bool:

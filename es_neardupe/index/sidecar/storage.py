@@ -14,6 +14,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request
 from es_neardupe.index.migration_state import Phase, replaced_prefix
+from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.client import SidecarClient
 from es_neardupe.index.sidecar.enrich import enrich_sidecar
@@ -61,6 +62,16 @@ class SidecarStorage:
     def written(self) -> tuple[str, ...]:
         """The sidecar indices."""
         return self._names.there
+
+    @property
+    def path(self) -> str:
+        """Their names."""
+        return self._names.path
+
+    def check_writable(self) -> None:
+        """The sidecar indices, and the user's if group ids are written there."""
+        written = [self.path, *[self._index.path] * self.groups_in_documents]
+        check_writable(self._index.plain, self._index.name, written=",".join(written))
 
     def prepare_rolled_over(self) -> None:
         """Make sidecar indices for them."""
@@ -128,15 +139,15 @@ class SidecarStorage:
     def takeovers(self, after: Index, *, batch: int, progress: Progress) -> Iterator[Action]:
         """Whole entries."""
         plain, query = self._index.plain, queries.processed(self._index.fields)
-        pages = plain.pages(self._names.path, {"query": query, "_source": True}, page_size=max(batch, 100))
-        total = count(plain, self._names.path, query)
+        pages = plain.pages(self.path, {"query": query, "_source": True}, page_size=max(batch, 100))
+        total = count(plain, self.path, query)
         return successors(
             self._index, after, tracked((hit for page in pages for hit in page), progress, "switching", total)
         )
 
     def refresh(self) -> None:
         """The sidecar indices."""
-        refresh(self._index.plain, self._names.path)
+        refresh(self._index.plain, self.path)
 
     def remove_settings(self) -> None:
         """Nothing: settings go with the sidecar indices."""
