@@ -29,17 +29,17 @@ def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, 
     for turn in range(3):
         if turn:
             random_changes(both, rng, documents, [f"n{turn}{k}" for k in range(5)])
-        before = state(client, both.beside)
+        before = state(client, both.sidecar)
         NearDupe(both.inline, client).enrich(check=True)
-        NearDupe(both.beside, client).enrich()
+        NearDupe(both.sidecar, client).enrich()
         options = {"check": True, "evidence": turn > 1}
         one, other = both.run(NearDupe.group, **options)
-        untouched(client, both.beside, before)
-        assert both.groups(both.inline) == both.groups(both.beside), turn
-        assert both.groups(both.beside).keys() == documents.keys()
+        untouched(client, both.sidecar, before)
+        assert both.groups(both.inline) == both.groups(both.sidecar), turn
+        assert both.groups(both.sidecar).keys() == documents.keys()
         for name in ("documents", "groups", "grouped", "alone", "largest", "min_similarity", "matches", "stale"):
             assert one[name] == other[name], (turn, name)
-        again = NearDupe(both.beside, client).group(**options)
+        again = NearDupe(both.sidecar, client).group(**options)
         assert (again.written, again.stale) == (0, 0)
 
 
