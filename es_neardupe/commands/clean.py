@@ -45,7 +45,8 @@ class CleanReport:
     left: int
     """With fields of ours still: changed again and again while the run went on, or refused. Run it again."""
     removed: tuple[str, ...]
-    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the keys beside."""
+    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the sidecar
+    index."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -65,7 +66,7 @@ def clean(
     """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
 
     A server with scripts removes the field itself. One without gets each document back without the field, refused if
-    it changed meanwhile, and past any ingest pipeline. Keys beside an index go with the index that they are in; of the
+    it changed meanwhile, and past any ingest pipeline. With a sidecar index, that is deleted; of the
     documents, only group ids are removed then, where such were written. Afterwards ``init`` may choose other settings.
     A dry run can ``show_requests``, the first so many.
     """
@@ -106,7 +107,7 @@ def clean(
 
 
 def _delete(client: Client, *names: str) -> None:
-    """Those beside last: while they stand, a run that was killed can be gone on with."""
+    """The sidecar indices last: as long as they exist, a killed run can be continued."""
     for name in names:
         with suppress(NotFound):
             client.request("DELETE", path(name))
@@ -217,8 +218,8 @@ def _check_migration(index: Index) -> None:
 
 
 def _is_clean(index: Index) -> bool:
-    """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and nothing
-    is beside."""
+    """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and there is
+    no sidecar index."""
     mappings = mappings_of(index.client, index.name)
     if any(stored_settings(one, index.prefix) is not None for one in mappings.values()):
         return False

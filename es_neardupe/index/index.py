@@ -95,9 +95,7 @@ def opened(
         found = open_sidecar_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
         if found is None:
             if not isinstance(error, RolledOver) and (hidden := hidden_sidecar(client, name, prefix)):
-                raise NotInitialised(
-                    f"{error} If keys are kept beside it: this user may not read {hidden}, where they would be."
-                ) from error
+                raise NotInitialised(f"{error} If it has a sidecar index: this user may not read {hidden}.") from error
             raise
         target = found
     return Index(name, client, target=target)
@@ -108,7 +106,7 @@ def opened_inline(index: Index, what: str, *, writes: bool = False) -> Index:
     found = opened(index, writes=writes)
     if found.storage.sidecars:
         raise IndexUnusable(
-            f"{what} writes keys into documents, and those of {index.name} are kept beside it: index documents as you "
-            f"always do, then run `es-neardupe enrich {index.name}`."
+            f"{what} writes keys into documents, and those of {index.name} are in a sidecar index: index documents as "
+            f"usual, then run `es-neardupe enrich {index.name}`."
         )
     return found

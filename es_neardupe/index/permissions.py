@@ -200,15 +200,15 @@ def way_out(name: str, blocks: Blocks, *, new: bool = False) -> str:
     """What to say of the `write_blocks` of a name; see `check_writable`."""
     frozen = [index for index, keys in blocks.items() if _STORE in keys]
     others = {index: keys for index, keys in blocks.items() if index not in frozen}
-    beside, said = f"`es-neardupe init {name} --sidecar`", []
+    sidecar, said = f"`es-neardupe init {name} --sidecar`", []
     if frozen:
         said.append(
-            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Keep keys and group ids "
-            f"beside it, with {beside}."
+            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Store keys and group "
+            f"ids in a sidecar index, with {sidecar}."
         )
     if others:
         settings = json.dumps(dict.fromkeys(names_of(others)))
         said.append(f"If that is a mistake, or the disk has room again: PUT /{','.join(others)}/_settings {settings}")
         if new and not frozen:
-            said.append(f"If it is meant to stay, keep the keys beside the index, with {beside}.")
+            said.append(f"If it is meant to stay, store the keys in a sidecar index, with {sidecar}.")
     return " ".join(said)

@@ -55,7 +55,7 @@ _LONGEST_PATH = 2000
 
 @dataclass(frozen=True, slots=True)
 class SidecarLayout:
-    """Indices of ours that hold all that is ours, so that the user's are not written."""
+    """Properties of the sidecar indices that hold keys and groups, so that the user's indices are not written."""
 
     write_group: bool
     """Whether group ids, and they alone, are written into the user's documents."""

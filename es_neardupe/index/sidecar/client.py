@@ -1,9 +1,9 @@
-"""Both indices as one: the user's documents with our fields in them, although these are in an index beside his.
+"""Client that joins both indices: the user's documents with our fields, which are in the sidecar index.
 
-A `Client` like any other. What it is asked of the target's indices it splits: what is about our fields goes to our
-index, whose hits get the names of the user's; the rest goes to his. A document that is gone there is in no hit,
-whatever our index still says of it; counts over our fields are those of the last ``enrich``. The version of a document
-with fields of ours is that of its entry, and what is written to it is written there.
+It splits requests about the documents of the target. What is about our fields goes to the sidecar index, whose hits get
+the names of the user's indices; the rest goes to these. A document that was deleted there is in no hit, even if the
+sidecar index still has its entry; counts over our fields are those of the last ``enrich``. The version of a document
+with our fields is that of its entry, and what is written to it is written to the entry.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Params = Mapping[str, str | int | bool]
 
 
 class SidecarClient(ClientOver):
-    """A :class:`~es_neardupe.server.Client` over another one, for one target whose keys are beside it."""
+    """A :class:`~es_neardupe.server.Client` over another one, for one target with a sidecar index."""
 
     def __init__(self, index: Index) -> None:
         target = index.target
@@ -51,8 +51,6 @@ class SidecarClient(ClientOver):
         self._target = target
         self._prefix = target.settings.prefix
         self._names = Names(target)
-        self.theirs = self._names.theirs
-        """Our index -> the user's."""
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
 
     def close(self) -> None:
@@ -143,7 +141,9 @@ class SidecarClient(ClientOver):
         if not body.get("size", 10):
             return self._count(query, body, params)
         if without_entry(query, self._prefix) is not False:
-            raise SettingsError("Documents without our fields cannot be searched from the side together with others.")
+            raise SettingsError(
+                "Searching documents with and without keys at once is not supported with a sidecar index."
+            )
         rest = {name: part for name, part in body.items() if name != "docvalue_fields"}
         asked = {**rest, "query": joined(self._index, query), "_source": ours}
         answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=asked)
@@ -151,7 +151,7 @@ class SidecarClient(ClientOver):
         return answer
 
     def _add_entries(self, hits: list[JSON], ours: Source) -> None:
-        """Put our fields, and stored ones of the user's, into hits of his index."""
+        """Put our fields, and stored ones of the user's, into hits of the user's index."""
         stored = self._target.sidecar is not None and bool(self._target.sidecar.stored)
         for hit in hits if stored else ():
             hit["_source"] = parts_of(hit)
@@ -170,8 +170,8 @@ class SidecarClient(ClientOver):
         for part in parts:
             if "aggs" in body:
                 raise TooMany(
-                    f"The query matches more than {MOST_IDS:,} documents, which is too many to be counted in parts "
-                    f"from the side: narrow it."
+                    f"The query matches more than {MOST_IDS:,} documents, too many to count with a sidecar index: "
+                    f"narrow it."
                 )
             more = self.plain.request("POST", where, params=params, body={**body, "query": part})
             answer["hits"]["total"]["value"] += more["hits"]["total"]["value"]
@@ -215,7 +215,7 @@ class SidecarClient(ClientOver):
         return answer
 
     def _refresh(self) -> None:
-        """Of ours; of the user's as far as he lets us."""
+        """The sidecar index, and the user's if this is allowed."""
         with suppress(Forbidden, Blocked):
             self.plain.request("POST", path(self._target.path, "_refresh"))
         self.plain.request("POST", path(self._names.path, "_refresh"))
@@ -272,4 +272,4 @@ def _fits(query: Mapping[str, Any], prefix: str) -> bool:
     found = without_entry(query, prefix)
     if isinstance(found, bool):
         return found
-    raise SettingsError("Counts over the user's fields and ours at once cannot be asked from the side.")
+    raise SettingsError("Counting over your fields and ours at once is not supported with a sidecar index.")

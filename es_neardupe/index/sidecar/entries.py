@@ -1,4 +1,5 @@
-"""Entries of our index: what is known of the versions they were made from, how they are written, and removed."""
+"""Entries of the sidecar index: reading them with their documents, the versions they were made from, writing and
+removing them."""
 
 from __future__ import annotations
 
@@ -149,7 +150,7 @@ class Known:
         return hit.id in self._versions[hit.index]
 
     def fits(self, hit: Hit) -> bool:
-        """Whether there is one of the present scheme, be it of another version."""
+        """Whether there is one of the present scheme, even if of another version."""
         return self._versions[hit.index].get(hit.id, _UNFIT) != _UNFIT
 
     def same(self, hit: Hit) -> bool:
@@ -298,7 +299,7 @@ def gone(index: Index, addresses: Iterable[Address]) -> Iterator[Action]:
 
 
 def _left_alone(index: Index, addresses: Iterable[Address]) -> set[Address]:
-    """The documents that belong to a relation of a join field which is left alone, be it since a change."""
+    """The documents that belong to a relation of a join field which is left alone, even if only since a change."""
     if not index.target.left_alone:
         return set()
     query = queries.all_of(queries.of_relations(index.target.left_alone), ids_clause(addresses))

@@ -33,7 +33,7 @@ __all__ = [
 JSON = dict[str, Any]
 
 REFERENCE = "@source"
-"""The object that says of which document an entry is: no prefix can be called so."""
+"""The object that names the document of an entry; no prefix can have this name."""
 
 
 _NOT_IN_NAMES = re.compile(r"^\.+|[^a-z0-9._-]")
@@ -45,9 +45,9 @@ _ROLLED_OVER = re.compile(r"^\.ds-|-\d+$")
 def sidecar_name(index: str, prefix: str) -> str:
     """``<index>-<prefix>-sidecar`` for a concrete index.
 
-    Of one that a rollover makes (its name ends with a number), ``<prefix>-sidecar-<index>``: else the template of such
-    indices would take ours for one of them, and put it behind their alias. Leading dots are reserved for indices of the
-    server: what is replaced is kept apart by a hash.
+    For an index that a rollover makes (its name ends with a number), ``<prefix>-sidecar-<index>``: otherwise the
+    template of such indices would match the sidecar index, and put it behind their alias. Leading dots are reserved for
+    indices of the server: they are removed, and a hash keeps such names distinct.
     """
     plain = _NOT_IN_NAMES.sub("", index)
     if plain != index:
@@ -59,8 +59,8 @@ def sidecar_name(index: str, prefix: str) -> str:
 def sidecar_mapping(
     index: str, settings: Settings, *, write_group: bool, notes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The mapping of our index: our object as it is in documents, and the reference; in ``_meta`` the settings, with
-    ``notes`` to keep there."""
+    """The mapping of a sidecar index: our object as it is in documents, and the reference; in ``_meta`` the settings
+    and ``notes``."""
     mapping = companion_mapping("sidecar")
     meta = {
         settings.prefix: {**settings.to_meta(), **(notes or {})},
@@ -71,12 +71,12 @@ def sidecar_mapping(
 
 
 def writes_group(mapping: Mapping[str, Any]) -> bool:
-    """Whether group ids are written into the user's documents, by the mapping of our index."""
+    """Whether group ids are written into the user's documents, by the mapping of the sidecar index."""
     return bool(mapping.get("_meta", {}).get(REFERENCE, {}).get("write_group", False))
 
 
 def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
-    """Concrete index -> the mapping of our index beside it, for those that have one which this user may know of."""
+    """Concrete index -> the mapping of its sidecar index, for those that have one which this user may know of."""
     found: dict[str, JSON] = {}
     names = {sidecar_name(index, prefix): index for index in mappings}
     for some in chunked(names, 20):
@@ -86,8 +86,8 @@ def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> di
 
 
 def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
-    """Those of the indices that are there and that this user has rights on. OpenSearch refuses a request as a whole if
-    there are none on one of the names, be it the name of nothing."""
+    """Those of the indices that exist and that this user has rights on. OpenSearch refuses a request as a whole if
+    there are none on one of the names, even if no index has it."""
     try:
         return client.request("GET", path(",".join(names), "_mapping"), params={"ignore_unavailable": True}) or {}
     except Forbidden:
@@ -120,16 +120,16 @@ def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
 
 
 def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> None:
-    """Raises `SchemeMismatch` where our fields are beside an index already."""
+    """Raises `SchemeMismatch` if an index has a sidecar index already."""
     if found := sidecars_of(client, mappings, prefix):
         raise SchemeMismatch(
-            f"The keys of {', '.join(found)} are kept beside it: run init with --sidecar, choose another --prefix, or "
-            f"remove them with `es-neardupe clean {next(iter(found))}` first."
+            f"The keys of {', '.join(found)} are in a sidecar index: run init with --sidecar, choose another --prefix, "
+            f"or remove them with `es-neardupe clean {next(iter(found))}` first."
         )
 
 
 class Sidecars:
-    """Our indices beside some of the user's, as they are and as they have to be."""
+    """The sidecar indices of some indices of the user's, as they are and as they have to be."""
 
     def __init__(
         self, client: Client, name: str, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool
@@ -156,12 +156,12 @@ class Sidecars:
         return tuple(lacking)
 
     def note(self, settings: Settings) -> None:
-        """Put settings in the place of what those tell that are there."""
+        """Replace the settings in those that exist."""
         for index in self.known:
             self._make(index, settings)
 
     def make(self, settings: Settings, notes: Mapping[str, Any]) -> None:
-        """As `note`, with notes beside the settings; those that are missing are made so."""
+        """As `note`, with ``notes`` in addition to the settings; missing ones are made so."""
         for index in self._mappings:
             self._make(index, settings, notes)
 
@@ -184,9 +184,8 @@ class Sidecars:
             return True
         if differences := stored.differences(settings):
             raise SchemeMismatch(
-                f"Index {index} has keys beside it already, with other settings ({'; '.join(differences)}). Use those, "
-                f"or go over to the others with `es-neardupe migrate {index}`, or choose another --prefix beside the "
-                f"first."
+                f"Index {index} already has a sidecar index with other settings ({'; '.join(differences)}). Use those, "
+                f"or switch to the others with `es-neardupe migrate {index}`, or choose another --prefix."
             )
         return self.write_group is not writes_group(known)
 

@@ -1,4 +1,4 @@
-"""What a name stands for where our fields are in an index of our own, and the client that joins both."""
+"""Resolution of a name whose keys are in sidecar indices."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _LONGEST_PATH = 3500
 
 
 def hidden_sidecar(client: Client, name: str, prefix: str) -> str:
-    """The index beside that this user may not ask for, so that nobody knows whether it is there; "" if he may."""
-    beside = sidecar_name(next(iter(mappings_of(client, name))), prefix)
+    """The sidecar index that this user may not ask for, so that nobody knows whether it exists; "" if they may."""
+    hidden = sidecar_name(next(iter(mappings_of(client, name))), prefix)
     try:
-        client.request("GET", path(beside, "_mapping"))
+        client.request("GET", path(hidden, "_mapping"))
     except Forbidden:
-        return beside
+        return hidden
     except NotFound:
         pass
     return ""
@@ -50,26 +50,26 @@ def hidden_sidecar(client: Client, name: str, prefix: str) -> str:
 def open_sidecar_target(
     client: Client, name: str, prefix: str, *, texts: bool, adopting: bool, writes: bool
 ) -> IndexTarget | None:
-    """The target where our indices are beside the user's; None if there is none of them."""
+    """The target of a name with sidecar indices; None if there is none of them."""
     mappings = mappings_of(client, name)
-    beside = sidecars_of(client, mappings, prefix)
-    if not beside:
+    sidecars = sidecars_of(client, mappings, prefix)
+    if not sidecars:
         return None
     coming = sidecars_of(client, mappings, next_prefix(prefix))
     if (serving := serving_prefix(name, coming, prefix, writes=writes)) != prefix:
-        prefix, beside = serving, coming
+        prefix, sidecars = serving, coming
     mappings = with_source_modes(client, name, mappings)
     families = families_of(client, name, mappings)
-    _check_each(name, mappings, beside, prefix)
-    new = tuple(index for index in mappings if index not in beside)
-    if unknown := not_rolled_over(families, new=new, prepared=beside.keys()):
+    _check_each(name, mappings, sidecars, prefix)
+    new = tuple(index for index in mappings if index not in sidecars)
+    if unknown := not_rolled_over(families, new=new, prepared=sidecars.keys()):
         raise NotInitialised(
-            f"Index {', '.join(unknown)} has no keys beside it yet: run `es-neardupe init {name} --sidecar` with the "
+            f"Index {', '.join(unknown)} has no sidecar index yet: run `es-neardupe init {name} --sidecar` with the "
             f"same settings again."
         )
-    check_new(name, prefix, families, new=new, prepared=beside.keys(), adopting=adopting)
-    settings = the_one_of({index: stored_settings(one, prefix) for index, one in beside.items()}, name)
-    for index, mapping in beside.items():
+    check_new(name, prefix, families, new=new, prepared=sidecars.keys(), adopting=adopting)
+    settings = the_one_of({index: stored_settings(one, prefix) for index, one in sidecars.items()}, name)
+    for index, mapping in sidecars.items():
         check_fields(sidecar_name(index, prefix), mapping, settings)
         if texts:
             check_seen(index, mappings[index], settings)
@@ -79,11 +79,11 @@ def open_sidecar_target(
     names = tuple(sidecar_name(index, prefix) for index in sorted(mappings))
     if len(",".join(names)) > _LONGEST_PATH:
         raise IndexUnusable(
-            f"{name} stands for {len(names)} indices: the names of those beside them are too long for one request. "
-            f"Name some of them, by a narrower pattern."
+            f"{name} stands for {len(names)} indices: the names of their sidecar indices are too long for one request. "
+            f"Use a narrower pattern."
         )
-    write_group = any(writes_group(one) for one in beside.values())
-    there = [sidecar_name(index, prefix) for index in beside]
+    write_group = any(writes_group(one) for one in sidecars.values())
+    there = [sidecar_name(index, prefix) for index in sidecars]
     return IndexTarget(
         name,
         tuple(sorted(mappings)),
@@ -92,22 +92,23 @@ def open_sidecar_target(
         family_named(families, name),
         relations_left_alone(mappings.values(), settings.relations),
         new,
-        inherits=inherited_prefix(beside.values(), prefix),
+        inherits=inherited_prefix(sidecars.values(), prefix),
         sidecar=SidecarLayout(write_group, stored),
     )
 
 
-def _check_each(name: str, mappings: Mapping[str, JSON], beside: Mapping[str, JSON], prefix: str) -> None:
-    """All indices must have ours beside them."""
-    without = [index for index in mappings if index not in beside]
+def _check_each(name: str, mappings: Mapping[str, JSON], sidecars: Mapping[str, JSON], prefix: str) -> None:
+    """All indices must have a sidecar index."""
+    without = [index for index in mappings if index not in sidecars]
     inside = [index for index in without if stored_settings(mappings[index], prefix) is not None]
     if inside:
         raise SchemeMismatch(
-            f"Of {name}, {', '.join(inside)} has keys in its documents, and others have them beside: name them apart."
+            f"Of {name}, {', '.join(inside)} has keys in its documents, and others have a sidecar index: name them "
+            f"separately."
         )
-    unreadable = [index for index, one in beside.items() if stored_settings(one, prefix) is None]
+    unreadable = [index for index, one in sidecars.items() if stored_settings(one, prefix) is None]
     if unreadable:
         raise NotInitialised(
-            f"The index beside {', '.join(unreadable)} has lost its settings: run `es-neardupe init {name} --sidecar` "
-            f"with the same settings again."
+            f"The sidecar index of {', '.join(unreadable)} has lost its settings: run `es-neardupe init {name} "
+            f"--sidecar` with the same settings again."
         )

@@ -115,8 +115,8 @@ def part_of(query: Mapping[str, Any], prefix: str) -> Part:
         return Part.THEIRS
     if kind not in _LEAVES:
         raise SettingsError(
-            f"A query of kind {kind} over fields of {prefix!r} cannot be asked from the side, where these are in an "
-            f"index of their own: combine bool, term, terms, range and exists."
+            f"A query of kind {kind} over fields of {prefix!r} is not supported with a sidecar index: "
+            f"combine bool, term, terms, range and exists."
         )
     return Part.OURS
 
@@ -136,7 +136,7 @@ def _listed(clauses: Any) -> list[JSON]:
 def with_clauses(
     query: Mapping[str, Any], prefix: str, change: Callable[[Mapping[str, Any], bool], JSON], positive: bool = True
 ) -> JSON:
-    """The query with each of its largest parts that are not of both kinds changed. ``change`` is told the part, and
+    """The query with each of its largest parts that are not of both kinds changed. ``change`` takes the part, and
     whether a document has to fulfil it (False: it must not)."""
     if part_of(query, prefix) is not Part.BOTH:
         return change(query, positive)
@@ -195,7 +195,7 @@ def _least(inner: Mapping[str, Any], others: bool) -> int:
         return 0
     least = inner.get("minimum_should_match", 0 if others else 1)
     if not isinstance(least, int):
-        raise SettingsError(f"minimum_should_match {least!r} cannot be asked from the side: give a number.")
+        raise SettingsError(f"minimum_should_match {least!r} is not supported with a sidecar index: use a number.")
     return least
 
 
@@ -216,7 +216,7 @@ _PAGE = 10_000
 
 
 class Names:
-    """How the user's indices and ours are called."""
+    """Names of the user's indices and of their sidecar indices."""
 
     def __init__(self, target: IndexTarget) -> None:
         prefix = target.settings.prefix
@@ -321,7 +321,7 @@ def _fewest(index: Index, names: Names, part: Mapping[str, Any], rest: Mapping[s
     if len(many) > MOST_IDS:
         raise TooMany(
             f"The query matches more than {MOST_IDS:,} documents, and so do the keys it is combined with, which are in "
-            f"an index of their own: narrow the query."
+            f"a sidecar index: narrow the query."
         )
     return many
 

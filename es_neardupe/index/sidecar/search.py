@@ -1,6 +1,6 @@
-"""A search whose hits are collapsed by groups that the user's index does not know: they are folded on our side.
+"""Search whose hits are collapsed by groups in a sidecar index: here, unless the documents have the group ids.
 
-With ``init --write-group`` it knows them, and collapses by itself; only what else we know of documents is added then.
+With ``init --write-group`` they have, and the server collapses; only our other fields are added then.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _first_hits(index: Index, asked: CollapsedSearch, wanted: int, without: int)
         if answer["total"]["value"] > window and len(first) < wanted:
             raise SettingsError(
                 f"The first {window:,} hits are in {len(first):,} groups, and the page lies beyond them. Narrow the "
-                f"search; or have group ids written with `init --sidecar --write-group`, so that the server collapses."
+                f"search, or use `init --sidecar --write-group`, so that the server collapses."
             )
     return first, apart
 

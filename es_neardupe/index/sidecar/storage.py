@@ -100,8 +100,8 @@ class SidecarStorage:
         """The server's ``collapse``, of documents that have group ids and no other field of ours."""
         if not self.groups_in_documents:
             raise SettingsError(
-                f"The groups of {self._index.name} are not in its documents, so that no request to it can collapse "
-                f"them: `init --sidecar --write-group` has group ids written there."
+                f"The groups of {self._index.name} are not in its documents, so no search of it can collapse them: "
+                f"`init --sidecar --write-group` writes group ids into documents."
             )
         return collapse_request(self._index, search, grouping=False)
 

@@ -1,8 +1,8 @@
-"""``--write-group``: the group ids of our entries, and nothing else, written into the user's documents.
+"""Group ids written into the user's documents (``--write-group``), and nothing else.
 
-Each entry says whether its document has its id (``mirrored``), so that a run that was killed is gone on with. A
-document that changed since its fingerprint was made is left till ``enrich`` has seen it: else the version that our
-write gives it would hide that change.
+Each entry says whether its document has its group id (``mirrored``), so that a killed run can be continued. A document
+that changed since its fingerprint was made is left until ``enrich`` has seen it: otherwise the version that our write
+gives it would hide that change.
 """
 
 from __future__ import annotations

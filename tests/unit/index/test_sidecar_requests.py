@@ -138,7 +138,7 @@ def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
 
 
 class _NotOurs:
-    """A server where a user may read his index, but not what is, or would be, beside it."""
+    """A server where a user may read their index, but not its sidecar index."""
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         if path == "/news/_mapping":
@@ -153,7 +153,7 @@ class _NotOurs:
 
 def test_who_may_not_read_our_index_is_told_so() -> None:
     client: Any = _NotOurs()
-    with pytest.raises(NotInitialised, match=r"first\. If keys are kept beside it: .* news-neardupe-sidecar"):
+    with pytest.raises(NotInitialised, match=r"first\. If it has a sidecar index: .* news-neardupe-sidecar"):
         opened(Index("news", client))
 
 
