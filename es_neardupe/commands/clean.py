@@ -14,9 +14,9 @@ from es_neardupe.index import mapping as schema
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
-from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates, check_writable
-from es_neardupe.index.sidecar.open import sidecars_of, telling_mappings
-from es_neardupe.index.target import mappings_of, remove_settings, stored_settings
+from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
+from es_neardupe.index.storage import settings_mappings, sidecar_mappings
+from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import mend, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
@@ -45,7 +45,8 @@ class CleanReport:
     left: int
     """With fields of ours still: changed again and again while the run went on, or refused. Run it again."""
     removed: tuple[str, ...]
-    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the keys beside."""
+    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the sidecar
+    index."""
     refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
@@ -65,7 +66,7 @@ def clean(
     """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
 
     A server with scripts removes the field itself. One without gets each document back without the field, refused if
-    it changed meanwhile, and past any ingest pipeline. Keys beside an index go with the index that they are in; of the
+    it changed meanwhile, and past any ingest pipeline. With a sidecar index, that is deleted; of the
     documents, only group ids are removed then, where such were written. Afterwards ``init`` may choose other settings.
     A dry run can ``show_requests``, the first so many.
     """
@@ -77,28 +78,27 @@ def clean(
     index = opened(index, adopting=True)
     plain = index.plain
     check_sees_all(index, "cleaning")
-    beside = () if index.target.sidecar is None else index.target.sidecar.names
+    sidecars = index.storage.sidecars
     companions = [name for kind in Companion if exists(index.client, name := companion_name(index.target, kind))]
     work = _Cleaning(index, batch, workers, progress)
     if not dry_run:
-        check_may_delete(plain, [*companions, *beside])
-        check_writable(index.client, index.name)
+        check_may_delete(plain, [*companions, *sidecars])
+        index.storage.check_writable()
         check_updates(index, "cleaning", whole=work.whole)
         mend(plain, tuned_mappings(plain, index.name, index.prefix))
     work.run(rehearsal if dry_run else None)
     if dry_run:
-        _delete(rehearsal, *beside)
+        _delete(rehearsal, *sidecars)
     elif not work.left:
-        _delete(plain, *companions, *beside)
-        for name, mapping in mappings_of(index.client, index.name).items() if not beside else ():
-            remove_settings(index.client, name, mapping, index.prefix)
+        _delete(plain, *companions, *sidecars)
+        index.storage.remove_settings()
     return CleanReport(
         index=index.name,
         documents=work.total,
         cleaned=work.cleaned,
         deleted=work.deleted,
         left=work.left,
-        removed=() if work.left else (*companions, *beside),
+        removed=() if work.left else (*companions, *sidecars),
         refusals=work.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
@@ -107,7 +107,7 @@ def clean(
 
 
 def _delete(client: Client, *names: str) -> None:
-    """Those beside last: while they stand, a run that was killed can be gone on with."""
+    """The sidecar indices last: as long as they exist, a killed run can be continued."""
     for name in names:
         with suppress(NotFound):
             client.request("DELETE", path(name))
@@ -121,7 +121,7 @@ class _Cleaning:
         self._prefix = index.settings.prefix
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}
-        self._writes = index.target.sidecar is None or index.target.sidecar.write_group
+        self._writes = index.storage.groups_in_documents
         self._actions = _by_script if _has_scripts(index.plain) else _by_index
         self._open = dict[Address, Reference]()
         """Documents that were read, of which nobody knows yet that they are without our fields."""
@@ -209,7 +209,7 @@ class _Cleaning:
 
 def _check_migration(index: Index) -> None:
     """Raises `BeingMigrated` for fields that a migration needs."""
-    mappings = telling_mappings(index.client, index.name, index.prefix).values()
+    mappings = settings_mappings(index.client, index.name, index.prefix).values()
     if phase_of(mappings, index.prefix) is not None or is_switching(mappings, replaced_prefix(index.prefix)):
         raise BeingMigrated(
             f"Index {index.name} is on its way to other keys: run `es-neardupe migrate {index.name}` to its end first, "
@@ -218,13 +218,15 @@ def _check_migration(index: Index) -> None:
 
 
 def _is_clean(index: Index) -> bool:
-    """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and nothing
-    is beside."""
+    """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and there is
+    no sidecar index."""
     mappings = mappings_of(index.client, index.name)
     if any(stored_settings(one, index.prefix) is not None for one in mappings.values()):
         return False
     ours = [not schema.missing(one.get("properties", {}), index.prefix) for one in mappings.values()]
-    return any(ours) and not sidecars_of(index.client, mappings, index.prefix)  # any: not in what a rollover made since
+    return any(ours) and not sidecar_mappings(
+        index.client, mappings, index.prefix
+    )  # any: not in what a rollover made since
 
 
 def _has_scripts(client: Client) -> bool:

@@ -22,8 +22,8 @@ from es_neardupe.groups.what_changed import Start, start_of
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
-from es_neardupe.index.permissions import check_sees_all, check_updates, check_writable
-from es_neardupe.index.sidecar.write_group_ids import Mirrored, mirror
+from es_neardupe.index.permissions import check_sees_all, check_updates
+from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
@@ -111,7 +111,7 @@ class GroupReport:
     """Changed by somebody between reading and writing: left for the next run."""
     deleted: int
     refused: int
-    mirrored: Mirrored
+    mirrored: GroupIdsWritten
     """Group ids written into the documents (``init --sidecar --write-group``)."""
     refusals: tuple[str, ...]
     evidence: EvidenceReport | None
@@ -174,7 +174,7 @@ def group(
     check_linkage(rules.linkage, wanted.measure.name)
     check_sees_all(index, "grouping")
     if not dry_run:
-        check_writable(index.client, index.name)
+        index.storage.check_writable()
         check_updates(index, "grouping")
     registry, settings = Registry(index), _settings(index, wanted, rules, max_bucket, evidence)
     known = evidence_of(index, wanted) if evidence else None
@@ -231,7 +231,7 @@ def group(
             gaps = kept is not None and kept.refused > 0
             if found.writes or found.told or gaps or not start.settled:
                 tally = _write(index, registry, settings, found, lease, gaps=gaps, batch=batch, workers=workers)
-        mirrored = mirror(index, batch=batch, workers=workers, dry_run=dry_run)
+        mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     return GroupReport(
         index=index.name,
         scheme=index.scheme_id,

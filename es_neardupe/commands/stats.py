@@ -97,7 +97,7 @@ def stats(
     return Stats(
         index=index.name,
         indices=index.target.indices,
-        sidecars=() if index.target.sidecar is None else index.target.sidecar.names,
+        sidecars=index.storage.sidecars,
         scheme=index.scheme_id,
         agree=index.settings.scheme.agree,
         fields=index.settings.fields,
@@ -130,14 +130,14 @@ def _bytes(index: Index, documents: int) -> dict[str, float] | None:
     if index.client.server.product is not Product.ELASTICSEARCH or not documents:
         return None
     try:
-        answer: dict[str, Any] = index.client.request(
-            "POST", path(index.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
+        answer: dict[str, Any] = index.plain.request(
+            "POST", path(index.storage.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
         )
     except RequestError:  # not permitted, or not there
         return None
     names = [f"{index.settings.prefix}.{name}" for name in fields_mapping()["properties"]]
     totals: Counter[str] = Counter()
-    for concrete in index.target.indices:
+    for concrete in index.storage.written:
         for name, usage in answer.get(concrete, {}).get("fields", {}).items():
             if name in names:
                 totals[name] += usage["total_in_bytes"]

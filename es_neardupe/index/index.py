@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from es_neardupe.errors import IndexUnusable, NotInitialised, RolledOver
+from es_neardupe.index.inline.storage import InlineStorage
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.joined_client import SidecarClient
 from es_neardupe.index.sidecar.open import hidden_sidecar, open_sidecar_target
+from es_neardupe.index.sidecar.storage import SidecarStorage
+from es_neardupe.index.storage import Storage
 from es_neardupe.index.target import IndexTarget, open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.server.client import Client
@@ -30,7 +34,7 @@ class Index:
         self.prefix = prefix if target is None else target.settings.prefix
         """The object field that is ours."""
         self._target = target
-        self.client: Client = client if target is None or target.sidecar is None else SidecarClient(self)
+        self.client: Client = client if target is None else self.storage.client
         """The connection that shows our fields in the user's documents, wherever they are stored."""
 
     @property
@@ -39,6 +43,12 @@ class Index:
         if self._target is None:
             raise RuntimeError(f"the index {self.name} was not opened")
         return self._target
+
+    @cached_property
+    def storage(self) -> Storage:
+        """Where keys and groups are; only of an index that was `opened`."""
+        layout = self.target.sidecar
+        return InlineStorage(self) if layout is None else SidecarStorage(self, layout)
 
     @property
     def settings(self) -> Settings:
@@ -85,9 +95,7 @@ def opened(
         found = open_sidecar_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
         if found is None:
             if not isinstance(error, RolledOver) and (hidden := hidden_sidecar(client, name, prefix)):
-                raise NotInitialised(
-                    f"{error} If keys are kept beside it: this user may not read {hidden}, where they would be."
-                ) from error
+                raise NotInitialised(f"{error} If it has a sidecar index: this user may not read {hidden}.") from error
             raise
         target = found
     return Index(name, client, target=target)
@@ -96,9 +104,9 @@ def opened(
 def opened_inline(index: Index, what: str, *, writes: bool = False) -> Index:
     """As `opened`, for commands that work in the user's documents only. Raises `IndexUnusable` for any other index."""
     found = opened(index, writes=writes)
-    if found.target.sidecar is not None:
+    if found.storage.sidecars:
         raise IndexUnusable(
-            f"{what} writes keys into documents, and those of {index.name} are kept beside it: index documents as you "
-            f"always do, then run `es-neardupe enrich {index.name}`."
+            f"{what} writes keys into documents, and those of {index.name} are in a sidecar index: index documents as "
+            f"usual, then run `es-neardupe enrich {index.name}`."
         )
     return found

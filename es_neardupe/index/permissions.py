@@ -177,10 +177,13 @@ def _forbids(key: str, value: object) -> bool:
     return str(value) == "true" and key.rpartition(".")[2] in ("read_only", "read_only_allow_delete", "write")
 
 
-def check_writable(client: Client, name: str, *, new: bool = False) -> None:
-    """Raises `Blocked` for an index that is read-only, before any work is done in vain. ``new``: it has no keys yet,
-    and these can be elsewhere."""
-    if blocks := write_blocks(client, name):
+def check_writable(client: Client, name: str, *, written: str | None = None, new: bool = False) -> None:
+    """Raises `Blocked` for an index that is read-only, before any work is done in vain.
+
+    ``written``: the indices that are written for it, if these are others. ``new``: it has no keys yet, and these can be
+    elsewhere.
+    """
+    if blocks := write_blocks(client, written or name):
         raise Blocked(
             f"Index {name} is blocked for writing by {', '.join(names_of(blocks))}. {way_out(name, blocks, new=new)}",
             status=403,
@@ -197,15 +200,15 @@ def way_out(name: str, blocks: Blocks, *, new: bool = False) -> str:
     """What to say of the `write_blocks` of a name; see `check_writable`."""
     frozen = [index for index, keys in blocks.items() if _STORE in keys]
     others = {index: keys for index, keys in blocks.items() if index not in frozen}
-    beside, said = f"`es-neardupe init {name} --sidecar`", []
+    sidecar, said = f"`es-neardupe init {name} --sidecar`", []
     if frozen:
         said.append(
-            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Keep keys and group ids "
-            f"beside it, with {beside}."
+            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Store keys and group "
+            f"ids in a sidecar index, with {sidecar}."
         )
     if others:
         settings = json.dumps(dict.fromkeys(names_of(others)))
         said.append(f"If that is a mistake, or the disk has room again: PUT /{','.join(others)}/_settings {settings}")
         if new and not frozen:
-            said.append(f"If it is meant to stay, keep the keys beside the index, with {beside}.")
+            said.append(f"If it is meant to stay, store the keys in a sidecar index, with {sidecar}.")
     return " ".join(said)

@@ -22,10 +22,8 @@ from es_neardupe.index.migration_state import inherited_prefix, is_switching, ne
 from es_neardupe.index.rollover import Family, families_of, family_named
 from es_neardupe.index.settings import Settings
 from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
-
-if TYPE_CHECKING:
-    pass
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -46,6 +44,7 @@ __all__ = [
     "serving_prefix",
     "stored_settings",
     "the_one_of",
+    "with_source_modes",
 ]
 
 JSON = dict[str, Any]
@@ -56,10 +55,8 @@ _LONGEST_PATH = 2000
 
 @dataclass(frozen=True, slots=True)
 class SidecarLayout:
-    """Indices of ours that hold all that is ours, so that the user's are not written."""
+    """Properties of the sidecar indices that hold keys and groups, so that the user's indices are not written."""
 
-    names: tuple[str, ...]
-    """One for each of the target's indices that is not new, in their order."""
     write_group: bool
     """Whether group ids, and they alone, are written into the user's documents."""
     stored: tuple[str, ...]
@@ -214,6 +211,20 @@ def mappings_of(client: Client, name: str) -> dict[str, JSON]:
     if not answer:
         raise _no_index(name, None)
     return {index: entry["mappings"] for index, entry in sorted(answer.items())}
+
+
+def with_source_modes(client: Client, name: str, mappings: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The mappings of the indices behind a name, with the mode of ``_source`` in them: Elasticsearch can have it as a
+    setting instead."""
+    if client.server.product is not Product.ELASTICSEARCH:
+        return dict(mappings)
+    setting = "index.mapping.source.mode"
+    found = client.request("GET", path(name, "_settings", setting), params={"flat_settings": "true"}) or {}
+    modes = {index: entry["settings"].get(setting) for index, entry in found.items()}
+    return {
+        index: {"_source": {"mode": modes[index]}, **mapping} if modes.get(index) else mapping
+        for index, mapping in mappings.items()
+    }
 
 
 def _no_index(name: str, error: NotFound | None) -> NotFound:

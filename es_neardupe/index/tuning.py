@@ -19,8 +19,7 @@ from es_neardupe.errors import Forbidden, NeardupeError, NotFound
 from es_neardupe.index.hidden_indices import read
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held, is_held, written_now
-from es_neardupe.index.sidecar.names import sidecar_name
-from es_neardupe.index.sidecar.open import kept_beside
+from es_neardupe.index.storage import sidecar_mappings
 from es_neardupe.index.target import mappings_of
 from es_neardupe.server.client import Client, path
 
@@ -64,11 +63,11 @@ class Record:
 def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
     """Lower the settings of each index for as long as the block runs; gives index -> values before.
 
-    Where keys are beside an index, it is the one beside that is written, and that this is about.
+    With sidecar storage, the sidecar indices are written, so their settings are lowered.
     An index that another run has lowered is left to that. Raises `Forbidden` for a user who may not change settings,
     and `LeaseHeld` while another run does the same, before anything is changed.
     """
-    written = index.target.indices if index.target.sidecar is None else index.target.sidecar.names
+    written = index.storage.written
     present = {name: _settings(index.client, name) for name in written}
     for name, settings in present.items():
         _check_right(index.client, name, settings)
@@ -242,7 +241,6 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def tuned_mappings(client: Client, name: str, prefix: str) -> dict[str, dict[str, Any]]:
-    """Index -> mapping, of those that a run with ``tune`` may have lowered: with those beside, where keys are there."""
+    """Index -> mapping, of those that a run with ``tune`` may have lowered: with the sidecar indices."""
     found = mappings_of(client, name)
-    beside = kept_beside(client, found, prefix)
-    return found | {sidecar_name(index, prefix): one for index, one in beside.items()}
+    return found | sidecar_mappings(client, found, prefix)

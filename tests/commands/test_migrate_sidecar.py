@@ -15,7 +15,7 @@ from sidecar_tools import PROPERTIES, Both, document, random_changes, state, tex
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import BeingMigrated, SchemeMismatch
 from es_neardupe.index.hidden_indices import exists
-from es_neardupe.index.sidecar.names import sidecar_name
+from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client
 
 OLD = Settings(("text",), threshold=0.8)
@@ -70,28 +70,30 @@ def test_as_with_keys_in_the_documents(client: Client, index_name: str, write_gr
     both.init(write_group=write_group, threshold=0.8)
     for command in (NearDupe.enrich, NearDupe.group):
         both.run(command)
-    before = state(client, both.beside)
+    before = state(client, both.sidecar)
     one, other = both.run(NearDupe.migrate, **NEW, prepare=True)
     for example in (*one["comparison"]["examples"], *other["comparison"]["examples"]):
         assert example.pop("documents"), "some of them, by the scores of other queries"
     assert one == other
     if not write_group:
-        untouched(client, both.beside, before)
+        untouched(client, both.sidecar, before)
     random_changes(both, rng, there, [f"new{k}" for k in range(5)])
     assert both.run(NearDupe.similar, id="d000")[0] == both.run(NearDupe.similar, id="d000")[1]
-    before = state(client, both.beside)
+    before = state(client, both.sidecar)
     one, other = (dataclasses.asdict(NearDupe(index, client).migrate()) for index in both.names)
     assert (one["state"], one["left"]) == (other["state"], other["left"]) == ("done", 0)
     assert one["comparison"]["before"] == other["comparison"]["before"]
     assert one["comparison"]["moved"] == other["comparison"]["moved"]
     assert other["switched"] > 0
-    assert both.groups(both.inline) == both.groups(both.beside)
-    check_new(client, both.beside)
+    assert both.groups(both.inline) == both.groups(both.sidecar)
+    check_new(client, both.sidecar)
     if not write_group:
-        untouched(client, both.beside, before)
+        untouched(client, both.sidecar, before)
     else:
-        stored = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, sidecar_name(both.beside, "neardupe"))}
-        shown = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, both.beside)}
+        stored = {
+            hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, sidecar_name(both.sidecar, "neardupe"))
+        }
+        shown = {hit["_id"]: hit["_source"]["neardupe"] for hit in hits(client, both.sidecar)}
         assert shown == {id: {"group": one["group"]} for id, one in stored.items()}
     one, other = both.run(NearDupe.contained, id="d000")
     assert one == other

@@ -57,7 +57,7 @@ def test_the_page_shows_the_roles_of_the_program() -> None:
     assert list(shown) == [role.name for role in ROLES]
     for role in ROLES:
         assert shown[role.name] == role.body(role.privileges(names_beside("news")))
-    beside = {role.name: role.beside for role in ROLES if role.commands_for(KEPT_NAMES)}
+    beside = {role.name: role.sidecars for role in ROLES if role.commands_for(KEPT_NAMES)}
     rows = table(section("roles.md", "Sidecar"))
     assert rows == [[f"`{name}`", ", ".join(f"`{one}`" for one in some)] for name, some in beside.items()]
     rows = table(section("roles.md", "Roles"))

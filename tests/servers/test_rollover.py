@@ -21,7 +21,8 @@ from es_neardupe.index.hidden_indices import Companion, companion_name, ensure
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.migration_state import Phase, phase_of
-from es_neardupe.index.sidecar.open import sidecars_of, telling_mappings
+from es_neardupe.index.sidecar.indices import sidecars_of
+from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import mappings_of, open_target
 from es_neardupe.index.tuning import records, tuned
 from es_neardupe.server.client import Client, path
@@ -176,13 +177,13 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
 
     puts = 3 if sidecar else 4  # an index beside the second one is made with its mapping
     run_to_death(client, name, [("migrate", {})], Moment(1, "after", ("_mapping", puts), "_bulk"))
-    assert phase_of(telling_mappings(client, name, "neardupe").values(), "neardupe") is Phase.SWITCHING
+    assert phase_of(settings_mappings(client, name, "neardupe").values(), "neardupe") is Phase.SWITCHING
     third = rolling.roll()
     rolling.add(5, 9)
     with pytest.raises(BeingMigrated, match=f"`es-neardupe migrate {name}`"):
         NearDupe(name, client).enrich()
     assert NearDupe(name, client).migrate().state == "done"
-    told = [telling_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
+    told = [settings_mappings(client, one, "neardupe")[one]["_meta"] for one in (second, third)]
     assert told[0]["neardupe"] == told[1]["neardupe"]
     assert [one.keys() - {"@source"} for one in told] == [{"neardupe"}] * 2
     assert [one.size for one in NearDupe(name, client).groups()] == [9]

@@ -1,4 +1,4 @@
-"""Keys beside an index, on real servers: the same answers as inline, and nothing of the user's index written."""
+"""Sidecar storage on real servers: the same answers as inline, and nothing of the user's index written."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, 
     for turn in range(3):
         if turn:
             random_changes(both, rng, documents, [f"n{turn}{k}" for k in range(5)])
-        before = state(client, both.beside)
+        before = state(client, both.sidecar)
         NearDupe(both.inline, client).enrich(check=True)
-        NearDupe(both.beside, client).enrich()
+        NearDupe(both.sidecar, client).enrich()
         options = {"check": True, "evidence": turn > 1}
         one, other = both.run(NearDupe.group, **options)
-        untouched(client, both.beside, before)
-        assert both.groups(both.inline) == both.groups(both.beside), turn
-        assert both.groups(both.beside).keys() == documents.keys()
+        untouched(client, both.sidecar, before)
+        assert both.groups(both.inline) == both.groups(both.sidecar), turn
+        assert both.groups(both.sidecar).keys() == documents.keys()
         for name in ("documents", "groups", "grouped", "alone", "largest", "min_similarity", "matches", "stale"):
             assert one[name] == other[name], (turn, name)
-        again = NearDupe(both.beside, client).group(**options)
+        again = NearDupe(both.sidecar, client).group(**options)
         assert (again.written, again.stale) == (0, 0)
 
 
@@ -99,7 +99,7 @@ def _by_stored_keys(client: Client, index: str) -> list[tuple[str, str]]:
 
 
 def _ready(client: Client, index: str, **init: object) -> dict[str, JSON]:
-    """An index of the user's with some families, and ours beside it."""
+    """An index of the user's with some families, and its sidecar index."""
     documents = texts(3, 20)
     make_index(client, index, PROPERTIES)
     put(client, index, documents)
@@ -133,6 +133,10 @@ def test_write_group_writes_group_ids_and_nothing_else(client: Client, index_nam
 
     collapsed = NearDupe(index_name, client).search({"query": {"match": {"title": "text"}}, "sort": ["url"]}, size=30)
     assert sum(1 + hit.near_copies for hit in collapsed.hits) == len(before)
+    put(client, index_name, {"late": document("late", "not enriched yet")})
+    found = NearDupe(index_name, client).search({"query": {"match": {"title": "text"}}, "sort": ["url"]}, size=30)
+    assert (found.without_group, [hit.id for hit in found.apart], found.hits) == (1, ["late"], collapsed.hits)
+    client.request("DELETE", path(index_name, "_doc", "late"), params={"refresh": True})
     change(client, index_name, "d000", {"text": "another text than before " * 4})
     assert NearDupe(index_name, client).group().mirrored.written == 0  # enrich has not seen it
     _work(client, index_name)
@@ -294,15 +298,15 @@ def test_since_reads_recent_texts_and_all_that_changed(client: Client, index_nam
 
 def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> None:
     _ready(client, index_name)
-    with pytest.raises(SchemeMismatch, match="kept beside"):
+    with pytest.raises(SchemeMismatch, match="in a sidecar index"):
         NearDupe(index_name, client).init(Settings(("text",)))
     with pytest.raises(SchemeMismatch, match="other settings"):
         NearDupe(index_name, client).init(Settings(("text",), threshold=0.5), sidecar=True)
-    with pytest.raises(IndexUnusable, match="kept beside"):
+    with pytest.raises(IndexUnusable, match="in a sidecar index"):
         NearDupe(index_name, client).load(["-"])
     with pytest.raises(SettingsError, match="write-group"):
         NearDupe(index_name, client).search_request("text")
-    with pytest.raises(SettingsError, match="cannot be asked from the side"):
+    with pytest.raises(SettingsError, match="not supported with a sidecar index"):
         NearDupe(index_name, client).similar(text="x y z", query={"dis_max": {"queries": [_SIGNED]}})
     assert "--create and --template" in one_line(
         server_cli("init", index_name, "--field", "text", "--sidecar", "--create").err

@@ -15,8 +15,8 @@ from es_neardupe import NearDupe
 from es_neardupe.errors import IndexUnusable, RequestError, RolledOver
 from es_neardupe.index.hidden_indices import exists
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar import join_query
-from es_neardupe.index.sidecar.names import sidecar_name
+from es_neardupe.index.sidecar import queries
+from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client, path
 
 SETTINGS = Settings(("text",))
@@ -105,8 +105,8 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     }
     assert state(client, index_name) == before
 
-    monkeypatch.setattr(join_query, "MOST_IDS", 2)  # any number of either kind: their join field is not asked for
-    monkeypatch.setattr(join_query, "_PAGE", 2)
+    monkeypatch.setattr(queries, "MOST_IDS", 2)  # any number of either kind: their join field is not asked for
+    monkeypatch.setattr(queries, "_PAGE", 2)
     assert NearDupe(index_name, client).stats(quick=True) == shown
     now_child = {"text": some[3], "kind": {"name": "answer", "parent": "p1"}}
     client.request("PUT", path(index_name, "_doc", "p3"), params={"routing": "p3", "refresh": True}, body=now_child)

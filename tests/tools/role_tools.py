@@ -99,7 +99,7 @@ def with_keys_beside(run: As, admin: Client, most: int) -> None:
                 assert "lacks" not in done.err, (name, done.err)
                 assert works(done) or name == "doctor", (name, done.err)
         assert theirs(admin, KEPT) == before
-        assert not [name for name in (*KEPT_NAMES.beside, *KEPT_NAMES.coming_beside) if exists(admin, name)]
+        assert not [name for name in (*KEPT_NAMES.sidecars, *KEPT_NAMES.coming_sidecars) if exists(admin, name)]
     finally:
         delete_all(admin, KEPT)
 

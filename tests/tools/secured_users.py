@@ -72,7 +72,7 @@ def names_beside(index: str) -> Names:
 
 
 KEPT_NAMES = dataclasses.replace(
-    names_beside(KEPT), beside=(f"{KEPT}-neardupe-sidecar",), coming_beside=(f"{KEPT}-neardupe_next-sidecar",)
+    names_beside(KEPT), sidecars=(f"{KEPT}-neardupe-sidecar",), coming_sidecars=(f"{KEPT}-neardupe_next-sidecar",)
 )
 
 

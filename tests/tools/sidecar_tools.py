@@ -1,4 +1,4 @@
-"""Two indices with the same documents: in one our fields are in the documents, beside the other they are not."""
+"""Two indices with the same documents: one with inline storage, the other with a sidecar index."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class Both:
 
     def __init__(self, client: Client, name: str, **more: Any) -> None:
         self.client = client
-        self.inline, self.beside = f"{name}-in", f"{name}-si"
+        self.inline, self.sidecar = f"{name}-in", f"{name}-si"
         self.ids: set[str] = set()
         for index in self.names:
             make_index(client, index, PROPERTIES, **more)
 
     @property
     def names(self) -> tuple[str, str]:
-        return self.inline, self.beside
+        return self.inline, self.sidecar
 
     def init(self, *, write_group: bool = False, **settings: Any) -> None:
         chosen = Settings(("text",), **settings)
         NearDupe(self.inline, self.client).init(chosen)
-        NearDupe(self.beside, self.client).init(chosen, sidecar=True, write_group=write_group)
+        NearDupe(self.sidecar, self.client).init(chosen, sidecar=True, write_group=write_group)
 
     def put(self, documents: Mapping[str, JSON]) -> None:
         self.ids |= documents.keys()
@@ -101,6 +101,11 @@ class Both:
         return {
             id: (founders[one["group"]], one["principal"], round(one["similarity"], 6)) for id, one in stored.items()
         }
+
+
+def plain_report(value: Any) -> Any:
+    """A report as JSON without times and names of sidecar indices, every list in an order of its own."""
+    return _in_order(_plain(value))
 
 
 def _plain(value: Any) -> Any:

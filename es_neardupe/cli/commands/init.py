@@ -133,7 +133,7 @@ def _show(report: InitReport) -> None:
     if report.created:
         show(f"Index {report.index} {done}created, with text fields {', '.join(report.fields)}.")
     elif report.prepared and report.sidecars:
-        show(f"Keys of {', '.join(report.prepared)} {done}kept beside it, in {', '.join(report.sidecars)}.")
+        show(f"Keys of {', '.join(report.prepared)} {done}stored in the sidecar index {', '.join(report.sidecars)}.")
         if report.write_group:
             show(f"Group ids, and nothing else, {done}written into its documents.")
     elif report.prepared:

@@ -45,7 +45,7 @@ def stats(
     name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
     print_table([name, "documents"], [("documents", report.documents), *rows, *others, *left_alone])
     if report.sidecars:
-        say(f"Keys are kept beside, in {', '.join(report.sidecars)}.")
+        say(f"Keys are stored in the sidecar index {', '.join(report.sidecars)}.")
     print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
     if report.sizes:
         print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])

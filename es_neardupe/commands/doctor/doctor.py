@@ -17,10 +17,9 @@ from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import names_of, seen_in_part, way_out, write_blocks
 from es_neardupe.index.rollover import families_of, family_named, next_index_has
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.entries import of_others
-from es_neardupe.index.sidecar.names import sidecar_name, writes_group
-from es_neardupe.index.sidecar.open import must_be_stored, sidecars_of, telling_mappings, with_source_modes
-from es_neardupe.index.target import IndexTarget, mappings_of, stored_settings
+from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
+from es_neardupe.index.storage import settings_mappings
+from es_neardupe.index.target import IndexTarget, mappings_of, stored_settings, with_source_modes
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.server.client import Client
@@ -40,16 +39,16 @@ def doctor(index: Index) -> list[Check]:
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
-    beside = sidecars_of(index.client, mappings, index.prefix)
+    sidecars = sidecars_of(index.client, mappings, index.prefix)
     for name, mapping in mappings.items():
-        settings = _settings(beside.get(name, mapping), index.prefix)
-        checks.append(_texts(name, mapping, settings, beside=name in beside))
+        settings = _settings(sidecars.get(name, mapping), index.prefix)
+        checks.append(_texts(name, mapping, settings, sidecar=name in sidecars))
         if settings.fields != _UNKNOWN:
             fine = f"{', '.join(settings.fields)} in {name}"
             checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks += _rights(index.client, index.name, mappings, beside, index.prefix)
-    checks += _migration(index.name, telling_mappings(index.client, index.name, index.prefix), index.prefix)
-    checks += _tuning({**mappings, **_names_beside(beside, index.prefix)})
+    checks += _rights(index.client, index.name, mappings, sidecars, index.prefix)
+    checks += _migration(index.name, settings_mappings(index.client, index.name, index.prefix), index.prefix)
+    checks += _tuning({**mappings, **_by_sidecar_name(sidecars, index.prefix)})
     try:
         index = opened(index)
     except NeardupeError as error:
@@ -64,9 +63,9 @@ def doctor(index: Index) -> list[Check]:
     return [*checks, *_limits(index), *_documents(index)]
 
 
-def _texts(name: str, mapping: dict[str, object], settings: Settings, *, beside: bool) -> Check:
+def _texts(name: str, mapping: dict[str, object], settings: Settings, *, sidecar: bool) -> Check:
     """Whether the texts can be read back, and inline whether an update would lose nothing."""
-    if not beside or settings.fields == _UNKNOWN:
+    if not sidecar or settings.fields == _UNKNOWN:
         return _tried("_source", partial(check_source, name, mapping, settings), "holds the texts")
     return _tried("_source", partial(_read_back, name, mapping, settings), "the texts can be read")
 
@@ -76,17 +75,17 @@ def _read_back(name: str, mapping: dict[str, object], settings: Settings) -> Non
 
 
 def _rights(
-    client: Client, index: str, mappings: Mapping[str, Any], beside: Mapping[str, Any], prefix: str
+    client: Client, index: str, mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str
 ) -> Iterator[Check]:
-    """Rights and blocks: of the index that is written, which may be one of ours beside it."""
-    names = [sidecar_name(one, prefix) for one in sorted(beside)]
-    written = any(writes_group(one) for one in beside.values())
+    """Rights and blocks: of the index that is written, which may be its sidecar index."""
+    names = [sidecar_name(one, prefix) for one in sorted(sidecars)]
+    written = any(writes_group(one) for one in sidecars.values())
     if names:
         told = ", group ids in the documents too" if written else ""
         yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}{told}")
-    coming = [sidecar_name(one, next_prefix(prefix)) for one in sorted(beside)]
+    coming = [sidecar_name(one, next_prefix(prefix)) for one in sorted(sidecars)]
     known = _names(client, mappings, index, prefix)
-    about = replace(known, beside=names, coming_beside=coming, writes=written)
+    about = replace(known, sidecars=names, coming_sidecars=coming, writes=written)
     yield from privilege_checks(client, about)
     yield _blocks(client, ",".join([*([index] if written else []), *names]) or index)
 
@@ -109,7 +108,7 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
 
 
 def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> Names:
-    """The names that privileges are about: as the user gave it, and those of our indices beside it."""
+    """The names that privileges are about: as the user gave it, and those of our hidden indices."""
     family = family_named(families_of(client, index, mappings), index)
     groups, pairs, coming_groups, coming_pairs = (
         companion_name(
@@ -122,10 +121,8 @@ def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str)
 
 
 def _replaced(index: Index) -> Iterator[Check]:
-    """Whether the keys beside an index are those of another one, which it has taken the place of."""
-    if index.target.sidecar is None:
-        return
-    for name, number in of_others(index).items():
+    """Whether the keys in a sidecar index are those of another index, which this one has replaced."""
+    for name, number in index.storage.replaced().items():
         yield Check(
             "sidecar",
             "warning",
@@ -138,8 +135,10 @@ def _rollover(index: Index) -> Iterator[Check]:
     """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
     if index.target.family is None:
         return
-    if index.target.sidecar is not None:
-        yield Check("rollover", "ok", f"the next index of {index.name} gets one beside it by the next run of `enrich`")
+    if index.storage.sidecars:
+        yield Check(
+            "rollover", "ok", f"the next index of {index.name} gets a sidecar index by the next run of `enrich`"
+        )
         return
     has = next_index_has(index.client, index.target.family, index.settings.prefix, index.settings.to_meta())
     name = index.name
@@ -182,9 +181,9 @@ def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: st
         yield Check("migration", "warning", f"the index is on its way to other keys ({phase.value}): {way}")
 
 
-def _names_beside(beside: Mapping[str, Mapping[str, Any]], prefix: str) -> dict[str, Mapping[str, Any]]:
-    """The same mappings by the names of our indices."""
-    return {sidecar_name(index, prefix): mapping for index, mapping in beside.items()}
+def _by_sidecar_name(sidecars: Mapping[str, Mapping[str, Any]], prefix: str) -> dict[str, Mapping[str, Any]]:
+    """The same mappings by the names of the sidecar indices."""
+    return {sidecar_name(index, prefix): mapping for index, mapping in sidecars.items()}
 
 
 def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:

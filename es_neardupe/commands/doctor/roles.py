@@ -23,7 +23,7 @@ _OWN = ("create_index", *_RUN)
 _DELETE = ("view_index_metadata", "delete_index")
 
 INLINE_ONLY = frozenset({"load", "load --tune"})
-"""What is refused where keys are kept beside the index."""
+"""What is refused with a sidecar index."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Names:
     coming_groups: str
     """The same two under the prefix of the keys that a migration makes."""
     coming_pairs: str
-    beside: Sequence[str] = ()
+    sidecars: Sequence[str] = ()
     """Those that the keys are in instead of the user's (``init --sidecar``)."""
-    coming_beside: Sequence[str] = ()
+    coming_sidecars: Sequence[str] = ()
     """The same for the keys that a migration makes."""
     writes: bool = False
     """Whether group ids are written into the user's index even so."""
@@ -48,7 +48,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Role:
-    """Privileges on the user's index and on our hidden ones beside it, and the commands that they suffice for."""
+    """Privileges on the user's index and on our hidden ones, and the commands that they suffice for."""
 
     name: str
     commands: tuple[str, ...]
@@ -58,26 +58,26 @@ class Role:
     pairs: tuple[str, ...] = ()
     coming_groups: tuple[str, ...] = ()
     coming_pairs: tuple[str, ...] = ()
-    beside: tuple[str, ...] = _LOOK
+    sidecars: tuple[str, ...] = _LOOK
     """On our index with the keys, where these are not in the user's, which is only read then."""
-    coming_beside: tuple[str, ...] = ()
+    coming_sidecars: tuple[str, ...] = ()
     everyday: bool = False
     """Whether who works on an index is likely to need it; the others are for single occasions."""
 
     def commands_for(self, names: Names) -> tuple[str, ...]:
         """Those of its commands that there are for an index: some work only on keys that are in documents."""
-        return tuple(one for one in self.commands if not (names.beside and one in INLINE_ONLY))
+        return tuple(one for one in self.commands if not (names.sidecars and one in INLINE_ONLY))
 
     def privileges(self, names: Names) -> dict[str, tuple[str, ...]]:
         """Index -> the privileges on it."""
         wanted = {
-            names.index: _LOOK if names.beside and not names.writes else self.index,
+            names.index: _LOOK if names.sidecars and not names.writes else self.index,
             names.groups: self.groups,
             names.pairs: self.pairs,
             names.coming_groups: self.coming_groups,
             names.coming_pairs: self.coming_pairs,
-            **dict.fromkeys(names.beside, self.beside),
-            **dict.fromkeys(names.coming_beside, self.coming_beside),
+            **dict.fromkeys(names.sidecars, self.sidecars),
+            **dict.fromkeys(names.coming_sidecars, self.coming_sidecars),
         }
         return {name: some for name, some in wanted.items() if some}
 
@@ -113,12 +113,14 @@ ROLES = (
         _LOOK,
         _LOOK,
     ),
-    Role("neardupe-enrich", ("load", "enrich"), _RUN, beside=(*_RUN, "delete"), everyday=True),
-    Role("neardupe-group", ("group", "watch"), _RUN, _OWN, beside=(*_RUN, "delete"), everyday=True),
-    Role("neardupe-evidence", ("group --evidence",), _RUN, _OWN, (*_OWN, "delete"), beside=_RUN),
-    Role("neardupe-clean", ("clean",), _RUN, _DELETE, _DELETE, beside=_DELETE),
-    Role("neardupe-init", ("init",), ("manage",), beside=("create_index", "view_index_metadata")),
-    Role("neardupe-tune", ("load --tune", "enrich --tune", "group --tune"), _MANAGE, _OWN, beside=(*_MANAGE, "delete")),
+    Role("neardupe-enrich", ("load", "enrich"), _RUN, sidecars=(*_RUN, "delete"), everyday=True),
+    Role("neardupe-group", ("group", "watch"), _RUN, _OWN, sidecars=(*_RUN, "delete"), everyday=True),
+    Role("neardupe-evidence", ("group --evidence",), _RUN, _OWN, (*_OWN, "delete"), sidecars=_RUN),
+    Role("neardupe-clean", ("clean",), _RUN, _DELETE, _DELETE, sidecars=_DELETE),
+    Role("neardupe-init", ("init",), ("manage",), sidecars=("create_index", "view_index_metadata")),
+    Role(
+        "neardupe-tune", ("load --tune", "enrich --tune", "group --tune"), _MANAGE, _OWN, sidecars=(*_MANAGE, "delete")
+    ),
     Role(
         "neardupe-migrate",
         ("migrate",),
@@ -127,8 +129,8 @@ ROLES = (
         (*_OWN, "delete"),
         (*_OWN, "delete_index"),
         (*_OWN, "delete", "delete_index"),
-        beside=(*_MANAGE, "delete"),
-        coming_beside=(*_MANAGE, "delete"),
+        sidecars=(*_MANAGE, "delete"),
+        coming_sidecars=(*_MANAGE, "delete"),
     ),
 )
 """Each role stands for itself: whoever has it needs no other one for its commands."""
@@ -148,7 +150,7 @@ class Check:
 
 
 def privilege_checks(client: Client, names: Names) -> Iterator[Check]:
-    """A check for each role: whether this user may run its commands on an index, with ours beside it. What is lacking
+    """A check for each role: whether this user may run its commands on an index and on our hidden ones. What is lacking
     for single occasions only (`Role.everyday`) is told, but is no error."""
     if client.server.product is not Product.ELASTICSEARCH:
         yield Check("privileges", "ok", "not checked: OpenSearch does not tell; a refused request will name what lacks")

@@ -24,7 +24,6 @@ from es_neardupe.commands.duplicates.validation import SimilarityFunction, simil
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.sidecar.joined_client import SidecarClient
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.progress import Progress
 from es_neardupe.records import Scope
@@ -166,8 +165,7 @@ def _enriched(
     index = opened(index)
     total = count(index.client, index.name, query)
     corpus = read_fingerprints(index, progress, scope=query)
-    if isinstance(index.client, SidecarClient):  # the texts are read by the user's versions, which entries do not bear
-        corpus = replace(corpus, versions=index.client.versions(corpus.references))
+    corpus = replace(corpus, versions=index.storage.document_versions(corpus.references, corpus.versions))
     scheme = index.settings.scheme
     scope = enriched_scope(corpus, scheme.agree, entries)
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"

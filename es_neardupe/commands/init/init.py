@@ -9,7 +9,6 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.init.sampling import Sampling, choose_sampling
-from es_neardupe.commands.init.sidecar import Sidecars, check_inline
 from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
@@ -18,8 +17,15 @@ from es_neardupe.index.mapping import check_relations, check_source, check_text_
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.rollover import families_of, family_named, next_index_has
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.open import with_source_modes
-from es_neardupe.index.target import check_name, mappings_of, our_mapping, put_settings, stored_settings
+from es_neardupe.index.sidecar.indices import Sidecars, check_inline
+from es_neardupe.index.target import (
+    check_name,
+    mappings_of,
+    our_mapping,
+    put_settings,
+    stored_settings,
+    with_source_modes,
+)
 from es_neardupe.index.tuning import mend, tuned_mappings
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
@@ -58,7 +64,7 @@ class InitReport:
     template: Mapping[str, Any] | None
     """Our part as the body of a component template, where that was asked for: nothing puts it anywhere."""
     sidecars: tuple[str, ...]
-    """Our indices beside these, where nothing is written into them (``sidecar``)."""
+    """The sidecar indices, if nothing is written into these (``sidecar``)."""
     write_group: bool
     """Whether group ids are written into the documents nevertheless."""
     dry_run: bool
@@ -81,8 +87,8 @@ def init(
     """Add our fields and the scheme to the mapping of an index, alias or pattern.
 
     ``create`` makes a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by the
-    lengths of the texts that are there, unless the index has one already. ``sidecar`` keeps all that is ours in an
-    index beside and leaves this one as it is, but for the group id with ``write_group``. ``template`` makes the
+    lengths of the texts that are there, unless the index has one already. ``sidecar`` stores keys and groups in a
+    separate index and leaves this one as it is, but for the group id with ``write_group``. ``template`` makes the
     component template with which later indices have our fields from their beginning, also where there is no index yet;
     like ``dry_run``, it writes nothing. A dry run can ``show_requests``. Doing it twice changes nothing. Raises
     `SchemeMismatch` if the index has other settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`;
@@ -115,7 +121,7 @@ def init(
         mappings = mappings_of(client, name)
     mappings = with_source_modes(client, name, mappings)
     if sidecar:
-        report = _beside(writer, name, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)
+        report = _with_sidecars(writer, name, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)
         return replace(report, requests=rehearsal.shown)
     check_inline(client, mappings, settings.prefix)
     settings, sampling = _sampled(client, name, mappings, settings, sample_keys)
@@ -140,12 +146,12 @@ def _prepare(client: Client, name: str, mapping: Mapping[str, Any], settings: Se
         if "derive source" not in error.reason:
             raise
         raise IndexUnusable(
-            f"Index {name} derives _source from its fields (index.derived_source), and cannot from ours: keep the keys "
-            f"beside it, with `es-neardupe init {name} --sidecar`."
+            f"Index {name} derives _source from its fields (index.derived_source), and cannot from ours: store the "
+            f"keys in a sidecar index, with `es-neardupe init {name} --sidecar`."
         ) from error
 
 
-def _beside(
+def _with_sidecars(
     client: Client,
     index: str,
     mappings: Mapping[str, Any],
@@ -155,7 +161,7 @@ def _beside(
     write_group: bool,
     dry_run: bool,
 ) -> InitReport:
-    """Prepare our indices beside these."""
+    """Make the sidecar indices."""
     sidecars = Sidecars(client, index, mappings, settings, write_group=write_group)
     settings, sampling = _sampled(client, index, sidecars.known or mappings, settings, sample_keys)
     rolling = family_named(families_of(client, index, mappings), index)
@@ -243,7 +249,7 @@ def _needs(name: str, mapping: dict[str, Any], settings: Settings) -> bool:
     if stored is not None and (differences := stored.differences(settings)):
         raise SchemeMismatch(
             f"Index {name} is prepared already, with other settings ({'; '.join(differences)}). Use those, or go "
-            f"over to the others with `es-neardupe migrate {name}`, or choose another --prefix beside the first."
+            f"over to the others with `es-neardupe migrate {name}`, or choose another --prefix."
         )
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)

@@ -18,7 +18,6 @@ from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import has_any
 from es_neardupe.index.index import Index, opened_inline
 from es_neardupe.index.mapping import relation_in
-from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -131,7 +130,7 @@ def load_records(
     rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
     _check_single(index.target)
     if not dry_run:
-        check_writable(index.client, index.name)
+        index.storage.check_writable()
     prefix = index.settings.prefix
     tally, states, numeric = Tally(), Counter[str](), 0
     counts = tally.counts

@@ -7,7 +7,6 @@ from itertools import chain, islice
 
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich.enrich import enrich
-from es_neardupe.commands.init.sidecar import prepare_rolled_over
 from es_neardupe.commands.migrate.plan import Plan, mark
 from es_neardupe.commands.migrate.steps import rehearse_switch
 from es_neardupe.index.index import Index, opened
@@ -44,7 +43,7 @@ class _Rehearsed:
 
     def begin(self) -> Iterator[ShownRequest]:
         """Prepare what a rollover made."""
-        prepare_rolled_over(self._index)
+        self._index.storage.prepare_rolled_over()
         yield from self._client.shown
 
     def undo(self) -> Iterator[ShownRequest]:
@@ -58,7 +57,7 @@ class _Rehearsed:
         phase = self._plan.phase
         if phase in (None, Phase.PREPARING):
             yield from self._marked(Phase.PREPARING)
-            if phase is None and self._plan.old.target.sidecar is not None:  # the indices that were shown are not there
+            if phase is None and self._plan.old.storage.sidecars:  # the indices that were shown are not there
                 return
             enriched = self._enriched(self._coming)
             yield from enriched

@@ -11,7 +11,6 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.group import group
-from es_neardupe.commands.init.sidecar import prepare_rolled_over
 from es_neardupe.commands.migrate.dry_run import first_requests
 from es_neardupe.commands.migrate.plan import Plan, Wanted, open_plan
 from es_neardupe.commands.migrate.steps import Done, Work
@@ -22,9 +21,8 @@ from es_neardupe.index.hidden_indices import Companion, companion_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
-from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates, check_writable
-from es_neardupe.index.sidecar.names import sidecar_name
-from es_neardupe.index.sidecar.open import telling_mappings
+from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
+from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -125,11 +123,11 @@ def migrate(
         )
     else:
         check_may_delete(index.plain, _coming_names(plan))
-        check_writable(plan.old.client, index.name)
+        plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
         with held(plan.coming, "migrate", id=_LEASE):
             _check_phase(plan)
-            prepare_rolled_over(plan.old)
+            plan.old.storage.prepare_rolled_over()
             ready = work.undo() if abort else work.go_on(None if prepare else confirm)
         if ready:
             work.clean("aborted" if abort else "done")
@@ -138,18 +136,15 @@ def migrate(
 
 def _coming_names(plan: Plan) -> list[str]:
     """Our indices under the new prefix, which are there until the migration is over."""
-    sidecars = plan.old.target.indices if plan.old.target.sidecar is not None else ()
-    prefix = plan.settings.prefix
-    return [
-        *(companion_name(plan.coming.target, kind) for kind in Companion),
-        *(sidecar_name(one, prefix) for one in sidecars),
-    ]
+    coming = plan.coming
+    every = coming.with_target(replace(coming.target, new=()))  # those of rolled-over indices will be there too
+    return [*(companion_name(coming.target, kind) for kind in Companion), *every.storage.sidecars]
 
 
 def _check_phase(plan: Plan) -> None:
     """Raises `BeingMigrated` if another run went on between our look and our lease."""
     index = plan.old.name
-    if phase_of(telling_mappings(plan.old.plain, index, plan.prefix).values(), plan.prefix) is not plan.phase:
+    if phase_of(settings_mappings(plan.old.plain, index, plan.prefix).values(), plan.prefix) is not plan.phase:
         raise BeingMigrated(
             f"Another run has led index {index} further to other keys meanwhile: run the same command again."
         )
@@ -168,7 +163,7 @@ def _report(index: Index, done: Done, dry_run: bool, started: float) -> MigrateR
 
 def _aborting(index: Index) -> Plan | None:
     """The migration that is to be given up. Raises `BeingMigrated` once the switch has begun."""
-    phase = phase_of(telling_mappings(index.plain, index.name, index.prefix).values(), index.prefix)
+    phase = phase_of(settings_mappings(index.plain, index.name, index.prefix).values(), index.prefix)
     if phase is None:
         return None
     if phase is not Phase.PREPARING:
@@ -183,7 +178,7 @@ def _remove_strays(index: Index) -> None:
     """A run that was killed at once left a lease, in an index of ours that belongs to no settings."""
     settings = replace(index.settings, prefix=next_prefix(index.settings.prefix))
     coming = index.with_target(replace(index.target, settings=settings))
-    mappings = telling_mappings(index.plain, index.name, index.settings.prefix).values()
+    mappings = settings_mappings(index.plain, index.name, index.settings.prefix).values()
     if all(stored_settings(mapping, coming.settings.prefix) is None for mapping in mappings):
         remove(coming)
 

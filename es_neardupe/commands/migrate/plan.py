@@ -8,13 +8,12 @@ from enum import Enum
 from typing import Any
 
 from es_neardupe.commands.init.init import init
-from es_neardupe.commands.init.sidecar import Sidecars
 from es_neardupe.errors import IndexUnusable, NotInitialised, SchemeMismatch, SettingsError
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Migration, Phase, migration_of, next_prefix, phase_of, replaced_prefix
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.open import telling_mappings
-from es_neardupe.index.target import mappings_of, put_settings, stored_settings
+from es_neardupe.index.storage import settings_mappings
+from es_neardupe.index.target import stored_settings
 
 __all__ = ["Plan", "Wanted", "mark", "open_plan"]
 
@@ -99,7 +98,7 @@ def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     to be changed, and what `open_target` and `init` raise.
     """
     old, prefix = opened(index, adopting=True), index.prefix
-    mappings = telling_mappings(index.plain, index.name, prefix)
+    mappings = settings_mappings(index.plain, index.name, prefix)
     phase = phase_of(mappings.values(), prefix)
     if phase is not None:
         return _going_on(mappings, prefix, phase, old, wanted)
@@ -114,7 +113,7 @@ def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     chosen = wanted.numbers["sample_mod"] or not old.settings.sample_mod  # a modulus that is stored stays, as with init
     keys = wanted.sample_keys if chosen else None
     coming = Index(index.name, index.plain, settings.prefix)
-    checked = init(coming, settings, sample_keys=keys, sidecar=old.target.sidecar is not None, dry_run=True)
+    checked = init(coming, settings, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
     return Plan(None, old, settings, wanted.options, changes) if changes else None
@@ -141,29 +140,6 @@ def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index
 
 
 def mark(index: Index, plan: Plan, phase: Phase) -> None:
-    """Write how far the migration is into the mapping of every index; the one moment in which a phase begins.
-
-    From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a rollover
-    made once the switch has begun.
-    """
+    """Write how far the migration is; the one moment in which a phase begins."""
     notes = Migration(phase, plan.grouping).to_meta()
-    if plan.old.target.sidecar is not None:
-        _mark_sidecar(index, plan, phase, notes)
-        return
-    missing = plan.old.settings if phase is Phase.PREPARING else plan.after.settings
-    for name, mapping in mappings_of(index.plain, index.name).items():
-        told = stored_settings(mapping, plan.prefix) if phase is not Phase.CLEANING else plan.after.settings
-        put_settings(index.plain, name, mapping, told or missing, plan.settings, notes={plan.settings.prefix: notes})
-
-
-def _mark_sidecar(index: Index, plan: Plan, phase: Phase, notes: Mapping[str, Any]) -> None:
-    """The same where keys are beside the indices: those of the new prefix have indices of their own, which tell of the
-    migration. While they tell of ``SWITCHING``, nobody asks the others for their settings."""
-    mappings, after = mappings_of(index.plain, index.name), plan.after.settings
-    former = Sidecars(index.plain, index.name, mappings, after, write_group=False)
-    if phase is not Phase.PREPARING:  # a rollover may have made some that have none yet
-        without = {name: mapping for name, mapping in mappings.items() if name not in former.known}
-        Sidecars(index.plain, index.name, without, after, write_group=former.write_group).prepare(after)
-    if phase is Phase.CLEANING:
-        former.note(after)
-    Sidecars(index.plain, index.name, mappings, plan.settings, write_group=False).make(plan.settings, notes)
+    plan.old.through(index.plain).storage.mark_migration(phase, plan.settings, notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,9 @@ from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import Companion, companion_name, ensure, exists
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
-from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase
-from es_neardupe.index.sidecar.entries import successors
-from es_neardupe.index.sidecar.join_query import Names
-from es_neardupe.index.stored_fields import stored_fields, timestamp
-from es_neardupe.progress import Progress, silent, tracked
+from es_neardupe.index.stored_fields import timestamp
+from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Action, Hit
 from es_neardupe.server.bulk import Tally, chunked, write
 from es_neardupe.server.client import Client
@@ -31,32 +28,7 @@ from es_neardupe.server.dry_run import Rehearsal
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, refresh
 
-__all__ = ["Done", "Work", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents", "takeovers"]
-
-
-def takeovers(hits: Iterable[Hit], source: str, target: str) -> Iterator[Action]:
-    """Partial updates, refused by the server if the document changed since; none where both say the same.
-
-    Documents without keys under ``source`` are left alone.
-    """
-    for hit in hits:
-        wanted, there = (_stored_parts(hit, prefix) for prefix in (source, target))
-        if wanted["scheme"] is not None and wanted != there:
-            yield Action(
-                op="update",
-                index=hit.index,
-                id=hit.id,
-                body={"doc": {target: wanted}},
-                routing=hit.routing,
-                seq_no=hit.seq_no,
-                primary_term=hit.primary_term,
-            )
-
-
-def _stored_parts(hit: Hit, prefix: str) -> dict[str, Any]:
-    """Each of our fields, null where there is none: a partial update leaves what it does not name."""
-    stored = stored_fields(hit.source, prefix)
-    return {name: stored.get(name) for name in fields_mapping()["properties"]}
+__all__ = ["Done", "Work", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents"]
 
 
 _ROUNDS = 5
@@ -134,12 +106,13 @@ def switch_documents(new: Index, after: Index, *, batch: int, workers: int, prog
     """Give every document the new fields under the old prefix too, until a pass finds none without.
 
     What was done, and how many are left: changed again and again, or refused. Users' searches find a group id in each
-    document at every moment. Where keys are beside an index, entries get their successors.
+    document at every moment.
     """
     tally, left = Tally(), 0
     for _ in range(_ROUNDS):
         left = 0
-        actions = _switched(new, after, batch, progress)
+        _refresh(new, after)
+        actions = new.storage.takeovers(after, batch=batch, progress=progress)
         for outcome in write(new.plain, actions, batch=batch, workers=workers):
             left += not (outcome.done or outcome.gone)
             if not outcome.conflict:
@@ -152,25 +125,17 @@ def switch_documents(new: Index, after: Index, *, batch: int, workers: int, prog
 
 def rehearse_switch(rehearsal: Rehearsal, new: Index, after: Index, *, batch: int) -> None:
     """Show a dry run the first requests of `switch_documents`."""
-    for _ in write(rehearsal, _switched(new.through(rehearsal), after, batch, silent), batch=batch, workers=1):
+    _refresh(new, after)
+    actions = new.through(rehearsal).storage.takeovers(after, batch=batch, progress=silent)
+    for _ in write(rehearsal, actions, batch=batch, workers=1):
         if rehearsal.full:
             break
 
 
-def _switched(new: Index, after: Index, batch: int, progress: Progress) -> Iterator[Action]:
-    """The writes of one pass."""
-    _refresh(new, after)
-    sources, query = [new.settings.prefix, after.settings.prefix], queries.processed(new.fields)
-    where, parts = (new.path, sources) if new.target.sidecar is None else (Names(new.target).path, True)
-    pages = new.plain.pages(where, {"query": query, "_source": parts}, page_size=max(batch, 100))
-    hits = tracked((hit for page in pages for hit in page), progress, "switching", count(new.plain, where, query))
-    return takeovers(hits, *sources) if new.target.sidecar is None else successors(new, after, hits)
-
-
 def _refresh(new: Index, after: Index) -> None:
-    """Of what the switch reads and writes."""
-    for name in [new.path] if new.target.sidecar is None else [Names(one.target).path for one in (new, after)]:
-        refresh(new.plain, name)
+    """What the switch reads and writes."""
+    new.storage.refresh()
+    after.storage.refresh()
 
 
 @dataclass
@@ -292,7 +257,7 @@ class Work:
             new = self.new
             client = new.client
             self.done.enriched = 0 if abort else count(client, new.path, queries.stale(new.fields, new.scheme_id))
-            if abort and new.target.sidecar is None:
+            if abort and new.storage.groups_in_documents:
                 self.done.cleaned = count(client, new.path, queries.processed(new.fields))
             if self.done.grouped and not abort:
                 self.done.comparison = compared(self.plan.old, new, self.options["progress"])

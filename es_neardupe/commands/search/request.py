@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
+from es_neardupe.index.collapse import CollapsedSearch
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.target import IndexTarget, mappings_of
 
-__all__ = ["MEMBERS", "Wanted", "search_request", "wanted"]
-
-MEMBERS = 99
-"""With the hit itself 100, the most that servers tell of a group (``index.max_inner_result_window``)."""
+__all__ = ["search_request", "wanted"]
 
 _TITLES = ("title", "headline", "subject", "name")
 """Fields by which people recognise a document."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A search, checked and put together."""
-
-    index: Index
-    query: JSON
-    body: JSON
-    """What is sent for the hits."""
-    shown: tuple[str, ...]
 
 
 def search_request(
@@ -45,13 +31,8 @@ def search_request(
     expand: options.Expand = False,
 ) -> JSON:
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
-    made = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
-    if made.index.target.sidecar is not None and not made.index.target.sidecar.write_group:
-        raise SettingsError(
-            f"The groups of {index.name} are not in its documents, so that no request to it can collapse them: `init "
-            f"--sidecar --write-group` has group ids written there."
-        )
-    return made.body
+    index, asked = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
+    return index.storage.collapse_request(asked)
 
 
 def wanted(
@@ -63,8 +44,11 @@ def wanted(
     start: int,
     fields: Sequence[str],
     expand: bool,
-) -> Wanted:
-    """Check the options and put them together. Raises as `es_neardupe.commands.search.search` does."""
+) -> tuple[Index, CollapsedSearch]:
+    """The opened index, and the search of it, after checking the options.
+
+    Raises as `es_neardupe.commands.search.search` does.
+    """
     if size < 1 or start < 0:
         raise SettingsError("--size must be 1 or more, --from 0 or more.")
     index = opened(index)
@@ -83,19 +67,7 @@ def wanted(
     found, sort = _parsed(text, types, nested)
     whole = _limited(found, scope, index.target)
     shown = _shown(index.target, types, fields)
-    body = queries.collapsed(
-        index.fields,
-        whole,
-        size=size,
-        start=start,
-        members=MEMBERS if expand else 0,
-        source=[*shown, index.fields.similarity, index.fields.principal] if expand else shown,
-        sort=sort,
-    )
-    if index.target.sidecar is not None:  # the user's index knows no more of ours than the group
-        del body["aggs"]["waiting"]
-        body["collapse"]["inner_hits"]["_source"] = body["_source"] = list(shown)
-    return Wanted(index, whole, body, shown)
+    return index, CollapsedSearch(whole, sort, start, size, shown, expand)
 
 
 def _limited(found: JSON, scope: Mapping[str, Any] | None, target: IndexTarget) -> JSON:

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.search.request import MEMBERS, Wanted, wanted
-from es_neardupe.commands.search.sidecar import Folded, fold, server_collapsed
-from es_neardupe.index import queries
+from es_neardupe.commands.search.request import wanted
+from es_neardupe.index.collapse import CollapsedSearch
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.server.search import count
-from es_neardupe.server.search import search as ask
 
 __all__ = ["Copy", "Found", "SearchHit", "search"]
 
@@ -86,74 +83,34 @@ def search(
     the fields that have keys. Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the
     result window; `RequestError` for what the server rejects.
     """
-    asked = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
-    sidecar = asked.index.target.sidecar
-    if sidecar is not None and not sidecar.write_group:
-        return _folded(asked, fold(asked, start=start, size=size, expand=expand), start, size)
-    answer = ask(asked.index.client, asked.index.path, asked.body) if sidecar is None else server_collapsed(asked)
-    counted = answer["aggregations"]
-    missing = counted["without_group"]["doc_count"]
+    index, asked = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
+    page = index.storage.collapse(asked)
+    prefix = index.settings.prefix
+    hits = []
+    for one in page.hits:
+        members = tuple(_copy(asked, copy, one.group, prefix) for copy in one.members)
+        hits.append(_hit(asked, one.hit, one.group, one.near_copies, members))
     return Found(
         index=index.name,
-        documents=answer["hits"]["total"]["value"],
-        groups=counted["groups"]["value"],
-        without_group=missing,
-        waiting=counted["waiting"]["doc_count"],
-        start=start,
-        size=size,
-        hits=tuple(_collapsed_hit(asked, hit) for hit in answer["hits"]["hits"]),
-        apart=_apart(asked) if missing else (),
-    )
-
-
-def _folded(asked: Wanted, found: Folded, start: int, size: int) -> Found:
-    """What was folded on our side, as the answer."""
-    hits = []
-    for hit, group, near_copies, members in found.hits:
-        hits.append(_hit(asked, hit, group, near_copies, tuple(_copy(asked, one, group) for one in members[:MEMBERS])))
-    return Found(
-        index=asked.index.name,
-        documents=found.documents,
-        groups=found.groups,
-        without_group=found.without_group,
-        waiting=found.waiting,
+        documents=page.documents,
+        groups=page.groups,
+        without_group=page.without_group,
+        waiting=page.waiting,
         start=start,
         size=size,
         hits=tuple(hits),
-        apart=tuple(_hit(asked, hit, None) for hit in found.apart),
+        apart=tuple(_hit(asked, hit, None) for hit in page.apart),
     )
 
 
-def _apart(asked: Wanted) -> tuple[SearchHit, ...]:
-    """The same page of the documents without a group id."""
-    plain = {name: part for name, part in asked.body.items() if name in ("sort", "from", "size", "_source")}
-    body = plain | {"query": queries.without_group(asked.index.fields, asked.query)}
-    hits = ask(asked.index.client, asked.index.path, body)["hits"]["hits"]
-    return tuple(_hit(asked, hit, None) for hit in hits)
-
-
-def _collapsed_hit(asked: Wanted, raw: JSON) -> SearchHit:
-    """A hit with its near-copies; where the server stopped counting them, they are counted."""
-    fields = asked.index.fields
-    (group,) = raw["fields"][fields.group]
-    copies = raw["inner_hits"]["copies"]["hits"]
-    total = copies["total"]["value"]
-    if copies["total"]["relation"] != "eq":
-        total = count(
-            asked.index.client, asked.index.path, queries.all_of(asked.query, {"term": {fields.group: group}})
-        )
-    others = [one for one in copies["hits"] if (one["_index"], one["_id"]) != (raw["_index"], raw["_id"])]
-    return _hit(asked, raw, group, max(total - 1, 0), tuple(_copy(asked, one, group) for one in others[:MEMBERS]))
-
-
 def _hit(
-    asked: Wanted, raw: JSON, group: str | None, near_copies: int = 0, members: tuple[Copy, ...] = ()
+    asked: CollapsedSearch, raw: JSON, group: str | None, near_copies: int = 0, members: tuple[Copy, ...] = ()
 ) -> SearchHit:
     return SearchHit(raw["_index"], raw["_id"], raw.get("_score"), group, near_copies, _texts(asked, raw), members)
 
 
-def _copy(asked: Wanted, raw: JSON, group: str) -> Copy:
-    stored = stored_fields(raw.get("_source", {}), asked.index.settings.prefix)
+def _copy(asked: CollapsedSearch, raw: JSON, group: str, prefix: str) -> Copy:
+    stored = stored_fields(raw.get("_source", {}), prefix)
     grouping = decode_grouping({**stored, "group": group})
     return Copy(
         raw["_index"],
@@ -164,5 +121,5 @@ def _copy(asked: Wanted, raw: JSON, group: str) -> Copy:
     )
 
 
-def _texts(asked: Wanted, raw: JSON) -> dict[str, str]:
+def _texts(asked: CollapsedSearch, raw: JSON) -> dict[str, str]:
     return {name: text_of(raw.get("_source", {}), [name]) for name in asked.shown}

@@ -1,4 +1,5 @@
-"""Entries of our index: what is known of the versions they were made from, how they are written, and removed."""
+"""Entries of the sidecar index: reading them with their documents, the versions they were made from, writing and
+removing them."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from es_neardupe.errors import IndexUnusable
 from es_neardupe.index import queries
-from es_neardupe.index.sidecar.complete_hits import entries, their_parts
-from es_neardupe.index.sidecar.join_query import Names, addresses_of, ids_clause
-from es_neardupe.index.sidecar.names import REFERENCE, sidecar_name
+from es_neardupe.index.sidecar.indices import REFERENCE, sidecar_name
+from es_neardupe.index.sidecar.queries import Names, Source, addresses_of, ids_clause
 from es_neardupe.index.stored_fields import stored_fields
-from es_neardupe.records import Action, Address, Hit
+from es_neardupe.index.target import IndexTarget
+from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
 from es_neardupe.server.fetch import fetch
@@ -24,11 +26,16 @@ if TYPE_CHECKING:
 __all__ = [
     "Known",
     "confirmation",
+    "entries",
     "entry",
     "gone",
     "of_others",
+    "parts_of",
+    "read_params",
     "redirected",
     "successors",
+    "their_parts",
+    "their_values",
     "uuids",
     "with_inherited",
     "with_stored",
@@ -43,6 +50,55 @@ _TERM = 1 << 56
 """A version is one number: the primary term times this, and the sequence number."""
 
 _UNFIT = -1
+
+
+def read_params(target: IndexTarget, theirs: Source) -> JSON:
+    """The part of a request that asks for parts of the user's documents: of ``_source``, or where that is not kept, of
+    stored fields. Raises `IndexUnusable` for a field that is in neither."""
+    assert target.sidecar is not None
+    if not target.sidecar.stored or theirs is False:
+        return {"_source": theirs}
+    names = list(target.settings.fields) if theirs is True else list(theirs)
+    if lacking := sorted(set(names) - set(target.settings.fields)):
+        raise IndexUnusable(
+            f"Index {target.name} keeps {', '.join(lacking)} not in _source: of its documents, only the stored fields "
+            f"{', '.join(target.settings.fields)} can be read."
+        )
+    return {"_source": False, "stored_fields": names}
+
+
+def their_parts(index: Index, references: Sequence[Reference], theirs: Source) -> list[Hit | None]:
+    """The user's documents as they are now, in the order of the references, with the named parts; None for one that is
+    gone. Raises what `fetch` does."""
+    params = read_params(index.target, theirs)
+    return list(fetch(index.plain, references, params["_source"], stored=params.get("stored_fields", ())))
+
+
+def entries(index: Index, references: Sequence[Reference], ours: Source) -> list[Hit | None]:
+    """Our entries of documents, of their own version but under the names of the user's indices; None where there is
+    none. Raises what `fetch` does."""
+    names = Names(index.target)
+    asked = [(names.ours[concrete], id, routing) for concrete, id, routing in references]
+    found = fetch(index.plain, asked, ours)
+    return [None if one is None else replace(one, index=names.theirs[one.index]) for one in found]
+
+
+def parts_of(found: Mapping[str, Any]) -> JSON:
+    """What was read of a document, from ``_source`` or stored fields."""
+    return {**found.get("_source", {}), **found.get("fields", {})}
+
+
+def their_values(index: Index, references: Sequence[Reference], asked: Sequence[Any]) -> dict[Address, JSON]:
+    """``docvalue_fields`` of the user's documents, as ``fields`` of a hit."""
+    found: dict[Address, JSON] = {}
+    if not asked:
+        return found
+    for chunk in chunked(references, _BATCH):
+        query = ids_clause((concrete, id) for concrete, id, _ in chunk)
+        body = {"size": len(chunk), "query": query, "_source": False, "docvalue_fields": list(asked)}
+        for hit in index.plain.request("POST", path(index.path, "_search"), body=body)["hits"]["hits"]:
+            found[hit["_index"], hit["_id"]] = hit.get("fields", {})
+    return found
 
 
 def uuids(index: Index) -> dict[str, str]:
@@ -94,7 +150,7 @@ class Known:
         return hit.id in self._versions[hit.index]
 
     def fits(self, hit: Hit) -> bool:
-        """Whether there is one of the present scheme, be it of another version."""
+        """Whether there is one of the present scheme, even if of another version."""
         return self._versions[hit.index].get(hit.id, _UNFIT) != _UNFIT
 
     def same(self, hit: Hit) -> bool:
@@ -243,7 +299,7 @@ def gone(index: Index, addresses: Iterable[Address]) -> Iterator[Action]:
 
 
 def _left_alone(index: Index, addresses: Iterable[Address]) -> set[Address]:
-    """The documents that belong to a relation of a join field which is left alone, be it since a change."""
+    """The documents that belong to a relation of a join field which is left alone, even if only since a change."""
     if not index.target.left_alone:
         return set()
     query = queries.all_of(queries.of_relations(index.target.left_alone), ids_clause(addresses))

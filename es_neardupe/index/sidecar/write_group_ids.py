@@ -1,18 +1,18 @@
-"""``--write-group``: the group ids of our entries, and nothing else, written into the user's documents.
+"""Group ids written into the user's documents (``--write-group``), and nothing else.
 
-Each entry says whether its document has its id (``mirrored``), so that a run that was killed is gone on with. A
-document that changed since its fingerprint was made is left till ``enrich`` has seen it: else the version that our
-write gives it would hide that change.
+Each entry says whether its document has its group id (``mirrored``), so that a killed run can be continued. A document
+that changed since its fingerprint was made is left until ``enrich`` has seen it: otherwise the version that our write
+gives it would hide that change.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from es_neardupe.index.sidecar.join_query import Names
-from es_neardupe.index.sidecar.names import REFERENCE
+from es_neardupe.index.sidecar.indices import REFERENCE
+from es_neardupe.index.sidecar.queries import Names
+from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Hit, Outcome
@@ -22,26 +22,15 @@ from es_neardupe.server.search import count, refresh
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["Mirrored", "mirror"]
+__all__ = ["write_group_ids"]
 
 
-@dataclass(frozen=True)
-class Mirrored:
-    """What became of the group ids that documents lacked."""
-
-    written: int = 0
-    left: int = 0
-    """Changed or deleted since they were enriched, or refused: the next run of ``enrich`` takes them."""
-
-
-def mirror(index: Index, *, batch: int, workers: int, dry_run: bool) -> Mirrored:
-    """Write the group ids that the user's documents lack. Nothing where that was not asked for at ``init``."""
-    if index.target.sidecar is None or not index.target.sidecar.write_group:
-        return Mirrored()
+def write_group_ids(index: Index, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten:
+    """Write the group ids that the user's documents lack."""
     names, plain = Names(index.target), index.plain
     lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
     if dry_run:
-        return Mirrored(written=count(plain, names.path, lacking))
+        return GroupIdsWritten(written=count(plain, names.path, lacking))
     refresh(index.client, index.path)
     tally = Counter[str]()
     for page in plain.pages(names.path, {"query": lacking, "_source": [index.fields.group, REFERENCE]}):
@@ -52,7 +41,7 @@ def mirror(index: Index, *, batch: int, workers: int, dry_run: bool) -> Mirrored
         marked = sum(one.done for one in write(plain, marks, batch=batch, workers=workers))
         tally.update(written=len(marks), left=len(outcomes) - marked)
     refresh(index.client, index.path)
-    return Mirrored(tally["written"], tally["left"])
+    return GroupIdsWritten(tally["written"], tally["left"])
 
 
 def _update(hit: Hit, index: str, target: IndexTarget) -> Action:

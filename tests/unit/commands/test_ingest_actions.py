@@ -14,13 +14,13 @@ from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands.enrich import ingest
 from es_neardupe.commands.enrich.ingest import fingerprinted_actions
-from es_neardupe.commands.enrich.updates import is_current, plan, update
 from es_neardupe.commands.load.files import Problem, Record
 from es_neardupe.commands.load.load import LoadReport, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.index.updates import is_current, plan, update
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Hit
 

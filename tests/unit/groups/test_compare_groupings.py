@@ -8,8 +8,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.migrate.steps import takeovers
 from es_neardupe.groups.compare_groupings import KINDS, changed_parts, compare_groups
+from es_neardupe.index.inline.storage import takeovers
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.records import Hit
 

@@ -15,14 +15,16 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.entries import redirected
-from es_neardupe.index.sidecar.join_query import ids_clause, of_entries, renamed
-from es_neardupe.index.sidecar.names import sidecar_name
-from es_neardupe.index.sidecar.split_query import (
+from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.sidecar.queries import (
     Part,
     asks_ours,
+    ids_clause,
     mentions,
+    of_entries,
     part_of,
     relaxed,
+    renamed,
     split_source,
     with_clauses,
     without_entry,
@@ -136,7 +138,7 @@ def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
 
 
 class _NotOurs:
-    """A server where a user may read his index, but not what is, or would be, beside it."""
+    """A server where a user may read their index, but not its sidecar index."""
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         if path == "/news/_mapping":
@@ -151,7 +153,7 @@ class _NotOurs:
 
 def test_who_may_not_read_our_index_is_told_so() -> None:
     client: Any = _NotOurs()
-    with pytest.raises(NotInitialised, match=r"first\. If keys are kept beside it: .* news-neardupe-sidecar"):
+    with pytest.raises(NotInitialised, match=r"first\. If it has a sidecar index: .* news-neardupe-sidecar"):
         opened(Index("news", client))
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from unit_tools import AT, JSON, SETTINGS, hits
 
 from es_neardupe.candidates.fingerprints import read_corpus
-from es_neardupe.commands.enrich.updates import is_current, plan, update
 from es_neardupe.errors import CorruptFingerprint, InputError
 from es_neardupe.index.document_text import fingerprint_sources, has_any, read_text, readable_text
 from es_neardupe.index.mapping import fields_mapping
@@ -29,6 +28,7 @@ from es_neardupe.index.stored_fields import (
     stored_fields,
     timestamp,
 )
+from es_neardupe.index.updates import is_current, plan, update
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Fingerprint, Grouping, Hit, State
 

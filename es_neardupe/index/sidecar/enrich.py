@@ -1,30 +1,33 @@
-"""Give every document of an index its fingerprint in an index of our own; nothing of the user's index is written.
+"""Fingerprints written into the sidecar index; nothing of the user's index is written.
 
-Each entry bears the sequence number of the text that it was made from, so that changes are noticed without reading a
+Each entry has the sequence number of the text that it was made from, so that changes are noticed without reading a
 text, and entries of documents that were deleted are removed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from es_neardupe.commands.enrich.updates import is_current, plan, update
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.index import Index
 from es_neardupe.index.sidecar.entries import Known, confirmation, entry, gone, uuids, with_inherited, with_stored
-from es_neardupe.index.sidecar.join_query import Names
+from es_neardupe.index.sidecar.queries import Names
+from es_neardupe.index.storage import Enriched, Send, ToEnrich
 from es_neardupe.index.stored_fields import timestamp
+from es_neardupe.index.updates import is_current, plan, update
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import Tally, chunked
 from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import search
+from es_neardupe.server.search import counts, search
 
-__all__ = ["Send", "SidecarEnrichment"]
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = ["enrich_sidecar"]
 
 _ROUNDS = 10
 _PAGE = 10_000
@@ -35,11 +38,26 @@ _SAMPLE = 20
 _FEW = 0.5
 """Share of documents with an entry from which on versions are read first, and then only the texts that changed."""
 
-Send = Callable[[Iterable[Action]], Iterable[Outcome]]
+
+def enrich_sidecar(index: Index, wanted: ToEnrich, send: Send, progress: Progress) -> Enriched:
+    """Write the entries of documents that have none of their current text, and remove those of deleted documents."""
+    scope = queries.matching(index.target.within(wanted.query))
+    before = counts(
+        index.client,
+        index.path,
+        scope=scope,
+        everything={"match_all": {}},
+        left_alone=queries.of_relations(index.target.left_alone),
+    )
+    run = _Run(index, rewrite=wanted.all, max_chars=wanted.max_chars, progress=progress)
+    recent = None if wanted.since is None else queries.since(*wanted.since)
+    every = recent is None and (wanted.check or wanted.all)
+    run.run(scope, before["scope"], send, every=every, recent=recent)
+    return Enriched(before, run.current, run.tally, run.states)
 
 
-class SidecarEnrichment:
-    """One run: decides what is written, and counts what becomes of all documents."""
+class _Run:
+    """Decides what is written, and counts what becomes of all documents."""
 
     def __init__(self, index: Index, *, rewrite: bool, max_chars: int, progress: Progress) -> None:
         self._index = index

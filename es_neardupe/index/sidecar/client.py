@@ -1,9 +1,9 @@
-"""Both indices as one: the user's documents with our fields in them, although these are in an index beside his.
+"""Client that joins both indices: the user's documents with our fields, which are in the sidecar index.
 
-A `Client` like any other. What it is asked of the target's indices it splits: what is about our fields goes to our
-index, whose hits get the names of the user's; the rest goes to his. A document that is gone there is in no hit,
-whatever our index still says of it; counts over our fields are those of the last ``enrich``. The version of a document
-with fields of ours is that of its entry, and what is written to it is written there.
+It splits requests about the documents of the target. What is about our fields goes to the sidecar index, whose hits get
+the names of the user's indices; the rest goes to these. A document that was deleted there is in no hit, even if the
+sidecar index still has its entry; counts over our fields are those of the last ``enrich``. The version of a document
+with our fields is that of its entry, and what is written to it is written to the entry.
 """
 
 from __future__ import annotations
@@ -13,26 +13,23 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
-from es_neardupe.index import permissions
-from es_neardupe.index.sidecar.complete_hits import (
-    count_without_entry,
-    entries,
-    parts_of,
-    read_params,
-    their_parts,
-    their_values,
-    with_those_without_entry,
+from es_neardupe.index.sidecar.entries import entries, parts_of, read_params, redirected, their_parts, their_values
+from es_neardupe.index.sidecar.queries import (
+    MATCH_ALL,
+    MOST_IDS,
+    Names,
+    Source,
+    TooMany,
+    asks_ours,
+    joined,
+    joined_parts,
+    split_source,
+    without_entry,
 )
-from es_neardupe.index.sidecar.entries import redirected
-from es_neardupe.index.sidecar.join_query import MOST_IDS, Names, TooMany, joined, joined_parts
-from es_neardupe.index.sidecar.split_query import MATCH_ALL, Source, asks_ours, split_source, without_entry
-from es_neardupe.records import Hit, Reference
+from es_neardupe.records import Hit
 from es_neardupe.server.client import ClientOver, path
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import count
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
@@ -44,7 +41,7 @@ _Params = Mapping[str, str | int | bool]
 
 
 class SidecarClient(ClientOver):
-    """A :class:`~es_neardupe.server.Client` over another one, for one target whose keys are beside it."""
+    """A :class:`~es_neardupe.server.Client` over another one, for one target with a sidecar index."""
 
     def __init__(self, index: Index) -> None:
         target = index.target
@@ -54,8 +51,6 @@ class SidecarClient(ClientOver):
         self._target = target
         self._prefix = target.settings.prefix
         self._names = Names(target)
-        self.theirs = self._names.theirs
-        """Our index -> the user's."""
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
 
     def close(self) -> None:
@@ -74,10 +69,6 @@ class SidecarClient(ClientOver):
                 return self._search(body, params)
             if action == "_refresh":
                 return self._refresh()
-            if action == f"_settings/{permissions.ASKED}":
-                return self._of_written(method, action, params)
-            if action == "_disk_usage":
-                return self._of_ours(method, action, params)
         return self.plain.request(method, path, params=params, body=body)
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
@@ -103,13 +94,6 @@ class SidecarClient(ClientOver):
         if not asks_ours(body, self._prefix):
             return self._their_pages(index, body, ours, theirs, how)
         return self._our_pages(body, ours, theirs, how)
-
-    def versions(self, references: Sequence[Reference]) -> NDArray[np.int64]:
-        """Sequence number and primary term of the user's documents as they are now; shape (n, 2), -1 for those that are
-        gone."""
-        found = fetch(self.plain, references, False, batch=1000)
-        versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in found]
-        return np.array(versions, np.int64).reshape(-1, 2)
 
     def _their_pages(
         self, index: str, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON
@@ -157,7 +141,9 @@ class SidecarClient(ClientOver):
         if not body.get("size", 10):
             return self._count(query, body, params)
         if without_entry(query, self._prefix) is not False:
-            raise SettingsError("Documents without our fields cannot be searched from the side together with others.")
+            raise SettingsError(
+                "Searching documents with and without keys at once is not supported with a sidecar index."
+            )
         rest = {name: part for name, part in body.items() if name != "docvalue_fields"}
         asked = {**rest, "query": joined(self._index, query), "_source": ours}
         answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=asked)
@@ -165,7 +151,7 @@ class SidecarClient(ClientOver):
         return answer
 
     def _add_entries(self, hits: list[JSON], ours: Source) -> None:
-        """Put our fields, and stored ones of the user's, into hits of his index."""
+        """Put our fields, and stored ones of the user's, into hits of the user's index."""
         stored = self._target.sidecar is not None and bool(self._target.sidecar.stored)
         for hit in hits if stored else ():
             hit["_source"] = parts_of(hit)
@@ -184,13 +170,13 @@ class SidecarClient(ClientOver):
         for part in parts:
             if "aggs" in body:
                 raise TooMany(
-                    f"The query matches more than {MOST_IDS:,} documents, which is too many to be counted in parts "
-                    f"from the side: narrow it."
+                    f"The query matches more than {MOST_IDS:,} documents, too many to count with a sidecar index: "
+                    f"narrow it."
                 )
             more = self.plain.request("POST", where, params=params, body={**body, "query": part})
             answer["hits"]["total"]["value"] += more["hits"]["total"]["value"]
-        missing = count_without_entry(self._index, self._names, query)
-        return with_those_without_entry(answer, missing, body, self._prefix)
+        missing = _count_without_entry(self._index, self._names, query)
+        return _with_those_without_entry(answer, missing, body, self._prefix)
 
     def _complete(self, found: JSON, theirs: Source, values: Sequence[Any]) -> None:
         """Make hits of our index to hits of the user's, without documents that are gone there."""
@@ -229,21 +215,10 @@ class SidecarClient(ClientOver):
         return answer
 
     def _refresh(self) -> None:
-        """Of ours; of the user's as far as he lets us."""
+        """The sidecar index, and the user's if this is allowed."""
         with suppress(Forbidden, Blocked):
             self.plain.request("POST", path(self._target.path, "_refresh"))
         self.plain.request("POST", path(self._names.path, "_refresh"))
-
-    def _of_ours(self, method: str, action: str, params: _Params | None) -> Any:
-        """What our index says of itself, under the names of the user's."""
-        answer = self.plain.request(method, f"{path(self._names.path)}/{action}", params=params) or {}
-        return {self._names.theirs.get(name, name): entry for name, entry in answer.items()}
-
-    def _of_written(self, method: str, action: str, params: _Params | None) -> Any:
-        """What is to be said of the indices that are written: ours, and the user's if group ids go there."""
-        assert self._target.sidecar is not None
-        names = [self._names.path, *[self._target.path] * self._target.sidecar.write_group]
-        return self.plain.request(method, f"{path(','.join(names))}/{action}", params=params)
 
 
 def _there(found: Mapping[str, Any]) -> bool:
@@ -256,3 +231,45 @@ def _with_entry(found: JSON, entry: Hit | None) -> JSON:
         return found
     version = {"_seq_no": entry.seq_no, "_primary_term": entry.primary_term}
     return {**found, **version, "_source": {**parts_of(found), **entry.source}}
+
+
+def _count_without_entry(index: Index, names: Names, query: Mapping[str, Any]) -> int:
+    """Documents that a query matches although our index does not know them.
+
+    These are all that match without any field of ours, less those that it knows. Entries of deleted documents, which
+    stand till the next ``enrich``, can make it too small, never less than none.
+    """
+    rest = without_entry(query, index.settings.prefix)
+    if rest is False:
+        return 0
+    asked = MATCH_ALL if rest is True else rest
+    assert not isinstance(asked, bool)
+    known = sum(count(index.plain, names.path, part) for part in joined_parts(index, asked))
+    return max(0, count(index.plain, index.path, asked) - known)
+
+
+def _with_those_without_entry(answer: JSON, number: int, body: Mapping[str, Any], prefix: str) -> JSON:
+    """The answer to a search for counts, with so many more documents that have none of our fields."""
+    if not number:
+        return answer
+    total = answer["hits"].get("total")
+    if total is not None:
+        total["value"] += number
+    for name, asked in body.get("aggs", {}).items():
+        found = answer["aggregations"][name]
+        if "filter" in asked and _fits(asked["filter"], prefix):
+            found["doc_count"] += number
+        if "filters" in asked:
+            fitting = [key for key, query in asked["filters"]["filters"].items() if _fits(query, prefix)]
+            for key in fitting or [asked["filters"].get("other_bucket_key")]:
+                if key is not None:
+                    found["buckets"][key]["doc_count"] += number
+    return answer
+
+
+def _fits(query: Mapping[str, Any], prefix: str) -> bool:
+    """Whether a document without any field of ours fulfils a query over them."""
+    found = without_entry(query, prefix)
+    if isinstance(found, bool):
+        return found
+    raise SettingsError("Counting over your fields and ours at once is not supported with a sidecar index.")
