@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
@@ -25,7 +25,7 @@ def source_of(fields: Fields) -> list[str]:
     return [f"{fields.prefix}.{name}" for name in _READ]
 
 
-def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: Rules = DEFAULT_RULES) -> Corpus:
+def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: GroupRules = DEFAULT_RULES) -> Corpus:
     """Take the pages apart into columns; hits with the ``docvalue_fields`` of the rules."""
     references: list[Reference] = []
     versions: list[tuple[int, int]] = []
@@ -72,7 +72,7 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: 
     )
 
 
-def _columns(described: Sequence[Mapping[str, Any]], rules: Rules, size: int) -> dict[str, Any]:
+def _columns(described: Sequence[Mapping[str, Any]], rules: GroupRules, size: int) -> dict[str, Any]:
     """What the rules make of the values of each row."""
     return {
         "places": np.array(rules.policy.places(described), np.int64)

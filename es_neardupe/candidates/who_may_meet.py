@@ -9,7 +9,7 @@ from typing import Any
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import Linkage
 
-__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "Policy", "Rules", "Window", "parse_policy", "parse_window"]
+__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "GroupRules", "Policy", "Window", "parse_policy", "parse_window"]
 
 _DAY = 86_400_000
 
@@ -71,7 +71,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GroupRules:
     """All of it. Two documents meet only if they have the same values of ``within`` and lie within the window."""
 
     linkage: Linkage = Linkage.STAR
@@ -105,7 +105,7 @@ class Rules:
         }
 
 
-DEFAULT_RULES = Rules()
+DEFAULT_RULES = GroupRules()
 
 
 def parse_policy(text: str) -> tuple[str | None, bool]:

@@ -26,7 +26,7 @@ from es_neardupe.server.bulk import Tally
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.common_shingles import CommonUsed, effect, keep, used
-from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
+from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, criterion
 from es_neardupe.verification.evidence import EvidenceReport
 from es_neardupe.verification.verified_pairs import explained
 
@@ -163,7 +163,7 @@ def group(
     started = time.monotonic()
     rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(rehearsal) if dry_run else index, writes=not dry_run)
-    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
+    choice = MatchOptions(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(index, choice)
     rules = rules_of(index, linkage=linkage, principal=principal, within=within, window=window)
     check_linkage(rules.linkage, wanted.measure.name)

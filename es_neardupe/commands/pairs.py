@@ -17,7 +17,7 @@ from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.verification.common_shingles import CommonUsed, used
-from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
+from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, criterion
 from es_neardupe.verification.verified_pairs import explained, verified_pairs
 
 __all__ = ["Pair", "Pairs", "pairs"]
@@ -121,7 +121,7 @@ def pairs(
     index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
     list of common shingles either. Raises `SettingsError` as `group` does."""
     index = opened(index, texts=True)
-    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
+    choice = MatchOptions(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
     wanted = criterion(index, choice)
     found = verified_pairs(
         index,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import classes_of
-from es_neardupe.candidates.who_may_meet import Rules
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, Linked, groupings
 from es_neardupe.groups.registry import Registry
@@ -135,7 +135,7 @@ class _Past:
 
     index: Index
     settings: Mapping[str, Any]
-    rules: Rules
+    rules: GroupRules
     created: Mapping[str, str]
     """Since when each living group is there."""
 

@@ -17,7 +17,7 @@ from es_neardupe.index.stored_fields import own_group
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Grouping
-from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verified_pairs import Verified
 
 __all__ = ["LINK", "Linked", "bearers", "entries", "groupings", "link"]
@@ -42,7 +42,7 @@ class Linked:
 
 
 def link(
-    linkage: Linkage, found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progress: Progress = silent
+    linkage: Linkage, found: Verified, inside: NDArray[np.bool_], wanted: MatchCriterion, progress: Progress = silent
 ) -> Linked:
     """Link the matches between rows that are inside, after checking that all their texts are still there."""
     _, classes, candidates, verifier, similarity = found

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import read_corpus
-from es_neardupe.candidates.who_may_meet import Rules
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.linkage import star
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -27,7 +27,7 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress
 from es_neardupe.records import Address, Corpus, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.verified_pairs import Verified, compared, parts
 
@@ -39,8 +39,8 @@ _PAGE = 10_000
 
 def affected(
     index: Index,
-    wanted: Criterion,
-    rules: Rules,
+    wanted: MatchCriterion,
+    rules: GroupRules,
     seeds: Iterable[dict[str, Any]],
     *,
     max_bucket: int,
@@ -92,7 +92,7 @@ def _addresses(corpus: Corpus, rows: NDArray[np.bool_]) -> set[Address]:
     return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
 
 
-def _moved(found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progress: Progress) -> NDArray[np.bool_]:
+def _moved(found: Verified, inside: NDArray[np.bool_], wanted: MatchCriterion, progress: Progress) -> NDArray[np.bool_]:
     """The rows inside that a star of them gives another principal than they have. All of them if a text is not as it
     was fingerprinted: then the order of principals is another one."""
     corpus, classes, candidates, verifier, similarity = found
@@ -114,7 +114,7 @@ def _moved(found: Verified, inside: NDArray[np.bool_], wanted: Criterion, progre
 
 
 def _reached(
-    found: Verified, inside: NDArray[np.bool_], moving: NDArray[np.bool_], wanted: Criterion
+    found: Verified, inside: NDArray[np.bool_], moving: NDArray[np.bool_], wanted: MatchCriterion
 ) -> NDArray[np.bool_]:
     """The rows that match a moving one, and all copies of those inside."""
     matches = wanted.fits(found.similarity)
@@ -132,7 +132,7 @@ def _reached(
 class _Area:
     """What was read so far, and which of it is affected."""
 
-    def __init__(self, index: Index, rules: Rules) -> None:
+    def __init__(self, index: Index, rules: GroupRules) -> None:
         self._index = index
         self._body = parts(index.target, rules)
         self._stays = rules.linkage is Linkage.STAR

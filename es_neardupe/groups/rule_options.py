@@ -5,8 +5,8 @@ from __future__ import annotations
 from es_neardupe.candidates.who_may_meet import (
     LONGEST,
     Column,
+    GroupRules,
     Policy,
-    Rules,
     Window,
     parse_policy,
     parse_window,
@@ -32,7 +32,7 @@ def rules_of(
     principal: str = "longest",
     within: str | None = None,
     window: str | None = None,
-) -> Rules:
+) -> GroupRules:
     """Raises `SettingsError` for what cannot be read, and for fields that are missing or cannot be compared."""
     try:
         linked = Linkage(linkage)
@@ -44,7 +44,7 @@ def rules_of(
     if window is not None:
         field, days = parse_window(window)
         limit = Window(column_of(field, kinds, index.target, only=DATES), days)
-    return Rules(
+    return GroupRules(
         linkage=linked,
         policy=_policy(principal, kinds, index.target, limit),
         within=None if within is None else column_of(within, kinds, index.target),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.candidates.who_may_meet import Rules
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.build import Linked, bearers, entries, groupings, link
 from es_neardupe.groups.history import Turn
 from es_neardupe.groups.neighbourhood import affected
@@ -27,7 +27,7 @@ from es_neardupe.records import Grouping
 from es_neardupe.server.bulk import Tally, chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import refresh
-from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence, EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.verified_pairs import Verified, verified_pairs
@@ -58,8 +58,8 @@ class Run:
     """The steps of a run, with what all of them need."""
 
     index: Index
-    wanted: Criterion
-    rules: Rules
+    wanted: MatchCriterion
+    rules: GroupRules
     max_bucket: int
     keep_evidence: bool
     progress: Progress

@@ -21,13 +21,13 @@ from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
 from es_neardupe.verification.common_shingles import Common, common_shingles
 from es_neardupe.verification.feature_weights import frequencies
 
-__all__ = ["Choice", "Criterion", "WeightsUsed", "check_min", "criterion"]
+__all__ = ["MatchCriterion", "MatchOptions", "WeightsUsed", "check_min", "criterion"]
 
 _E = TypeVar("_E", bound=Enum)
 
 
 @dataclass(frozen=True)
-class Choice:
+class MatchOptions:
     """The options as they were given."""
 
     measure: str
@@ -52,7 +52,7 @@ class WeightsUsed:
 
 
 @dataclass(frozen=True)
-class Criterion:
+class MatchCriterion:
     """A pair is a match if its measure lies between ``min`` and ``max``, both included."""
 
     measure: Measure
@@ -76,7 +76,7 @@ class Criterion:
         return self.measure.copies_are_equal and self.max >= 1
 
 
-def criterion(index: Index, choice: Choice) -> Criterion:
+def criterion(index: Index, choice: MatchOptions) -> MatchCriterion:
     """Check the options and put them together.
 
     Raises `SettingsError` for what is out of range, unknown, or would have no effect on the chosen measure.
@@ -103,7 +103,7 @@ def criterion(index: Index, choice: Choice) -> Criterion:
         sources=sources,
         ignored=common.ignored if common else None,
     )
-    return Criterion(
+    return MatchCriterion(
         chosen,
         least,
         choice.max,
@@ -138,7 +138,7 @@ def _check_range(least: float, most: float) -> float:
     return least
 
 
-def _check_effect(name: MeasureName, choice: Choice) -> None:
+def _check_effect(name: MeasureName, choice: MatchOptions) -> None:
     """Raises `SettingsError` for an option that the measure does not know."""
     of_grams = choice.ngram is not None or choice.whitespace
     if choice.matching is not None and name not in ALIGNED:

@@ -19,7 +19,7 @@ from es_neardupe.records import Action, Address, Corpus, Hit
 from es_neardupe.server.bulk import Tally, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh, refresh_if_allowed
-from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence_entries import READ, Basis, Judged, Kept, decisions, entries, plan, read_kept
 from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.read_texts import Texts
@@ -102,7 +102,7 @@ class EvidenceReport:
     refusals: tuple[str, ...]
 
 
-def evidence_of(index: Index, wanted: Criterion) -> Evidence:
+def evidence_of(index: Index, wanted: MatchCriterion) -> Evidence:
     """The evidence of an index, of which nothing was read yet. Its memory takes the values of the index's scheme and
     of the wanted measure only.
 
@@ -117,7 +117,7 @@ def evidence_of(index: Index, wanted: Criterion) -> Evidence:
     return Evidence(index, Basis(index.scheme_id, _in_words(wanted), wanted.min, wanted.max))
 
 
-def load_evidence(index: Index, wanted: Criterion, progress: Progress = silent) -> Evidence:
+def load_evidence(index: Index, wanted: MatchCriterion, progress: Progress = silent) -> Evidence:
     """`evidence_of` an index, all of it read."""
     found = evidence_of(index, wanted)
     found.read_all(progress)
@@ -136,7 +136,7 @@ def read_evidence(index: Index, measure: str, memory: PairMemory | None = None, 
     return read_kept(told, index.scheme_id, measure, memory)
 
 
-def _in_words(wanted: Criterion) -> str:
+def _in_words(wanted: MatchCriterion) -> str:
     """The measure, with the sample that its weights are from: other weights are another measure."""
     label = wanted.measure.label
     if wanted.weights is None:
@@ -146,7 +146,7 @@ def _in_words(wanted: Criterion) -> str:
 
 def write_evidence(
     index: Index,
-    wanted: Criterion,
+    wanted: MatchCriterion,
     evidence: Evidence,
     found: Verified,
     *,
@@ -223,7 +223,7 @@ class _Counted:
             yield action
 
 
-def _judged(found: Verified, wanted: Criterion) -> Judged:
+def _judged(found: Verified, wanted: MatchCriterion) -> Judged:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
     present = [[row for row in rows.tolist() if row not in found.verifier.away] for rows in found.classes.members]
     first = np.array([rows[0] if rows else -1 for rows in present], np.intp)

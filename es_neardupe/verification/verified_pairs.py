@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus, source_of
 from es_neardupe.candidates.join import Bucket, Candidates, find_candidates
 from es_neardupe.candidates.large_buckets import passages, read_signatures
-from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
@@ -60,7 +60,7 @@ def verified_pairs(
     copies: bool,
     max_bucket: int,
     progress: Progress,
-    rules: Rules = DEFAULT_RULES,
+    rules: GroupRules = DEFAULT_RULES,
     memory: PairMemory | None = None,
 ) -> Verified:
     """Read the keys, join them, and compare each candidate pair by its present texts.
@@ -88,7 +88,7 @@ def compared(
     *,
     copies: bool,
     max_bucket: int,
-    rules: Rules,
+    rules: GroupRules,
     memory: PairMemory | None,
     progress: Progress,
     inside: NDArray[np.bool_] | None = None,
@@ -110,7 +110,9 @@ def compared(
     return Verified(corpus, classes, candidates, verifier, similarity)
 
 
-def candidate_pairs(index: Index, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: Rules) -> Candidates:
+def candidate_pairs(
+    index: Index, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: GroupRules
+) -> Candidates:
     """What `joined` finds, as far as it may meet by the rules; no text is read."""
     return _meeting(corpus, classes, joined(index, corpus, classes, max_bucket), rules)
 
@@ -132,7 +134,7 @@ def explained(index: Index, found: Verified) -> tuple[Bucket, ...]:
     return (*(replace(one, passage=passage) for one, passage in zip(some, shared, strict=True)), *large[_EXPLAINED:])
 
 
-def _meeting(corpus: Corpus, classes: Classes, candidates: Candidates, rules: Rules) -> Candidates:
+def _meeting(corpus: Corpus, classes: Classes, candidates: Candidates, rules: GroupRules) -> Candidates:
     """The candidates that may meet by the rules."""
     if rules.within is None and rules.window is None:
         return candidates
@@ -151,7 +153,7 @@ def _only(candidates: Candidates, kept: NDArray[np.bool_]) -> Candidates:
 def read_fingerprints(
     index: Index,
     progress: Progress = silent,
-    rules: Rules = DEFAULT_RULES,
+    rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
 ) -> Corpus:
     """Read the fingerprints of the index's scheme, and what the rules need of each document, as columns.
@@ -168,7 +170,7 @@ def read_fingerprints(
     return read_corpus(told, index.settings.prefix, index.settings.scheme.bands, rules)
 
 
-def parts(target: IndexTarget, rules: Rules) -> dict[str, Any]:
+def parts(target: IndexTarget, rules: GroupRules) -> dict[str, Any]:
     """The parts of documents that a corpus is made of, for the body of a search."""
     columns = rules.columns
     return {"_source": source_of(target.fields)} | ({"docvalue_fields": columns} if columns else {})

@@ -31,7 +31,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count
-from es_neardupe.verification.criterion import Choice, criterion
+from es_neardupe.verification.criterion import MatchOptions, criterion
 
 __all__ = ["MigrateReport", "migrate"]
 
@@ -194,6 +194,6 @@ def _check_grouping(plan: Plan) -> None:
     if unknown := sorted(plan.grouping.keys() - known.keys()):
         raise SettingsError(f"Neither migrate nor group has an option {', '.join(unknown)}.")
     options = known | dict(plan.grouping)
-    choice = Choice(*(options[one.name] for one in dataclasses.fields(Choice)))
+    choice = MatchOptions(*(options[one.name] for one in dataclasses.fields(MatchOptions)))
     rules = rules_of(plan.old, **{name: options[name] for name in ("linkage", "principal", "within", "window")})
     check_linkage(rules.linkage, criterion(plan.old, choice).measure.name)
