@@ -75,8 +75,8 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: 
 def _columns(described: Sequence[Mapping[str, Any]], rules: GroupRules, size: int) -> dict[str, Any]:
     """What the rules make of the values of each row."""
     return {
-        "places": np.array(rules.policy.places(described), np.int64)
-        if rules.policy.column
+        "places": np.array(rules.principal.places(described), np.int64)
+        if rules.principal.column
         else np.zeros(size, np.int64),
         "scopes": _numbered([rules.scope(one) for one in described]) if rules.within else np.zeros(size, np.int64),
         "days": np.array([rules.window.day(one) for one in described]) if rules.window else np.zeros(size),

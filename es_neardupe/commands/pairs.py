@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.join import Bucket
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.index.index import Index, opened
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
@@ -121,14 +122,23 @@ def pairs(
     index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
     list of common shingles either. Raises `SettingsError` as `group` does."""
     index = opened(index, texts=True)
-    choice = MatchOptions(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
-    wanted = criterion(index, choice)
+    options = MatchOptions().having(
+        measure=measure,
+        matching=matching,
+        min=min,
+        max=max,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
+        ignore_common=ignore_common,
+    )
+    wanted = criterion(index, options, renew=renew)
     found = verified_pairs(
         index,
         wanted.measure,
         copies=wanted.measure.copies_are_equal,
-        max_bucket=max_bucket,
         progress=progress,
+        rules=GroupRules(max_bucket=max_bucket),
     )
     corpus, classes, candidates, verifier, similarity = found
     verifier.check_copies(progress)

@@ -108,7 +108,10 @@ def similar(
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     index = opened(index, texts=True)
-    wanted = criterion(index, MatchOptions(measure, matching, min, max, features, ngram, whitespace, renew))
+    options = MatchOptions().having(
+        measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
+    )
+    wanted = criterion(index, options, renew=renew)
     probe = _document(index, id, wanted) if id is not None else _text(text or "", index.target, wanted)
     (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.fingerprints import in_order
 from es_neardupe.groups.linkage import assign_ids, bridges, chain, complete, inner_pairs, judge, star
 from es_neardupe.groups.registry import Entry
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
@@ -147,9 +148,7 @@ def entries(
     linked: Linked,
     wanted: Mapping[int, Grouping],
     *,
-    least: float,
-    linkage: Linkage,
-    settings: Mapping[str, Any],
+    rules: RunRules,
     progress: Progress = silent,
 ) -> dict[str, Entry]:
     """What the registry is to say of each group of two or more documents (dates and history are left empty)."""
@@ -160,9 +159,9 @@ def entries(
     more = inner_pairs(groups, left, right, len(classes))
     left, right = np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
     known = np.concatenate([known, verifier.similarities(*more, progress)])
-    inside = list(judge(groups, left, right, known, documents=present, least=least))
+    inside = list(judge(groups, left, right, known, documents=present, least=rules.min))
     hanging: list[Any] = [None] * len(groups)
-    if linkage is Linkage.CHAIN:
+    if rules.group.linkage is Linkage.CHAIN:
         at = linked.matches
         pairs = (candidates.left[at], candidates.right[at])
         hanging = list(bridges(groups, *pairs, similarity[at], len(classes)))
@@ -185,7 +184,7 @@ def entries(
             pairs_not_compared=pairs_inside.not_compared,
             diameter=held.diameter if held else None,
             weakest=held.weakest if held else None,
-            settings=settings,
+            settings=rules,
         )
     return found
 

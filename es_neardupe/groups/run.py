@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.build import Linked, bearers, entries, groupings, link
 from es_neardupe.groups.history import Turn
 from es_neardupe.groups.neighbourhood import affected
 from es_neardupe.groups.registry import Entry, Registry, Totals
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.what_changed import Start
 from es_neardupe.groups.write import changes, write_groups
 from es_neardupe.index import queries
@@ -59,8 +58,7 @@ class Run:
 
     index: Index
     wanted: MatchCriterion
-    rules: GroupRules
-    max_bucket: int
+    rules: RunRules
     keep_evidence: bool
     progress: Progress
 
@@ -79,23 +77,9 @@ class Run:
         """The pairs that need not be compared again."""
         return self.evidence.memory if self.evidence else PairMemory()
 
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Everything that decides the groups: a run with other settings has to look at all documents."""
-        return {
-            "scheme": self.index.target.scheme_id,
-            "measure": self.wanted.measure.label,
-            "weights": self.wanted.weights.at if self.wanted.weights else None,
-            "min": self.wanted.min,
-            "max": self.wanted.max,
-            "max_bucket": self.max_bucket,
-            **self.rules.to_meta(),
-            "evidence": self.keep_evidence,
-        }
-
     def find(self, start: Start) -> Found:
         """From where the run begins to what is to be written."""
-        linked = link(self.rules.linkage, *self._verified(start), self.wanted, self.progress)
+        linked = link(self.rules.group.linkage, *self._verified(start), self.wanted, self.progress)
         before = self._known(start, linked)
         living = {id: entry.created for id, entry in before.items() if entry.ended is None}
         wanted = groupings(
@@ -103,14 +87,7 @@ class Run:
             created=lambda id: living.get(id, ""),
             taken=lambda ids: () if start.whole else self._borne_elsewhere(ids, linked),
         )
-        found = entries(
-            linked,
-            wanted,
-            least=self.wanted.min,
-            linkage=self.rules.linkage,
-            settings=self.settings,
-            progress=self.progress,
-        )
+        found = entries(linked, wanted, rules=self.rules, progress=self.progress)
         before |= self.registry.entries(found.keys() - before.keys())
         at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         return Found(
@@ -129,9 +106,8 @@ class Run:
             return affected(
                 self.index,
                 self.wanted,
-                self.rules,
+                self.rules.group,
                 start.seeds,
-                max_bucket=self.max_bucket,
                 memory=self.memory,
                 learn=self.evidence.read_about if self.evidence else None,
                 progress=self.progress,
@@ -142,9 +118,8 @@ class Run:
             self.index,
             self.wanted.measure,
             copies=self.wanted.copies_fit,
-            max_bucket=self.max_bucket,
             progress=self.progress,
-            rules=self.rules,
+            rules=self.rules.group,
             memory=self.evidence.memory if self.evidence else None,
         )
         return found, np.ones(len(found.corpus), np.bool_)
@@ -191,13 +166,13 @@ class Run:
         at all documents.
         """
         lease.check()
-        self.registry.note_run(self.settings, found.at, finished=False)
+        self.registry.note_begun(found.at)
         self.registry.write(found.told)
         lease.check()
         tally = self.write_groups(self.index.client, found, batch=batch, workers=workers)
         refresh(self.index.client, self.index.path)
         if not (gaps or tally.counts["refused"] or tally.counts["unsettled"]):
-            self.registry.note_run(self.settings, found.at, finished=True)
+            self.registry.note_ended(self.rules, found.at, evidence=self.keep_evidence)
         return tally
 
     def write_groups(self, client: Client, found: Found, *, batch: int, workers: int) -> Tally:

@@ -19,13 +19,21 @@ from es_neardupe.records import Action, Address, Corpus, Hit
 from es_neardupe.server.bulk import Tally, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh, refresh_if_allowed
-from es_neardupe.verification.criterion import MatchCriterion
+from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.evidence_entries import READ, Basis, Judged, Kept, decisions, entries, plan, read_kept
 from es_neardupe.verification.known_pairs import PairMemory
 from es_neardupe.verification.read_texts import Texts
 from es_neardupe.verification.verified_pairs import Verified
 
-__all__ = ["Evidence", "EvidenceReport", "evidence_of", "load_evidence", "read_evidence", "write_evidence"]
+__all__ = [
+    "Evidence",
+    "EvidenceReport",
+    "evidence_of",
+    "load_evidence",
+    "measure_kept",
+    "read_evidence",
+    "write_evidence",
+]
 
 _PAGE = 5000
 
@@ -114,7 +122,9 @@ def evidence_of(index: Index, wanted: MatchCriterion) -> Evidence:
             f"Evidence is kept by the words of texts, and {wanted.measure.label} looks at more than these: what it "
             f"said of two texts cannot be kept. Run `group` without --evidence, or choose another measure."
         )
-    return Evidence(index, Basis(index.scheme_id, _in_words(wanted), wanted.min, wanted.max))
+    return Evidence(
+        index, Basis(index.scheme_id, measure_kept(wanted.measure.label, wanted.weights), wanted.min, wanted.max)
+    )
 
 
 def load_evidence(index: Index, wanted: MatchCriterion, progress: Progress = silent) -> Evidence:
@@ -136,12 +146,9 @@ def read_evidence(index: Index, measure: str, memory: PairMemory | None = None, 
     return read_kept(told, index.scheme_id, measure, memory)
 
 
-def _in_words(wanted: MatchCriterion) -> str:
-    """The measure, with the sample that its weights are from: other weights are another measure."""
-    label = wanted.measure.label
-    if wanted.weights is None:
-        return label
-    return f"{label}, weights of {wanted.weights.documents} documents taken {wanted.weights.at}"
+def measure_kept(label: str, weights: WeightsUsed | None) -> str:
+    """The measure as evidence names it, with the sample of its weights: other weights are another measure."""
+    return label if weights is None else f"{label}, weights of {weights.documents} documents taken {weights.at}"
 
 
 def write_evidence(

@@ -58,7 +58,6 @@ def verified_pairs(
     measure: Measure,
     *,
     copies: bool,
-    max_bucket: int,
     progress: Progress,
     rules: GroupRules = DEFAULT_RULES,
     memory: PairMemory | None = None,
@@ -74,7 +73,6 @@ def verified_pairs(
         measure,
         corpus,
         copies=copies,
-        max_bucket=max_bucket,
         rules=rules,
         memory=memory,
         progress=progress,
@@ -87,7 +85,6 @@ def compared(
     corpus: Corpus,
     *,
     copies: bool,
-    max_bucket: int,
     rules: GroupRules,
     memory: PairMemory | None,
     progress: Progress,
@@ -99,7 +96,7 @@ def compared(
     ``earlier``: the verifier of a smaller corpus, whose reading need not be done again.
     """
     classes = classes_of(corpus, copies)
-    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket, rules=rules)
+    candidates = candidate_pairs(index, corpus, classes, rules)
     if inside is not None:
         touched = classes.touching(inside)
         candidates = _only(candidates, touched[candidates.left] | touched[candidates.right])
@@ -110,11 +107,9 @@ def compared(
     return Verified(corpus, classes, candidates, verifier, similarity)
 
 
-def candidate_pairs(
-    index: Index, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: GroupRules
-) -> Candidates:
+def candidate_pairs(index: Index, corpus: Corpus, classes: Classes, rules: GroupRules) -> Candidates:
     """What `joined` finds, as far as it may meet by the rules; no text is read."""
-    return _meeting(corpus, classes, joined(index, corpus, classes, max_bucket), rules)
+    return _meeting(corpus, classes, joined(index, corpus, classes, rules.max_bucket), rules)
 
 
 def joined(index: Index, corpus: Corpus, classes: Classes, max_bucket: int) -> Candidates:

@@ -42,15 +42,12 @@ class Ran(NamedTuple):
 def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran:
     """What group does with evidence, up to the pairs."""
     target = open_target(client, index, DEFAULT_PREFIX)
-    usual = {"measure": "resemblance", "matching": None, "min": None, "max": 1.0, "features": ()}
-    rest = {"ngram": None, "whitespace": False, "renew": False}
-    wanted = criterion(index_of(client, target), MatchOptions(**{**usual, **rest, **chosen}))
+    wanted = criterion(index_of(client, target), MatchOptions().having(**chosen))
     evidence = load_evidence(index_of(client, target), wanted)
     found = verified_pairs(
         index_of(client, target),
         wanted.measure,
         copies=wanted.copies_fit,
-        max_bucket=200,
         memory=evidence.memory,
         progress=silent,
     )

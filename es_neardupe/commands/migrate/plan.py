@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 from es_neardupe.commands.init.init import init
@@ -31,8 +30,6 @@ class Wanted:
     numbers: Mapping[str, Any]
     """Options of `Settings` by their names."""
     sample_keys: int | None
-    grouping: Mapping[str, Any]
-    """Options of `group`."""
 
     @property
     def something(self) -> bool:
@@ -54,11 +51,6 @@ class Wanted:
             stays |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
         return Settings(fields, **{**stays, **given}, prefix=prefix)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of `group` as JSON knows them."""
-        return {name: one.value if isinstance(one, Enum) else one for name, one in self.grouping.items()}
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -70,8 +62,6 @@ class Plan:
     """As it is served; from the switch on, that of the new keys."""
     settings: Settings
     """Those to come, under the prefix of the new keys."""
-    grouping: Mapping[str, Any]
-    """Options of `group`."""
     changes: tuple[str, ...]
     """What becomes other, as ``name: new, not old``; empty from the switch on."""
 
@@ -117,7 +107,7 @@ def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     checked = init(coming, settings, sample_keys=keys, sidecar=old.target.sidecar is not None, dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
-    return Plan(None, old, settings, wanted.options, changes) if changes else None
+    return Plan(None, old, settings, changes) if changes else None
 
 
 def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: Wanted) -> Plan:
@@ -128,16 +118,13 @@ def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index
     if settings is None or migration is None:
         raise NotInitialised(f"The settings of the migration of index {index} are gone: were they edited by hand?")
     asked = wanted.settings(settings, settings.prefix) if wanted.something else settings
-    grouping = wanted.options or migration.grouping
-    differences = settings.differences(asked)
-    if differences or grouping != migration.grouping:
-        what = "; ".join(differences) or "grouped otherwise"
+    if differences := settings.differences(asked):
         raise SchemeMismatch(
-            f"Index {index} is on its way to other settings than these ({what}). Go on to them with `es-neardupe "
-            f"migrate {index}` and no other options, or, before the switch, give up with `--abort`."
+            f"Index {index} is on its way to other settings than these ({'; '.join(differences)}). Go on to them "
+            f"with `es-neardupe migrate {index}` and no other options, or, before the switch, give up with `--abort`."
         )
     changes = tuple(settings.differences(old.settings)) if phase is Phase.PREPARING else ()
-    return Plan(phase, old, settings, migration.grouping, changes)
+    return Plan(phase, old, settings, changes)
 
 
 def mark(index: Index, plan: Plan, phase: Phase) -> None:
@@ -146,7 +133,7 @@ def mark(index: Index, plan: Plan, phase: Phase) -> None:
     From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a rollover
     made once the switch has begun.
     """
-    notes = Migration(phase, plan.grouping).to_meta()
+    notes = Migration(phase).to_meta()
     if plan.old.target.sidecar is not None:
         _mark_sidecar(index, plan, phase, notes)
         return

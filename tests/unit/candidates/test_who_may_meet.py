@@ -67,15 +67,8 @@ def test_dates_are_days() -> None:
     assert math.isnan(window.day({}))
 
 
-def test_what_is_read_and_kept() -> None:
+def test_what_is_read() -> None:
     rules = GroupRules(Linkage.CHAIN, Policy("published:asc", DAY), SITE, Window(DAY, 7))
     assert rules.columns == [{"field": "published", "format": "epoch_millis"}, {"field": "site"}]
     assert rules.scope({"site": ["b", "a"]}) == rules.scope({"site": ["a", "b"]}) == ("a", "b")
-    assert rules.to_meta() == {
-        "linkage": "chain",
-        "principal": "published:asc",
-        "principal_field": "published",
-        "within": "site",
-        "window": "published:7",
-    }
     assert (GroupRules().columns, GroupRules().scope({"site": ["a"]})) == ([], ())
