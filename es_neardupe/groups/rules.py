@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,6 +20,7 @@ __all__ = ["RunRules", "decode_rules", "encode_rules"]
 class RunRules:
     """The rules as they were chosen (``match``, ``group``), and what they came to in an index."""
 
+    version: Literal[1] = field(default=1, kw_only=True)
     match: MatchOptions
     group: GroupRules
     scheme: str
@@ -28,7 +29,6 @@ class RunRules:
     weights: WeightsUsed | None
     min: float
     """``match.min``, or the threshold of the index."""
-    version: Literal[1] = 1
 
     @classmethod
     def of(cls, match: MatchOptions, group: GroupRules, wanted: MatchCriterion, scheme: str) -> RunRules:
