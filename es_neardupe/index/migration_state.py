@@ -40,10 +40,12 @@ class Migration:
     """What the ``_meta`` of the new prefix says besides its settings."""
 
     phase: Phase
+    evidence: bool = False
+    """Whether evidence of the new keys is kept."""
 
     def to_meta(self) -> dict[str, Any]:
         """What is stored beside the settings."""
-        return {_KEY: {"phase": self.phase.value}}
+        return {_KEY: {"phase": self.phase.value, "evidence": self.evidence}}
 
 
 def next_prefix(prefix: str) -> str:
@@ -85,7 +87,7 @@ def _read(mapping: Mapping[str, Any], prefix: str) -> Migration | None:
     if found is None:
         return None
     try:
-        return Migration(Phase(found["phase"]))
+        return Migration(Phase(found["phase"]), found["evidence"] is True)
     except (KeyError, TypeError, ValueError) as error:
         raise SettingsError(
             f"The stored state of a migration under _meta.{prefix} cannot be read ({error!r}): was it edited by hand?"

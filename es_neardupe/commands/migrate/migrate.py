@@ -103,7 +103,7 @@ def migrate(
     rehearsal = Rehearsal(index.plain, show_requests, dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
-    wanted = Wanted(fields, preset, numbers, sample_keys)
+    wanted = Wanted(fields, preset, numbers, sample_keys, evidence)
     if abort and (wanted.something or prepare):
         raise SettingsError("--abort takes no settings, and no --prepare.")
     plan = _aborting(index) if abort else open_plan(index, wanted)
@@ -115,7 +115,7 @@ def migrate(
     check_sees_all(plan.old, "migrating")
     if plan.phase is None:
         _check_rules(plan.old)
-    work = Work(index, plan, max_chars, evidence, workers=workers, batch=batch, progress=progress)
+    work = Work(index, plan, max_chars, workers=workers, batch=batch, progress=progress)
     shown: tuple[ShownRequest, ...] = ()
     if dry_run:
         work.foretell(abort)

@@ -30,6 +30,7 @@ class Wanted:
     numbers: Mapping[str, Any]
     """Options of `Settings` by their names."""
     sample_keys: int | None
+    evidence: bool = False
 
     @property
     def something(self) -> bool:
@@ -62,6 +63,8 @@ class Plan:
     """As it is served; from the switch on, that of the new keys."""
     settings: Settings
     """Those to come, under the prefix of the new keys."""
+    evidence: bool
+    """Whether evidence of the new keys is kept."""
     changes: tuple[str, ...]
     """What becomes other, as ``name: new, not old``; empty from the switch on."""
 
@@ -107,7 +110,7 @@ def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     checked = init(coming, settings, sample_keys=keys, sidecar=old.target.sidecar is not None, dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
-    return Plan(None, old, settings, changes) if changes else None
+    return Plan(None, old, settings, wanted.evidence, changes) if changes else None
 
 
 def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: Wanted) -> Plan:
@@ -124,7 +127,7 @@ def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index
             f"with `es-neardupe migrate {index}` and no other options, or, before the switch, give up with `--abort`."
         )
     changes = tuple(settings.differences(old.settings)) if phase is Phase.PREPARING else ()
-    return Plan(phase, old, settings, changes)
+    return Plan(phase, old, settings, wanted.evidence or migration.evidence, changes)
 
 
 def mark(index: Index, plan: Plan, phase: Phase) -> None:
@@ -133,7 +136,7 @@ def mark(index: Index, plan: Plan, phase: Phase) -> None:
     From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a rollover
     made once the switch has begun.
     """
-    notes = Migration(phase).to_meta()
+    notes = Migration(phase, plan.evidence).to_meta()
     if plan.old.target.sidecar is not None:
         _mark_sidecar(index, plan, phase, notes)
         return

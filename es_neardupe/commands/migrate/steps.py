@@ -201,10 +201,10 @@ class Done:
 class Work:
     """The steps of a run; each may be done again at any time."""
 
-    def __init__(self, index: Index, plan: Plan, max_chars: int, evidence: bool, **options: Any) -> None:
+    def __init__(self, index: Index, plan: Plan, max_chars: int, **options: Any) -> None:
         """``options``: workers, batch and progress, of `enrich`, `group` and `clean` alike."""
         self.index, self.plan = index, plan
-        self.options, self.max_chars, self.evidence = options, max_chars, evidence
+        self.options, self.max_chars = options, max_chars
         state = {None: "not begun", Phase.PREPARING: "prepared"}.get(plan.phase, "switching")
         self.done = Done(state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
 
@@ -247,7 +247,9 @@ class Work:
         self.done.refusals += done.refusals
         if self.done.grouped:
             before_grouping()
-            grouped = group(self._under(prefix), check=True, evidence=self.evidence, **self.options)  # with deletions
+            grouped = group(
+                self._under(prefix), check=True, evidence=self.plan.evidence, **self.options
+            )  # with deletions
             self.done.left += grouped.refused
             self.done.refusals += grouped.refusals
 
