@@ -12,6 +12,7 @@ import json
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args
@@ -339,37 +340,61 @@ IgnoreCommon = Annotated[
     ),
 ]
 
-# -- how pairs become groups ------------------------------------------------------------------------------------------
+# -- the rules of `group`, which the next run takes over ---------------------------------------------------------------
 
 _LINKAGE = "star: each member is similar to the principal; chain: to some member; complete: to all members."
-_LIKE_GROUP = "As for `es-neardupe group`."
+_LAST = "as in the last run"
 
-LinkageName = Annotated[str, _one_of(_words(Linkage), "--linkage", help=_LINKAGE)]
-Principal = Annotated[
-    str,
+
+def _rule(alias: Any, **more: Any) -> Any:
+    """The option of another command, as a rule of `group`."""
+    option = copy(get_args(alias)[1])
+    for name, value in {"show_default": _LAST, **more}.items():
+        setattr(option, name, value)
+    return option
+
+
+RuleMeasure = Annotated[str | None, _rule(Measure)]
+RuleMatching = Annotated[str | None, _rule(MatchingName)]
+RuleMinimum = Annotated[float | None, _rule(Minimum)]
+RuleMaximum = Annotated[float | None, _rule(Maximum)]
+RULE_FEATURES = _rule(Features)
+RuleFeatures = Annotated[Sequence[str] | None, RULE_FEATURES]
+RuleNgram = Annotated[int | None, _rule(Ngram)]
+RuleWhitespace = Annotated[bool | None, _rule(Whitespace, param_decls=("--whitespace/--no-whitespace",))]
+RuleIgnoreCommon = Annotated[float | None, _rule(IgnoreCommon)]
+RuleLinkage = Annotated[str | None, _one_of(_words(Linkage), "--linkage", help=_LINKAGE, show_default=_LAST)]
+RulePrincipal = Annotated[
+    str | None,
     typer.Option(
         "--principal",
         metavar="POLICY",
         help="How the principal is chosen: longest, oldest, newest, FIELD:asc or FIELD:desc.",
+        show_default=_LAST,
     ),
 ]
-Within = Annotated[
+RuleWithin = Annotated[
     str | None,
     typer.Option(
         "--within",
         metavar="FIELD",
         help="Compare only documents with the same value of this field.",
-        show_default=False,
+        show_default=_LAST,
     ),
 ]
-Window = Annotated[
+RuleWindow = Annotated[
     str | None,
     typer.Option(
         "--window",
         metavar="FIELD:DAYS",
         help="Compare only documents whose dates are at most this many days apart.",
-        show_default=False,
+        show_default=_LAST,
     ),
+]
+RuleMaxBucket = Annotated[int | None, _rule(MaxBucket)]
+DefaultRules = Annotated[
+    bool,
+    typer.Option("--default-rules", help="For what is not given, use the defaults, not the last run."),
 ]
 Evidence = Annotated[bool, typer.Option("--evidence", help="Store every verified pair in a hidden index.")]
 CheckGroups = Annotated[bool, typer.Option("--check", help="Also compare all groups with the registry.")]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -28,7 +28,7 @@ _PAGE = 2000
 def read_fingerprints(
     index: Index,
     progress: Progress = silent,
-    rules: Rules = DEFAULT_RULES,
+    rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
 ) -> Corpus:
     """Read the fingerprints of the index's scheme, and what the rules need of each document.
@@ -44,7 +44,7 @@ def read_fingerprints(
     return read_corpus(told, index.settings.prefix, index.settings.scheme.bands, rules)
 
 
-def requested(fields: Fields, rules: Rules) -> dict[str, Any]:
+def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
     """The part of a search body that asks for all that `read_corpus` takes from a document."""
     columns = rules.columns
     return {"_source": source_of(fields)} | ({"docvalue_fields": columns} if columns else {})
@@ -55,7 +55,7 @@ def source_of(fields: Fields) -> list[str]:
     return [f"{fields.prefix}.{name}" for name in _READ]
 
 
-def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: Rules = DEFAULT_RULES) -> Corpus:
+def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: GroupRules = DEFAULT_RULES) -> Corpus:
     """Take the pages apart into columns; hits with the ``docvalue_fields`` of the rules."""
     references: list[Reference] = []
     versions: list[tuple[int, int]] = []
@@ -102,11 +102,11 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: 
     )
 
 
-def _columns(described: Sequence[Mapping[str, Any]], rules: Rules, size: int) -> dict[str, Any]:
+def _columns(described: Sequence[Mapping[str, Any]], rules: GroupRules, size: int) -> dict[str, Any]:
     """What the rules make of the values of each row."""
     return {
-        "places": np.array(rules.policy.places(described), np.int64)
-        if rules.policy.column
+        "places": np.array(rules.principal.places(described), np.int64)
+        if rules.principal.column
         else np.zeros(size, np.int64),
         "scopes": _numbered([rules.scope(one) for one in described]) if rules.within else np.zeros(size, np.int64),
         "days": np.array([rules.window.day(one) for one in described]) if rules.window else np.zeros(size),

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.candidates.large_buckets import near_pairs, passages, read_signatures
 from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
-from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.keys.bands import chosen_bands, joint_keys
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -86,15 +86,13 @@ class Candidates:
         return replace(self, left=self.left[kept], right=self.right[kept])
 
 
-def candidate_pairs(
-    index: Index, corpus: Corpus, classes: Classes, *, max_bucket: int, rules: Rules = DEFAULT_RULES
-) -> Candidates:
+def candidate_pairs(index: Index, corpus: Corpus, classes: Classes, rules: GroupRules = DEFAULT_RULES) -> Candidates:
     """The pairs of classes that share as many keys as the scheme asks for and may meet by the rules; in buckets over
     ``max_bucket`` those that the stored signatures choose. No text is read."""
     documents = np.array([len(rows) for rows in classes.members], np.int64)
     signatures = partial(read_signatures, index, corpus, classes)
     agree = index.settings.scheme.agree
-    found = find_candidates(corpus.keys[classes.first], max_bucket, signatures, documents, agree)
+    found = find_candidates(corpus.keys[classes.first], rules.max_bucket, signatures, documents, agree)
     if rules.within is None and rules.window is None:
         return found
     first = classes.first

@@ -1,4 +1,4 @@
-"""By which rules verified pairs become groups: the linkage, who is principal, and which documents may meet at all."""
+"""Rules by which verified pairs become groups: linkage, principal, and which documents may meet at all."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import Linkage
+from es_neardupe.options import DEFAULT_MAX_BUCKET, Linkage
 
-__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "Policy", "Rules", "Window", "parse_policy", "parse_window"]
+__all__ = ["DEFAULT_RULES", "LONGEST", "Column", "GroupRules", "Policy", "Window", "parse_policy", "parse_window"]
 
 _DAY = 86_400_000
 
@@ -20,6 +20,9 @@ class Column:
 
     field: str
     date: bool = False
+
+    def __str__(self) -> str:
+        return self.field
 
     @property
     def request(self) -> dict[str, str]:
@@ -40,8 +43,12 @@ class Policy:
     """
 
     name: str = "longest"
+    """As users write it."""
     column: Column | None = None
     descending: bool = False
+
+    def __str__(self) -> str:
+        return self.name
 
     def places(self, sources: Sequence[Mapping[str, Any]]) -> list[int]:
         """The place of each document among these, equal for equal values."""
@@ -64,6 +71,10 @@ class Window:
     column: Column
     days: float
 
+    def __str__(self) -> str:
+        """As users write it: `parse_window` reads the same days back."""
+        return f"{self.column.field}:{self.days!r}".removesuffix(".0")
+
     def day(self, source: Mapping[str, Any]) -> float:
         """The (first) date of a document in days since 1970; NaN without one."""
         found = self.column.values(source)
@@ -71,20 +82,22 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class GroupRules:
     """All of it. Two documents meet only if they have the same values of ``within`` and lie within the window."""
 
     linkage: Linkage = Linkage.STAR
-    policy: Policy = LONGEST
+    principal: Policy = LONGEST
     within: Column | None = None
     window: Window | None = None
+    max_bucket: int = DEFAULT_MAX_BUCKET
+    """Of more distinct texts that share a key, each is compared with about this many."""
 
     @property
     def columns(self) -> list[dict[str, str]]:
         """The ``docvalue_fields`` that have to be read of each document."""
         wanted = {
             column
-            for column in (self.policy.column, self.within, self.window.column if self.window else None)
+            for column in (self.principal.column, self.within, self.window.column if self.window else None)
             if column is not None
         }
         return [column.request for column in sorted(wanted, key=lambda column: column.field)]
@@ -93,19 +106,8 @@ class Rules:
         """What a document must share with another to meet it; documents without a value meet each other."""
         return tuple(self.within.values(source)) if self.within else ()
 
-    def to_meta(self) -> dict[str, Any]:
-        """As the registry keeps them, to see whether the next run has the same."""
-        column = self.policy.column
-        return {
-            "linkage": self.linkage.value,
-            "principal": self.policy.name,
-            "principal_field": column.field if column else None,
-            "within": self.within.field if self.within else None,
-            "window": f"{self.window.column.field}:{self.window.days:g}" if self.window else None,
-        }
 
-
-DEFAULT_RULES = Rules()
+DEFAULT_RULES = GroupRules()
 
 
 def parse_policy(text: str) -> tuple[str | None, bool]:

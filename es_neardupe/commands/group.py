@@ -13,11 +13,13 @@ from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import Bucket, with_passages
-from es_neardupe.candidates.who_may_meet import Rules
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES
+from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import Found, form_groups, link
 from es_neardupe.groups.neighbourhood import affected_pairs
-from es_neardupe.groups.registry import Registry
-from es_neardupe.groups.rule_options import check_linkage, rules_of
+from es_neardupe.groups.registry import LastRun, Registry, remembered
+from es_neardupe.groups.rule_options import check_linkage, remembered_rules, rules_of
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.what_changed import Start, start_of
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened
@@ -25,13 +27,12 @@ from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
-from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import Tally
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count, refresh
 from es_neardupe.verification.common_shingles import CommonUsed, effect, keep, used
-from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
+from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, criterion
 from es_neardupe.verification.evidence import EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import verified_pairs
 
@@ -55,6 +56,8 @@ class GroupReport:
     """What decided, in words; ``resemblance`` by default."""
     min: float
     max: float
+    rules: RunRules
+    """All rules in force, given or as in the last run; as text, in one line."""
     linkage: str
     principal: str
     """The policy that chose the principals."""
@@ -128,20 +131,21 @@ class GroupReport:
 def group(
     index: Index,
     *,
-    measure: options.Measure = "resemblance",
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: options.Features = (),
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
+    measure: options.RuleMeasure = None,
+    matching: options.RuleMatching = None,
+    min: options.RuleMinimum = None,
+    max: options.RuleMaximum = None,
+    features: options.RuleFeatures = None,
+    ngram: options.RuleNgram = None,
+    whitespace: options.RuleWhitespace = None,
+    ignore_common: options.RuleIgnoreCommon = None,
+    linkage: options.RuleLinkage = None,
+    principal: options.RulePrincipal = None,
+    within: options.RuleWithin = None,
+    window: options.RuleWindow = None,
+    max_bucket: options.RuleMaxBucket = None,
+    default_rules: options.DefaultRules = False,
     renew: options.Renew = False,
-    ignore_common: options.IgnoreCommon = None,
-    linkage: options.LinkageName = "star",
-    principal: options.Principal = "longest",
-    within: options.Within = None,
-    window: options.Window = None,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     check: options.CheckGroups = False,
     rebuild: options.Rebuild = False,
     evidence: options.Evidence = False,
@@ -154,34 +158,64 @@ def group(
 ) -> GroupReport:
     """Find the groups of an enriched index and write group, principal and similarity into every document.
 
-    Two documents match if their exact similarity by ``measure`` lies between ``min`` (default: the threshold of the
-    index) and ``max``, both included, and the rules (``within``, ``window``) let them meet.
+    Two documents match if their exact similarity by ``measure`` lies between ``min`` and ``max``, both included, and
+    ``within`` and ``window`` let them meet. Each of these rules, from ``measure`` to ``max_bucket``, that is None is as
+    in the last run that came to its end and was no dry run; with ``default_rules``, and in the first run, it is
+    the default: resemblance, from the threshold of the index to 1, linkage star, principal longest.
 
-    A run with the settings of the one before looks only at what new, changed and (as far as it meets them, or with
+    A run with the rules of the one before looks only at what new, changed and (as far as it meets them, or with
     ``check`` all) deleted documents can have moved; a run with others, or ``rebuild``, at all documents. A second
     run without changes writes nothing. ``evidence`` keeps every verified pair in a hidden index, and compares none
     that is there. Shingles that more than a share ``ignore_common`` of a sample of the documents have do not count;
     the list is stored and used again, until ``renew``. ``tune``: see `tunable`. A dry run can ``show_requests``, the
     first so many to the index. Raises `SettingsError` for options that are unknown, contradict each other or mean
-    nothing to the measure, and `LeaseHeld` while another run groups the same index.
+    nothing to the measure, and for rules of the last run that do not fit any more, and `LeaseHeld` while another run
+    groups the same index.
     """
     started = time.monotonic()
     rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(rehearsal) if dry_run else index, writes=not dry_run)
-    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
-    wanted = criterion(index, choice)
-    rules = rules_of(index, linkage=linkage, principal=principal, within=within, window=window)
-    check_linkage(rules.linkage, wanted.measure.name)
+    registry = Registry(index)
+    before = (MatchOptions(), DEFAULT_RULES) if default_rules else remembered(registry.last_run())
+    with remembered_rules(index, *before):
+        options = before[0].having(
+            measure=measure,
+            matching=matching,
+            min=min,
+            max=max,
+            features=features,
+            ngram=ngram,
+            whitespace=whitespace,
+            ignore_common=ignore_common,
+        )
+        wanted = criterion(index, options, renew=renew)
+        grouping = rules_of(
+            index,
+            before[1],
+            linkage=linkage,
+            principal=principal,
+            within=within,
+            window=window,
+            max_bucket=max_bucket,
+        )
+        check_linkage(grouping.linkage, wanted.measure.name)
+    rules = RunRules.of(options, grouping, wanted, index.scheme_id)
     check_sees_all(index, "grouping")
     if not dry_run:
         index.storage.check_writable()
         check_updates(index, "grouping")
-    registry, settings = Registry(index), _settings(index, wanted, rules, max_bucket, evidence)
     known = evidence_of(index, wanted) if evidence else None
     with nullcontext() if dry_run else held(index) as lease:
+        last = _last_run(registry, default_rules)
+        if not default_rules and remembered(last) != before:
+            raise LeaseHeld(
+                f"Another run has grouped {index.name} by other rules meanwhile: run the same command again."
+            )
         refresh(index.client, index.path)
         by_words = wanted.measure.copies_are_equal
-        start = start_of(index, registry, settings, by_words=by_words, check=check, rebuild=rebuild)
+        start = start_of(
+            index, registry, last, rules, evidence=evidence, by_words=by_words, check=check, rebuild=rebuild
+        )
 
         # Candidate pairs, each compared by its current texts
         if start.whole:
@@ -190,28 +224,23 @@ def group(
             pairs = verified_pairs(
                 index,
                 wanted.measure,
-                read_fingerprints(index, progress, rules),
+                read_fingerprints(index, progress, grouping),
                 copies=wanted.copies_fit,
-                max_bucket=max_bucket,
-                rules=rules,
+                rules=grouping,
                 memory=known.memory if known is not None else None,
                 progress=progress,
             )
         else:
-            pairs = affected_pairs(
-                index, wanted, rules, start.seeds, max_bucket=max_bucket, evidence=known, progress=progress
-            )
+            pairs = affected_pairs(index, wanted, grouping, start.seeds, evidence=known, progress=progress)
 
         # Groups
-        linked = link(rules.linkage, pairs, wanted, progress)
+        linked = link(grouping.linkage, pairs, wanted, progress)
         found = form_groups(
             index,
             registry,
             start,
             linked,
-            least=wanted.min,
-            linkage=rules.linkage,
-            settings=settings,
+            rules=rules,
             progress=progress,
         )
 
@@ -230,7 +259,9 @@ def group(
                 )
             gaps = kept is not None and kept.refused > 0
             if found.writes or found.told or gaps or not start.settled:
-                tally = _write(index, registry, settings, found, lease, gaps=gaps, batch=batch, workers=workers)
+                tally = _write(
+                    index, registry, rules, found, lease, evidence=evidence, gaps=gaps, batch=batch, workers=workers
+                )
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
     return GroupReport(
         index=index.name,
@@ -238,10 +269,11 @@ def group(
         measure=wanted.measure.label,
         min=wanted.min,
         max=wanted.max,
-        linkage=rules.linkage.value,
-        principal=rules.policy.name,
-        within=within,
-        window=window,
+        rules=rules,
+        linkage=grouping.linkage.value,
+        principal=grouping.principal.name,
+        within=None if grouping.within is None else grouping.within.field,
+        window=None if grouping.window is None else str(grouping.window),
         detection=wanted.detection,
         detection_cases=wanted.detection_cases,
         weights=wanted.weights,
@@ -263,27 +295,24 @@ def group(
     )
 
 
-def _settings(index: Index, wanted: Criterion, rules: Rules, max_bucket: int, evidence: bool) -> dict[str, Any]:
-    """Everything that decides the groups: a run with other settings has to look at all documents."""
-    return {
-        "scheme": index.scheme_id,
-        "measure": wanted.measure.label,
-        "weights": wanted.weights.at if wanted.weights else None,
-        "min": wanted.min,
-        "max": wanted.max,
-        "max_bucket": max_bucket,
-        **rules.to_meta(),
-        "evidence": evidence,
-    }
+def _last_run(registry: Registry, default_rules: bool) -> LastRun | None:
+    """The last run; whoever starts from the defaults needs no rules of it that can be read."""
+    try:
+        return registry.last_run()
+    except SettingsError:
+        if default_rules:
+            return None
+        raise
 
 
 def _write(
     index: Index,
     registry: Registry,
-    settings: Mapping[str, Any],
+    rules: RunRules,
     found: Found,
     lease: Lease,
     *,
+    evidence: bool,
     gaps: bool,
     batch: int,
     workers: int,
@@ -294,13 +323,13 @@ def _write(
     looks at all documents.
     """
     lease.check()
-    registry.note_run(settings, found.at, finished=False)
+    registry.note_begun(found.at)
     registry.write(found.told)
     lease.check()
     tally = _write_documents(index, found, batch=batch, workers=workers)
     refresh(index.client, index.path)
     if not (gaps or tally.counts["refused"] or tally.counts["unsettled"]):
-        registry.note_run(settings, found.at, finished=True)
+        registry.note_ended(rules, found.at, evidence=evidence)
     return tally
 
 
@@ -310,7 +339,9 @@ def _write_documents(index: Index, found: Found, *, batch: int, workers: int) ->
     return write_groups(index.client, corpus, found.writes, prefix, batch=batch, workers=workers)
 
 
-def _common(index: Index, wanted: Criterion, found: Found, progress: Progress, *, dry_run: bool) -> CommonUsed | None:
+def _common(
+    index: Index, wanted: MatchCriterion, found: Found, progress: Progress, *, dry_run: bool
+) -> CommonUsed | None:
     """What was ignored, and in a dry run what that changes."""
     if wanted.common is None:
         return None

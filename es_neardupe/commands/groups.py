@@ -9,7 +9,7 @@ from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
 from es_neardupe.errors import NotFound
 from es_neardupe.groups.read import Group, known_entries, read_groups
-from es_neardupe.groups.registry import Entry, Registry
+from es_neardupe.groups.registry import Entry, Registry, remembered
 from es_neardupe.groups.rule_options import policy_of
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
@@ -89,8 +89,8 @@ def suggest_keep(
     """
     index = opened(index)
     if policy is None:
-        last = Registry(index).last_run()
-        policy = str(last.settings["principal"]) if last else "longest"
+        _, rules = remembered(Registry(index).last_run())
+        policy = rules.principal.name
     by = policy_of(index, policy)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)

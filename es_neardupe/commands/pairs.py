@@ -13,12 +13,13 @@ from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import Bucket, with_passages
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.index.index import Index, opened
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.verification.common_shingles import CommonUsed, used
-from es_neardupe.verification.criterion import Choice, WeightsUsed, criterion
+from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, criterion
 from es_neardupe.verification.verify import verified_pairs
 
 __all__ = ["Pair", "Pairs", "pairs"]
@@ -122,11 +123,20 @@ def pairs(
     index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
     list of common shingles either. Raises `SettingsError` as `group` does."""
     index = opened(index, texts=True)
-    choice = Choice(measure, matching, min, max, features, ngram, whitespace, renew, ignore_common)
-    wanted = criterion(index, choice)
+    options = MatchOptions().having(
+        measure=measure,
+        matching=matching,
+        min=min,
+        max=max,
+        features=features,
+        ngram=ngram,
+        whitespace=whitespace,
+        ignore_common=ignore_common,
+    )
+    wanted = criterion(index, options, renew=renew)
     corpus = read_fingerprints(index, progress)
-    copies = wanted.measure.copies_are_equal
-    found = verified_pairs(index, wanted.measure, corpus, copies=copies, max_bucket=max_bucket, progress=progress)
+    copies, rules = wanted.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
+    found = verified_pairs(index, wanted.measure, corpus, copies=copies, rules=rules, progress=progress)
     classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
     match = np.flatnonzero(wanted.fits(similarity))

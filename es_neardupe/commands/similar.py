@@ -19,7 +19,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
-from es_neardupe.verification.criterion import Choice, Criterion, WeightsUsed, criterion
+from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, criterion
 from es_neardupe.verification.current_texts import compared_with, current_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
@@ -108,7 +108,10 @@ def similar(
     if top < 1 or max_candidates < 1:
         raise SettingsError("--top and --max-candidates must be 1 or more.")
     index = opened(index, texts=True)
-    wanted = criterion(index, Choice(measure, matching, min, max, features, ngram, whitespace, renew))
+    options = MatchOptions().having(
+        measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
+    )
+    wanted = criterion(index, options, renew=renew)
     probe = _document(index, id, wanted) if id is not None else _text(text or "", index.target, wanted)
     (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
@@ -132,7 +135,7 @@ def similar(
     )
 
 
-def _text(text: str, target: IndexTarget, wanted: Criterion) -> _Probe:
+def _text(text: str, target: IndexTarget, wanted: MatchCriterion) -> _Probe:
     """Any text, as a document that has it in the first field of the index."""
     named = named_fields(wanted.measure.sources)
     if named:
@@ -140,7 +143,7 @@ def _text(text: str, target: IndexTarget, wanted: Criterion) -> _Probe:
     return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
 
 
-def _document(index: Index, id: str, wanted: Criterion) -> _Probe:
+def _document(index: Index, id: str, wanted: MatchCriterion) -> _Probe:
     """The present text of a document, and whatever else of it is compared."""
     concrete, source = current_source(index, id, wanted.measure.fields(index.settings.fields))
     text = read_text(source, index.settings.fields)
@@ -168,7 +171,7 @@ def _candidates(
 
 
 def _verified(
-    index: Index, wanted: Criterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
+    index: Index, wanted: MatchCriterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
 ) -> Iterator[SimilarHit]:
     """Compare the probe with the present text of each candidate; one deleted meanwhile is no hit."""
     shared = {reference[:2]: bands for reference, bands in found}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
-from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.enrich.enrich import EnrichReport, enrich
@@ -106,10 +105,14 @@ class Work:
 
     index: Index
     lag: Lag
-    enriching: Mapping[str, Any]
-    """Options of `enrich`."""
-    grouping: Mapping[str, Any]
-    """Options of `group`."""
+    check: bool
+    """For `enrich` and for `group`."""
+    since: tuple[str, str] | None
+    evidence: bool
+    workers: int
+    batch: int
+    max_chars: int
+    progress: Progress
     enriched: EnrichReport | None = None
     grouped: GroupReport | None = None
 
@@ -118,8 +121,23 @@ class Work:
         started = time.monotonic()
         if _waiting(self.index):
             self.lag.noticed(started)
-        self.enriched = enrich(self.index, **self.enriching)
-        self.grouped = group(self.index, **self.grouping)
+        self.enriched = enrich(
+            self.index,
+            check=self.check,
+            since=None if self.check else self.since,
+            workers=self.workers,
+            batch=self.batch,
+            max_chars=self.max_chars,
+            progress=self.progress,
+        )
+        self.grouped = group(
+            self.index,
+            check=self.check,
+            evidence=self.evidence,
+            workers=self.workers,
+            batch=self.batch,
+            progress=self.progress,
+        )
         if not self.left:
             self.lag.settled()
 
@@ -208,6 +226,7 @@ def watch(
     once: options.Once = False,
     since: options.Since = None,
     check_every: options.CheckEvery = 0,
+    evidence: options.Evidence = False,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
@@ -215,13 +234,12 @@ def watch(
     lag: Lag | None = None,
     on_round: Callable[[Round], None] = lambda done: None,
     progress: Progress = silent,
-    **grouping: Any,
 ) -> WatchReport:
     """Enrich and group an index again and again, ``every`` so many seconds after a round, until ``stop`` is set.
 
-    ``since`` is passed on to `enrich`, and every ``check_every``-th round (0: none) is one with ``check`` for both.
-    ``grouping`` takes the options of `group`. ``on_round`` is called after each round. A stop ends a round between two
-    documents; such a round is not reported.
+    Groups are made by the rules of the last run of `group`, or by its defaults. ``since`` is passed on to `enrich`,
+    ``evidence`` to `group`, and every ``check_every``-th round (0: none) is one with ``check`` for both. ``on_round``
+    is called after each round. A stop ends a round between two documents; such a round is not reported.
 
     What may pass (no connection, an overloaded server, an incomplete answer, another run that writes) ends the round
     only: the next one comes later after each failure, up to ten minutes, and does what is left. With ``once``, and for
@@ -231,18 +249,22 @@ def watch(
         raise SettingsError("The time between rounds must be more than 0 and at most a day, --check-every 0 or more.")
     started = time.monotonic()
     stop, lag = stop or Event(), lag or Lag()
-    shared: dict[str, Any] = {"workers": workers, "batch": batch}
-    shared["progress"] = partial(_told_unless_stopped, stop, progress)
     number = failures = failed = 0
     while not stop.is_set():
         check = check_every > 0 and (number + 1) % check_every == 0
-        renewing = {"check": check, "since": None if check else since, "max_chars": max_chars}
+        work = Work(
+            index,
+            lag,
+            check=check,
+            since=since,
+            evidence=evidence,
+            workers=workers,
+            batch=batch,
+            max_chars=max_chars,
+            progress=partial(_told_unless_stopped, stop, progress),
+        )
         try:
-            done = one_round(
-                Work(index, lag, shared | renewing, shared | {"check": check} | grouping),
-                number + 1,
-                strict=once,
-            )
+            done = one_round(work, number + 1, strict=once)
         except _Stopped:
             break
         number += 1

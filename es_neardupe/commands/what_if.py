@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +14,22 @@ from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
-from es_neardupe.candidates.who_may_meet import Rules
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, Linked, groupings
 from es_neardupe.groups.registry import Registry
-from es_neardupe.groups.rule_options import check_linkage, rules_of
+from es_neardupe.groups.rule_options import check_linkage, remembered_rules, rules_of
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
-from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Corpus
-from es_neardupe.server.search import count, refresh_if_allowed, search
+from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.similarity.measure import ALIGNED, Measure
-from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.evidence import Kept, read_evidence, standing
+from es_neardupe.verification.criterion import MatchOptions, check_min
+from es_neardupe.verification.evidence import Kept, measure_kept, read_evidence, standing
 from es_neardupe.verification.verify import Verified, Verifier
 
 __all__ = ["Threshold", "WhatIf", "what_if"]
@@ -105,17 +104,17 @@ def what_if(
     index = opened(index)
     check_sees_all(index, "the evidence")
     past = _past(index, linkage)
-    kept = read_evidence(index, _measure_kept(index, past.settings["measure"]), progress=progress)
-    corpus = read_fingerprints(index, progress, past.rules)
+    kept = read_evidence(index, _measure_kept(index, past.rules), progress=progress)
+    corpus = read_fingerprints(index, progress, past.group)
     found = past.known_pairs(corpus, kept)
     unknown = np.isnan(found.similarity)
     return WhatIf(
         index=index.name,
         scheme=index.scheme_id,
-        measure=past.settings["measure"],
-        min=past.settings["min"],
-        max=past.settings["max"],
-        linkage=past.rules.linkage.value,
+        measure=past.rules.measure,
+        min=past.rules.min,
+        max=past.rules.match.max,
+        linkage=past.group.linkage.value,
         documents=len(corpus) + len(corpus.corrupt),
         **_figures(_sizes(corpus.group_ids)),
         candidates=len(found.candidates),
@@ -133,16 +132,16 @@ class _Past:
     """The last run of `group`, of which one thing or two are to be otherwise."""
 
     index: Index
-    settings: Mapping[str, Any]
-    rules: Rules
+    rules: RunRules
+    group: GroupRules
+    """Those of the rules, with the linkage to be tried."""
     created: Mapping[str, str]
     """Since when each living group is there."""
 
     def known_pairs(self, corpus: Corpus, kept: Kept) -> Verified:
         """The candidates that `group` would verify, with what is known of them; NaN for the others."""
-        classes = classes_of(corpus, copies=self.settings["max"] >= 1)
-        most = self.settings["max_bucket"]
-        candidates = candidate_pairs(self.index, corpus, classes, max_bucket=most, rules=self.rules)
+        classes = classes_of(corpus, copies=self.rules.match.max >= 1)
+        candidates = candidate_pairs(self.index, corpus, classes, self.group)
         content = corpus.content[classes.first]
         similarity = kept.memory.lookup(content[candidates.left], content[candidates.right])
         nobody = Verifier(self.index.client, self.index.settings, corpus, classes, Measure())  # is asked for no pair
@@ -151,12 +150,12 @@ class _Past:
     def tried(self, found: Verified, least: float) -> Threshold:
         """The groups of one threshold, under the ids that `group` would give them."""
         corpus, classes, candidates, similarity = found.corpus, found.classes, found.candidates, found.similarity
-        matches = (similarity >= least) & (similarity <= self.settings["max"])
-        principal = LINK[self.rules.linkage](len(classes), candidates.left[matches], candidates.right[matches])
+        matches = (similarity >= least) & (similarity <= self.rules.match.max)
+        principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
         linked = Linked(found, matches, principal, np.ones(len(classes)))
         wanted = groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [wanted[row].group for row in range(len(corpus))]
-        measure, scheme = _shape(self.settings["measure"], self.index.target), self.index.settings.scheme
+        measure, scheme = _shape(self.rules.match, self.index), self.index.settings.scheme
         return Threshold(
             min=least,
             **_figures(_sizes(ids)),
@@ -169,43 +168,30 @@ class _Past:
 def _past(index: Index, linkage: Linkage | str | None) -> _Past:
     registry = Registry(index)
     last = registry.last_run()
-    if last is None:
+    if last is None or last.rules is None:
         raise IndexUnusable(
             f"{index.name} was not grouped yet: there is nothing to compare with. Run `es-neardupe group "
             f"{index.name} --evidence` first."
         )
-    given = {name: last.settings[name] for name in ("principal", "within", "window")}
-    rules = rules_of(index, linkage=last.settings["linkage"] if linkage is None else linkage, **given)
-    check_linkage(rules.linkage, _name_of(last.settings["measure"]))
-    return _Past(index, last.settings, rules, {one.group: one.created for one in registry.living()})
+    rules = last.rules
+    with remembered_rules(index, rules.match, rules.group):
+        group = rules_of(index, rules.group, linkage=linkage)
+        check_linkage(group.linkage, rules.match.measure)
+    return _Past(index, rules, group, {one.group: one.created for one in registry.living()})
 
 
-def _name_of(label: str) -> MeasureName:
-    try:
-        return MeasureName(label.partition(" ")[0])
-    except ValueError:
-        raise IndexUnusable(
-            f"The last run noted a measure that nobody knows, {label:.40}: run `es-neardupe group --rebuild`."
-        ) from None
-
-
-def _measure_kept(index: Index, label: str) -> str:
-    """The measure of the last run, as evidence has it: of several samples of weights, the one used last."""
-    name = companion_name(index.target, Companion.PAIRS)
-    hits = []
+def _measure_kept(index: Index, rules: RunRules) -> str:
+    """The measure of the last run, as evidence has it. Raises `IndexUnusable` where there is none of it."""
+    name, measure = companion_name(index.target, Companion.PAIRS), measure_kept(rules.measure, rules.weights)
+    kept = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"term": {"measure": measure}}]}}
     if exists(index.client, name):
         refresh_if_allowed(index.client, name)
-        same = [{"term": {"measure": label}}, {"prefix": {"measure": f"{label}, weights of "}}]
-        wanted = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"bool": {"should": same}}]}}
-        body = {"size": 1, "query": wanted, "sort": [{"at": "desc"}], "_source": ["measure"]}
-        hits = search(index.client, name, body)["hits"]["hits"]
-    if not hits:
-        raise IndexUnusable(
-            f"There is no evidence of pairs of {index.name} by {label}, the measure of its last grouping. Run "
-            f"`es-neardupe group {index.name} --evidence` with the options of that run."
-        )
-    measure: str = hits[0]["_source"]["measure"]
-    return measure
+        if count(index.client, name, kept):
+            return measure
+    raise IndexUnusable(
+        f"There is no evidence of pairs of {index.name} by {measure}, the measure of its last grouping. Run "
+        f"`es-neardupe group {index.name} --evidence`."
+    )
 
 
 def _sizes(ids: Sequence[str | None]) -> Counter[str]:
@@ -235,11 +221,10 @@ def _documents(found: Verified, pairs: NDArray[np.bool_]) -> int:
     return sum(len(found.classes.members[number]) for number in numbers.tolist())
 
 
-def _shape(label: str, target: IndexTarget) -> Measure:
-    """A measure that the keys find as surely as the one that was named: only what shapes pairs counts."""
-    name, _, chosen = label.partition(" (")
-    kind = MeasureName(name)
-    if kind in ALIGNED:
-        return Measure(kind, Matching(chosen.rstrip(")")), shingle=target.settings.shingle)
-    by_order = label == MeasureName.RESEMBLANCE.value or kind is MeasureName.EDIT
-    return Measure(kind if by_order else MeasureName.BAG, shingle=target.settings.shingle)
+def _shape(match: MatchOptions, index: Index) -> Measure:
+    """A measure that the keys find as surely as the one that was chosen: only what shapes pairs counts."""
+    name, shingle = match.measure, index.settings.shingle
+    if name in ALIGNED:
+        return Measure(name, match.matching or Matching.LITERAL, shingle=shingle)
+    by_order = match.by_resemblance or name is MeasureName.EDIT
+    return Measure(name if by_order else MeasureName.BAG, shingle=shingle)

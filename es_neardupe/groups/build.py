@@ -15,6 +15,7 @@ from es_neardupe.candidates.fingerprints import in_order
 from es_neardupe.groups.history import Turn
 from es_neardupe.groups.linkage import assign_ids, bridges, chain, complete, inner_pairs, judge, star
 from es_neardupe.groups.registry import Entry, Registry, Totals
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.groups.what_changed import Start
 from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
@@ -24,7 +25,7 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Grouping
 from es_neardupe.server.bulk import chunked
-from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
 
 __all__ = ["LINK", "Found", "Linked", "form_groups", "groupings", "link"]
@@ -46,7 +47,7 @@ class Linked:
     """Of each class to its principal; NaN where the principal vanished while we looked."""
 
 
-def link(linkage: Linkage, found: Verified, wanted: Criterion, progress: Progress = silent) -> Linked:
+def link(linkage: Linkage, found: Verified, wanted: MatchCriterion, progress: Progress = silent) -> Linked:
     """Link the matches between rows that are inside, after checking that all their texts are still there."""
     candidates, similarity = found.candidates, found.similarity
     matches = found.confirmed(wanted.fits, progress)
@@ -106,9 +107,7 @@ def form_groups(
     start: Start,
     linked: Linked,
     *,
-    least: float,
-    linkage: Linkage,
-    settings: Mapping[str, Any],
+    rules: RunRules,
     progress: Progress = silent,
 ) -> Found:
     """Name the groups of linked documents as they are named already, as far as possible, and describe them."""
@@ -123,7 +122,7 @@ def form_groups(
         created=lambda id: living.get(id, ""),
         taken=lambda ids: () if start.whole else _borne_elsewhere(index, ids, linked.found),
     )
-    found = _entries(linked, wanted, least=least, linkage=linkage, settings=settings, progress=progress)
+    found = _entries(linked, wanted, rules=rules, progress=progress)
     before |= registry.entries(found.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return Found(
@@ -216,9 +215,7 @@ def _entries(
     linked: Linked,
     wanted: Mapping[int, Grouping],
     *,
-    least: float,
-    linkage: Linkage,
-    settings: Mapping[str, Any],
+    rules: RunRules,
     progress: Progress = silent,
 ) -> dict[str, Entry]:
     """What the registry is to say of each group of two or more documents (dates and history are left empty)."""
@@ -230,9 +227,9 @@ def _entries(
     more = inner_pairs(groups, left, right, len(classes))
     left, right = np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
     known = np.concatenate([known, found.verifier.similarities(*more, progress)])
-    inside = list(judge(groups, left, right, known, documents=present, least=least))
+    inside = list(judge(groups, left, right, known, documents=present, least=rules.min))
     hanging: list[Any] = [None] * len(groups)
-    if linkage is Linkage.CHAIN:
+    if rules.group.linkage is Linkage.CHAIN:
         at = linked.matches
         pairs = (candidates.left[at], candidates.right[at])
         hanging = list(bridges(groups, *pairs, similarity[at], len(classes)))
@@ -255,7 +252,7 @@ def _entries(
             pairs_not_compared=pairs_inside.not_compared,
             diameter=held.diameter if held else None,
             weakest=held.weakest if held else None,
-            settings=settings,
+            settings=rules,
         )
     return described
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
-from es_neardupe.candidates.who_may_meet import Rules
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.groups.linkage import star
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -27,7 +27,7 @@ from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, Corpus, Hit
 from es_neardupe.server.bulk import chunked
-from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
 from es_neardupe.verification.verify import PairMemory, Verified, verified_pairs
 
@@ -39,11 +39,10 @@ _PAGE = 10_000
 
 def affected_pairs(
     index: Index,
-    wanted: Criterion,
-    rules: Rules,
+    wanted: MatchCriterion,
+    rules: GroupRules,
     seeds: Iterable[dict[str, Any]],
     *,
-    max_bucket: int,
     evidence: Evidence | None = None,
     progress: Progress = silent,
 ) -> Verified:
@@ -72,7 +71,6 @@ def affected_pairs(
             wanted.measure,
             corpus,
             copies=wanted.copies_fit,
-            max_bucket=max_bucket,
             rules=rules,
             memory=memory,
             progress=progress,
@@ -92,7 +90,7 @@ def _addresses(corpus: Corpus, rows: NDArray[np.bool_]) -> set[Address]:
     return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
 
 
-def _moved(found: Verified, wanted: Criterion, progress: Progress) -> NDArray[np.bool_]:
+def _moved(found: Verified, wanted: MatchCriterion, progress: Progress) -> NDArray[np.bool_]:
     """The rows inside that a star of them gives another principal than they have. All of them if a text is not as it
     was fingerprinted: then the order of principals is another one."""
     corpus, classes, candidates, inside = found.corpus, found.classes, found.candidates, found.inside
@@ -111,7 +109,7 @@ def _moved(found: Verified, wanted: Criterion, progress: Progress) -> NDArray[np
     return moved
 
 
-def _reached(found: Verified, moving: NDArray[np.bool_], wanted: Criterion) -> NDArray[np.bool_]:
+def _reached(found: Verified, moving: NDArray[np.bool_], wanted: MatchCriterion) -> NDArray[np.bool_]:
     """The rows that match a moving one, and all copies of those inside."""
     matches = wanted.fits(found.similarity)
     left, right = found.candidates.left[matches], found.candidates.right[matches]
@@ -128,7 +126,7 @@ def _reached(found: Verified, moving: NDArray[np.bool_], wanted: Criterion) -> N
 class _Area:
     """What was read so far, and which of it is affected."""
 
-    def __init__(self, index: Index, rules: Rules) -> None:
+    def __init__(self, index: Index, rules: GroupRules) -> None:
         self._index = index
         self._body = requested(index.fields, rules)
         self._stays = rules.linkage is Linkage.STAR

@@ -6,12 +6,14 @@ It is told before the documents are: a run that is killed finds on its return wh
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from es_neardupe.errors import RequestError
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
+from es_neardupe.errors import RequestError, SettingsError
+from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import Companion, Stored, companion_name, ensure, exists, read, store
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MOST_TERMS
@@ -19,8 +21,9 @@ from es_neardupe.records import Action, Address
 from es_neardupe.server.bulk import chunked, write
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh, refresh_if_allowed, search
+from es_neardupe.verification.criterion import MatchOptions
 
-__all__ = ["Entry", "Event", "LastRun", "Registry", "Totals"]
+__all__ = ["Entry", "Event", "LastRun", "Registry", "Totals", "remembered"]
 
 _RUN = "run"
 
@@ -61,7 +64,8 @@ class Entry:
     """With linkage chain: the most steps between two members. None otherwise, and for very large groups."""
     weakest: float | None
     """With linkage chain: the similarity of the weakest bridge that holds the group together."""
-    settings: Mapping[str, Any]
+    settings: RunRules | None
+    """None: written by another version."""
     history: tuple[Event, ...] = ()
 
     def same(self, other: Entry) -> bool:
@@ -71,11 +75,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class LastRun:
-    """The settings of the last run of ``group``, and whether it came to its end."""
+    """The last run of ``group``."""
 
-    settings: Mapping[str, Any]
     finished: bool
-    stored: Stored = field(repr=False)
+    """Whether it came to its end."""
+    evidence: bool
+    """Whether it kept evidence."""
+    rules: RunRules | None
+    """Of the last run that came to its end; None if none did."""
+
+
+def remembered(last: LastRun | None) -> tuple[MatchOptions, GroupRules]:
+    """The rules of the next run, as far as no others are given: those of the last finished one, else the defaults."""
+    return (last.rules.match, last.rules.group) if last is not None and last.rules else (MatchOptions(), DEFAULT_RULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +108,46 @@ class Registry:
         self.name = companion_name(index.target, Companion.GROUPS)
 
     def last_run(self) -> LastRun | None:
-        """How the index was grouped last; None if it never was."""
+        """How the index was grouped last; None if it never was. Raises `SettingsError` for rules that cannot be read,
+        so that nobody groups by others unnoticed."""
         stored = read(self._index.client, self.name, _RUN)
         if stored is None:
             return None
-        settings, value = stored.source.get("settings"), stored.source.get("value")
         try:
-            _Run.model_validate(settings)
-        except ValidationError:  # nothing that `note_run` wrote
-            return None
-        finished = isinstance(value, Mapping) and value.get("finished") is True
-        return LastRun(dict(settings or {}), finished, stored)
+            return _decode_run(stored.source)
+        except ValueError as error:
+            raise SettingsError(
+                f"The rules of the last run, in {self.name}, cannot be read ({error}). To group by the defaults, and "
+                f"by the options that you add, run `es-neardupe group {self._index.name} --default-rules`."
+            ) from error
 
-    def note_run(self, settings: Mapping[str, Any], at: str, *, finished: bool) -> None:
-        """Say that a run has begun or ended. Raises `Conflict` if another one said so meanwhile."""
+    def note_begun(self, at: str) -> None:
+        """Say that a run has begun; the rules of the last one that ended stay. Raises `Conflict` if another run said
+        so meanwhile."""
+        stored = read(self._index.client, self.name, _RUN)
+        try:
+            last = None if stored is None else _decode_run(stored.source)
+        except ValueError:
+            last = None
+        self._note(stored, LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
+
+    def note_ended(self, rules: RunRules, at: str, *, evidence: bool) -> None:
+        """Say that a run has come to its end: the next one has its rules. Raises as `note_begun`."""
+        stored = read(self._index.client, self.name, _RUN)
+        self._note(stored, LastRun(finished=True, evidence=evidence, rules=rules), at)
+
+    def hand_over_rules(self, rules: RunRules, at: str) -> None:
+        """Let the next run have the rules of another registry, and look at all documents; does nothing if it would
+        have them anyway."""
+        last = self.last_run()
+        if last is None or remembered(last) != (rules.match, rules.group):
+            stored = read(self._index.client, self.name, _RUN)
+            self._note(stored, LastRun(finished=False, evidence=False, rules=rules), at)
+
+    def _note(self, before: Stored | None, run: LastRun, at: str) -> None:
         ensure(self._index, Companion.GROUPS)
-        before = read(self._index.client, self.name, _RUN)
-        value = {"finished": finished, "at": at}
+        settings = None if run.rules is None else encode_rules(run.rules)
+        value = {"finished": run.finished, "evidence": run.evidence, "at": at}
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
     def entries(self, ids: Collection[str]) -> dict[str, Entry]:
@@ -191,7 +226,7 @@ def _source(entry: Entry) -> dict[str, Any]:
         "kind": "group",
         **{name: getattr(entry, name) for name in _PLAIN},
         "principal": {"index": index, "id": id},
-        "settings": dict(entry.settings),
+        "settings": None if entry.settings is None else encode_rules(entry.settings),
         "history": {"events": history},
     }
 
@@ -203,7 +238,7 @@ def _entry(id: str, source: Mapping[str, Any]) -> Entry | None:
         parts = {
             **{name: source.get(name) for name in _PLAIN},
             "principal": (principal["index"], principal["id"]),
-            "settings": source["settings"],
+            "settings": _settings(source.get("settings")),
             "history": history,
         }
         entry = _ENTRIES.validate_python(parts)
@@ -212,17 +247,21 @@ def _entry(id: str, source: Mapping[str, Any]) -> Entry | None:
     return entry if source.get("kind") == "group" and entry.group == id else None
 
 
-class _Run(BaseModel, strict=True):
-    """What the settings of a run hold at least."""
+def _settings(stored: object) -> RunRules | None:
+    try:
+        return decode_rules(stored)
+    except ValueError:
+        return None
 
-    measure: str
-    min: float
-    max: float
-    max_bucket: int = Field(ge=2)
-    linkage: str
-    principal: str
-    within: str | None
-    window: str | None
+
+def _decode_run(source: Mapping[str, Any]) -> LastRun:
+    """Read what `Registry` noted of a run. Raises `ValueError` for anything else."""
+    settings, value = source.get("settings"), source.get("value")
+    run = value if isinstance(value, Mapping) else {}
+    finished, evidence = run.get("finished"), run.get("evidence")
+    if not isinstance(finished, bool) or not isinstance(evidence, bool) or (finished and settings is None):
+        raise ValueError("values that no run stores")
+    return LastRun(finished, evidence, None if settings is None else decode_rules(settings))
 
 
 _ENTRIES = TypeAdapter(Entry)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from es_neardupe.candidates.who_may_meet import (
+    DEFAULT_RULES,
     LONGEST,
     Column,
+    GroupRules,
     Policy,
-    Rules,
     Window,
     parse_policy,
     parse_window,
@@ -14,11 +18,13 @@ from es_neardupe.candidates.who_may_meet import (
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
+from es_neardupe.index.migration_state import next_prefix, replaced_prefix
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.options import Linkage, MeasureName
 from es_neardupe.server.client import path
+from es_neardupe.verification.criterion import MatchOptions
 
-__all__ = ["DATES", "check_linkage", "column_of", "field_types", "policy_of", "rules_of"]
+__all__ = ["DATES", "check_linkage", "column_of", "field_types", "policy_of", "remembered_rules", "rules_of"]
 
 DATES = {"date", "date_nanos"}
 _SORTED = {"keyword", "constant_keyword", "boolean", "version", "ip", "byte", "short", "integer", "long"}
@@ -27,29 +33,55 @@ _SORTED |= {"unsigned_long", "half_float", "float", "double", "scaled_float"}
 
 def rules_of(
     index: Index,
+    before: GroupRules = DEFAULT_RULES,
     *,
-    linkage: Linkage | str = Linkage.STAR,
-    principal: str = "longest",
+    linkage: Linkage | str | None = None,
+    principal: str | None = None,
     within: str | None = None,
     window: str | None = None,
-) -> Rules:
-    """Raises `SettingsError` for what cannot be read, and for fields that are missing or cannot be compared."""
+    max_bucket: int | None = None,
+) -> GroupRules:
+    """These rules, and for those that are None the ones ``before``, checked against the fields that there are now.
+
+    Raises `SettingsError` for what cannot be read, and for fields that are missing or cannot be compared.
+    """
     try:
-        linked = Linkage(linkage)
+        linked = before.linkage if linkage is None else Linkage(linkage)
     except ValueError:
         known = ", ".join(one.value for one in Linkage)
         raise SettingsError(f"There is no linkage {str(linkage)!r}. Known: {known}.") from None
+    principal = before.principal.name if principal is None else principal
+    within = before.within.field if within is None and before.within else within
+    window = str(before.window) if window is None and before.window else window
+    most = before.max_bucket if max_bucket is None else max_bucket
+    if most < 2:
+        raise SettingsError(f"--max-bucket must be 2 or more, not {most}.")
     kinds = field_types(index) if within or window or principal != "longest" else {}
     limit = None
     if window is not None:
         field, days = parse_window(window)
         limit = Window(column_of(field, kinds, index.target, only=DATES), days)
-    return Rules(
+    return GroupRules(
         linkage=linked,
-        policy=_policy(principal, kinds, index.target, limit),
+        principal=_policy(principal, kinds, index.target, limit),
         within=None if within is None else column_of(within, kinds, index.target),
         window=limit,
+        max_bucket=most,
     )
+
+
+@contextmanager
+def remembered_rules(index: Index, match: MatchOptions, group: GroupRules) -> Iterator[None]:
+    """Rules that are put together from options and those of the last run: what does not fit names the way out."""
+    try:
+        yield
+    except SettingsError as error:
+        if (match, group) == (MatchOptions(), DEFAULT_RULES):
+            raise
+        raise SettingsError(
+            f"{error.args[0]} What is not given is as in the last run: `es-neardupe group {index.name} "
+            f"--default-rules` starts from the defaults instead."
+        ) from error
 
 
 def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
@@ -64,7 +96,7 @@ def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
 
 def policy_of(index: Index, principal: str) -> Policy:
     """The policy alone. Raises `SettingsError`."""
-    return rules_of(index, principal=principal).policy
+    return rules_of(index, principal=principal).principal
 
 
 def _policy(text: str, kinds: dict[str, str], target: IndexTarget, window: Window | None) -> Policy:
@@ -98,7 +130,8 @@ def field_types(index: Index) -> dict[str, str]:
     """The type of each of the user's fields that documents can be sorted by; fields of several types are left out,
     and those in nested objects, which documents cannot be sorted by as they stand."""
     answer = index.client.request("GET", path(index.path, "_field_caps"), params={"fields": "*"})["fields"]
-    own = f"{index.settings.prefix}."
+    served = replaced_prefix(index.settings.prefix)
+    own = (f"{served}.", f"{next_prefix(served)}.")  # while a migration prepares, there are both
     nested = [name for name, types in answer.items() if "nested" in types]
     return {
         name: kind
@@ -107,6 +140,6 @@ def field_types(index: Index) -> dict[str, str]:
         if len(types) == 1
         and told.get("aggregatable")
         and not told.get("metadata_field")
-        and not name.startswith((own, "_"))
+        and not name.startswith((*own, "_"))
         and mapping.lies_in(name, nested) is None
     }

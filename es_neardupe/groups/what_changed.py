@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.groups.read import read_groups
 from es_neardupe.groups.registry import LastRun, Registry
+from es_neardupe.groups.rules import RunRules
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.server.bulk import chunked
@@ -28,7 +29,7 @@ class Start:
     documents: int
     """With a fingerprint of the scheme."""
     settled: bool
-    """Whether the last run had the same settings and came to its end."""
+    """Whether the last run had the same rules and came to its end."""
     seeds: tuple[dict[str, Any], ...] = ()
     """Queries for the documents that an incremental run starts from."""
     broken: frozenset[str] = frozenset()
@@ -38,8 +39,10 @@ class Start:
 def start_of(
     index: Index,
     registry: Registry,
-    settings: Mapping[str, Any],
+    last: LastRun | None,
+    rules: RunRules,
     *,
+    evidence: bool,
     by_words: bool,
     check: bool,
     rebuild: bool,
@@ -53,9 +56,9 @@ def start_of(
     fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)
     found = counts(index.client, index.path, documents=fingerprinted, waiting=ungrouped)
     documents, waiting = found["documents"], found["waiting"]
-    last = registry.last_run()
-    settled = last is not None and last.finished and not _differences(last, settings)
-    reason = _why_whole(last, settings, waiting, documents, rebuild)
+    different = _differences(last, rules, evidence)
+    settled = last is not None and last.finished and last.rules == rules and not different
+    reason = _why_whole(last, different, waiting, documents, rebuild)
     if reason is None and not by_words:
         reason = "the measure looks at more than the words that keys are made from"
     if reason is not None:
@@ -70,31 +73,29 @@ def start_of(
 
 
 def _why_whole(
-    last: LastRun | None, settings: Mapping[str, Any], waiting: int, documents: int, rebuild: bool
+    last: LastRun | None, different: Sequence[str], waiting: int, documents: int, rebuild: bool
 ) -> str | None:
     """Why all documents have to be looked at; None if a part is enough."""
     if rebuild:
         return "asked for"
     if last is None:
         return "the first run"
-    if different := _differences(last, settings):
-        before = ", ".join(f"{name} {last.settings.get(name)}" for name in different)
-        return f"the last run had other settings: {before}"
     if not last.finished:
         return "the last run did not come to its end"
+    if different:
+        return f"the last run had other settings: {', '.join(different)}"
     if waiting > _MOST_WAITING * documents:
         return f"{waiting:,} of {documents:,} documents are new or changed"
     return None
 
 
-def _differences(last: LastRun, settings: Mapping[str, Any]) -> list[str]:
-    """The settings that were others; to keep evidence no longer makes no difference to the groups."""
-    names = last.settings.keys() | settings.keys()
-    return sorted(
-        name
-        for name in names
-        if last.settings.get(name) != settings.get(name) and (name != "evidence" or settings.get(name))
-    )
+def _differences(last: LastRun | None, rules: RunRules, evidence: bool) -> list[str]:
+    """What was otherwise in the last run; to keep evidence no longer makes no difference to the groups."""
+    if last is None or last.rules is None:
+        return []
+    before, now = last.rules.deciding, rules.deciding
+    different = [f"{name} {before[name]}" for name in sorted(now) if before[name] != now[name]]
+    return different + ["evidence False"] * (evidence and not last.evidence)
 
 
 def _broken(index: Index, registry: Registry) -> frozenset[str]:

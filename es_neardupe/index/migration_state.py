@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -40,12 +40,12 @@ class Migration:
     """What the ``_meta`` of the new prefix says besides its settings."""
 
     phase: Phase
-    grouping: Mapping[str, Any] = field(default_factory=dict)
-    """The options of ``group`` that were given."""
+    evidence: bool = False
+    """Whether evidence of the new keys is kept."""
 
     def to_meta(self) -> dict[str, Any]:
         """What is stored beside the settings."""
-        return {_KEY: {"phase": self.phase.value, "grouping": dict(self.grouping)}}
+        return {_KEY: {"phase": self.phase.value, "evidence": self.evidence}}
 
 
 def next_prefix(prefix: str) -> str:
@@ -87,7 +87,7 @@ def _read(mapping: Mapping[str, Any], prefix: str) -> Migration | None:
     if found is None:
         return None
     try:
-        return Migration(Phase(found["phase"]), dict(found["grouping"]))
+        return Migration(Phase(found["phase"]), found["evidence"] is True)
     except (KeyError, TypeError, ValueError) as error:
         raise SettingsError(
             f"The stored state of a migration under _meta.{prefix} cannot be read ({error!r}): was it edited by hand?"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,26 +21,60 @@ from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
 from es_neardupe.verification.common_shingles import Common, common_shingles
 from es_neardupe.verification.feature_weights import frequencies
 
-__all__ = ["Choice", "Criterion", "WeightsUsed", "check_min", "criterion"]
+__all__ = ["MatchCriterion", "MatchOptions", "WeightsUsed", "check_min", "criterion"]
 
 _E = TypeVar("_E", bound=Enum)
 
 
 @dataclass(frozen=True)
-class Choice:
-    """The options as they were given."""
+class MatchOptions:
+    """The options that decide what a match is, as they were given."""
 
-    measure: str
-    matching: Matching | str | None
-    min: float | None
+    measure: MeasureName = MeasureName.RESEMBLANCE
+    matching: Matching | None = None
+    """Default: literal."""
+    min: float | None = None
     """Default: the threshold of the index."""
-    max: float
-    features: Sequence[str]
-    ngram: int | None
-    whitespace: bool
-    renew: bool
+    max: float = 1.0
+    features: tuple[str, ...] = ()
+    ngram: int | None = None
+    """Default: 1."""
+    whitespace: bool = False
     ignore_common: float | None = None
     """Shingles that more than this share of the documents have do not count."""
+
+    def having(
+        self,
+        *,
+        measure: str | None = None,
+        matching: Matching | str | None = None,
+        min: float | None = None,
+        max: float | None = None,
+        features: Sequence[str] | None = None,
+        ngram: int | None = None,
+        whitespace: bool | None = None,
+        ignore_common: float | None = None,
+    ) -> MatchOptions:
+        """These options with others in the place of some; None: as it is. Raises `SettingsError` for unknown names."""
+        if features is not None:
+            parse_all(features)
+        given = {
+            "measure": None if measure is None else _one_of(measure, DECIDING, "measure"),
+            "matching": None if matching is None else _one_of(matching, tuple(Matching), "matching"),
+            "min": min,
+            "max": max,
+            "features": None if features is None else tuple(features),
+            "ngram": ngram,
+            "whitespace": whitespace,
+            "ignore_common": ignore_common,
+        }
+        changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        return replace(self, **changes)
+
+    @property
+    def by_resemblance(self) -> bool:
+        """Whether the measure is the resemblance that the keys are made for."""
+        return self.measure is MeasureName.RESEMBLANCE and not self.features and self.ignore_common is None
 
 
 @dataclass(frozen=True)
@@ -52,7 +86,7 @@ class WeightsUsed:
 
 
 @dataclass(frozen=True)
-class Criterion:
+class MatchCriterion:
     """A pair is a match if its measure lies between ``min`` and ``max``, both included."""
 
     measure: Measure
@@ -76,37 +110,36 @@ class Criterion:
         return self.measure.copies_are_equal and self.max >= 1
 
 
-def criterion(index: Index, choice: Choice) -> Criterion:
-    """Check the options and put them together.
+def criterion(index: Index, options: MatchOptions, *, renew: bool = False) -> MatchCriterion:
+    """Check the options and put them together; ``renew`` counts the frequencies of features again.
 
     Raises `SettingsError` for what is out of range, unknown, or would have no effect on the chosen measure.
     """
-    name = _one_of(choice.measure, DECIDING, "measure")
-    settings = index.settings
-    least = _check_range(settings.threshold if choice.min is None else choice.min, choice.max)
-    sources = parse_all(choice.features)
+    name, settings = options.measure, index.settings
+    least = _check_range(settings.threshold if options.min is None else options.min, options.max)
+    sources = parse_all(options.features)
     _check_fields(index, sources)
-    _check_effect(name, choice)
+    _check_effect(options, renew)
     weights = None
     if name is MeasureName.WEIGHTED:
         sets = Measure(shingle=settings.shingle, sources=sources)
-        weights = frequencies(index, sets, renew=choice.renew)
-    share = choice.ignore_common
-    common = None if share is None else common_shingles(index, share, renew=choice.renew)
+        weights = frequencies(index, sets, renew=renew)
+    share = options.ignore_common
+    common = None if share is None else common_shingles(index, share, renew=renew)
     chosen = Measure(
         name,
-        _one_of(choice.matching or Matching.LITERAL, tuple(Matching), "matching"),
+        options.matching or Matching.LITERAL,
         shingle=settings.shingle,
-        ngram=1 if choice.ngram is None else choice.ngram,
+        ngram=1 if options.ngram is None else options.ngram,
         weights=weights.weights if weights else None,
-        whitespace=choice.whitespace,
+        whitespace=options.whitespace,
         sources=sources,
         ignored=common.ignored if common else None,
     )
-    return Criterion(
+    return MatchCriterion(
         chosen,
         least,
-        choice.max,
+        options.max,
         detection_of(chosen, least, settings.scheme),
         detection_cases(chosen, least, settings.scheme),
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
@@ -138,21 +171,22 @@ def _check_range(least: float, most: float) -> float:
     return least
 
 
-def _check_effect(name: MeasureName, choice: Choice) -> None:
+def _check_effect(options: MatchOptions, renew: bool) -> None:
     """Raises `SettingsError` for an option that the measure does not know."""
-    of_grams = choice.ngram is not None or choice.whitespace
-    if choice.matching is not None and name not in ALIGNED:
+    name = options.measure
+    of_grams = options.ngram is not None or options.whitespace
+    if options.matching is not None and name not in ALIGNED:
         raise SettingsError(f"--matching is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}.")
     if of_grams and name is not MeasureName.BAG:
         raise SettingsError(f"--ngram and --whitespace are for bag, not for {name.value}.")
-    if of_grams and choice.features:
+    if of_grams and options.features:
         raise SettingsError("A bag has either the n-grams of --ngram and --whitespace, or those of --features.")
-    if choice.ignore_common is not None and (name not in SETS or choice.features):
+    if options.ignore_common is not None and (name not in SETS or options.features):
         what = f"{name.value} of other features" if name in SETS else name.value
         raise SettingsError(
             f"--ignore-common is for {' and '.join(one.value for one in SETS)} of shingles, not for {what}."
         )
-    if choice.renew and name is not MeasureName.WEIGHTED and choice.ignore_common is None:
+    if renew and name is not MeasureName.WEIGHTED and options.ignore_common is None:
         raise SettingsError(f"--renew is for weighted and --ignore-common: {name.value} alone needs no frequencies.")
 
 

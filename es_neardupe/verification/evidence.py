@@ -27,7 +27,7 @@ from es_neardupe.server.bulk import Tally, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh, refresh_if_allowed
 from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, compared_texts, describe_pair
-from es_neardupe.verification.criterion import Criterion
+from es_neardupe.verification.criterion import MatchCriterion, WeightsUsed
 from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import PairMemory, Verified, packed
 
@@ -43,6 +43,7 @@ __all__ = [
     "entries",
     "evidence_of",
     "load_evidence",
+    "measure_kept",
     "plan",
     "read_evidence",
     "read_kept",
@@ -363,7 +364,7 @@ class EvidenceReport:
     refusals: tuple[str, ...]
 
 
-def evidence_of(index: Index, wanted: Criterion) -> Evidence:
+def evidence_of(index: Index, wanted: MatchCriterion) -> Evidence:
     """The evidence of an index, of which nothing was read yet. Its memory takes the values of the index's scheme and
     of the wanted measure only.
 
@@ -375,10 +376,12 @@ def evidence_of(index: Index, wanted: Criterion) -> Evidence:
             f"Evidence is kept by the words of texts, and {wanted.measure.label} looks at more than these: what it "
             f"said of two texts cannot be kept. Run `group` without --evidence, or choose another measure."
         )
-    return Evidence(index, Basis(index.scheme_id, _in_words(wanted), wanted.min, wanted.max))
+    return Evidence(
+        index, Basis(index.scheme_id, measure_kept(wanted.measure.label, wanted.weights), wanted.min, wanted.max)
+    )
 
 
-def load_evidence(index: Index, wanted: Criterion, progress: Progress = silent) -> Evidence:
+def load_evidence(index: Index, wanted: MatchCriterion, progress: Progress = silent) -> Evidence:
     """`evidence_of` an index, all of it read."""
     found = evidence_of(index, wanted)
     found.read_all(progress)
@@ -397,17 +400,14 @@ def read_evidence(index: Index, measure: str, memory: PairMemory | None = None, 
     return read_kept(told, index.scheme_id, measure, memory)
 
 
-def _in_words(wanted: Criterion) -> str:
-    """The measure, with the sample that its weights are from: other weights are another measure."""
-    label = wanted.measure.label
-    if wanted.weights is None:
-        return label
-    return f"{label}, weights of {wanted.weights.documents} documents taken {wanted.weights.at}"
+def measure_kept(label: str, weights: WeightsUsed | None) -> str:
+    """The measure as evidence names it, with the sample of its weights: other weights are another measure."""
+    return label if weights is None else f"{label}, weights of {weights.documents} documents taken {weights.at}"
 
 
 def write_evidence(
     index: Index,
-    wanted: Criterion,
+    wanted: MatchCriterion,
     evidence: Evidence,
     found: Verified,
     *,
@@ -486,7 +486,7 @@ class _Counted:
             yield action
 
 
-def _judged(found: Verified, wanted: Criterion) -> Judged:
+def _judged(found: Verified, wanted: MatchCriterion) -> Judged:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
     changed_or_deleted = found.verifier.documents.changed_or_deleted
     present = [[row for row in rows.tolist() if not changed_or_deleted[row]] for rows in found.classes.members]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import Candidates, candidate_pairs
-from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, Rules
+from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.progress import Progress, silent
@@ -56,8 +56,7 @@ def verified_pairs(
     corpus: Corpus,
     *,
     copies: bool,
-    max_bucket: int,
-    rules: Rules = DEFAULT_RULES,
+    rules: GroupRules = DEFAULT_RULES,
     memory: PairMemory | None = None,
     inside: NDArray[np.bool_] | None = None,
     earlier: Verifier | None = None,
@@ -70,7 +69,7 @@ def verified_pairs(
     the verifier of a smaller corpus, whose reading need not be done again.
     """
     classes = classes_of(corpus, copies)
-    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket, rules=rules)
+    candidates = candidate_pairs(index, corpus, classes, rules)
     if inside is None:
         inside = np.ones(len(corpus), np.bool_)
     else:

@@ -103,7 +103,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     renewed = NearDupe(index_name, client).group(ignore_common=0.3, renew=True, max_bucket=500)
     assert renewed.whole is (renewed.common is not None and renewed.common.version != stored["version"])
     assert stored_lists(client, index_name)[0]["share"] == 0.3
-    refused = server_cli("group", index_name, "--ignore-common", "0.2", "--measure", "edit")
+    refused = server_cli("group", index_name, "--default-rules", "--ignore-common", "0.2", "--measure", "edit")
     assert (refused.code, one_line(refused.err)) == (
         1,
         "error: --ignore-common is for resemblance and weighted of shingles, not for edit.",

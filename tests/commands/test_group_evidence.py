@@ -18,7 +18,7 @@ from es_neardupe.index.target import open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.progress import silent
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification.criterion import Choice, criterion
+from es_neardupe.verification.criterion import MatchOptions, criterion
 from es_neardupe.verification.evidence import EvidenceReport, load_evidence, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
 
@@ -43,16 +43,13 @@ class Ran(NamedTuple):
 def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran:
     """What group does with evidence, up to the pairs."""
     target = open_target(client, index, DEFAULT_PREFIX)
-    usual = {"measure": "resemblance", "matching": None, "min": None, "max": 1.0, "features": ()}
-    rest = {"ngram": None, "whitespace": False, "renew": False}
-    wanted = criterion(index_of(client, target), Choice(**{**usual, **rest, **chosen}))
+    wanted = criterion(index_of(client, target), MatchOptions().having(**chosen))
     evidence = load_evidence(index_of(client, target), wanted)
     found = verified_pairs(
         index_of(client, target),
         wanted.measure,
         read_fingerprints(index_of(client, target)),
         copies=wanted.copies_fit,
-        max_bucket=200,
         memory=evidence.memory,
         progress=silent,
     )

@@ -284,7 +284,7 @@ def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli:
 
     NearDupe(index_name, client).group(within="site")
     assert sorted(map(sorted, members(client, index_name).values())) == [["a", "b"], ["c", "d"]]
-    NearDupe(index_name, client).group(window="published:1")
+    NearDupe(index_name, client).group(window="published:1", default_rules=True)
     assert sorted(map(sorted, members(client, index_name).values())) == [["b", "c"]]
     assert_settled(client, index_name, window="published:1")
 

@@ -159,7 +159,7 @@ def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 3
     assert {id: stored[id]["group"] for id in "bcd"} == dict.fromkeys("bcd", stored["a"]["group"])
     assert all(0.7 <= stored[id]["similarity"] <= 0.999 for id in "bcd")
-    NearDupe(filled, client).group(min=1)
+    NearDupe(filled, client).group(min=1, max=1)
     stored = ours(client, filled)
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 1
     assert len({stored[id]["group"] for id in "abcd"}) == 4

@@ -13,7 +13,7 @@ from server_tools import JSON, change, family, hits, make_index, mapping, one_li
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch import may_pass
-from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch, SettingsError
+from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.server.client import Client, path
 
@@ -168,7 +168,7 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
         server_cli("init", index_name, "--field", "text", "--threshold", "0.5").err
     )
     assert "--threshold" in one_line(server_cli("migrate", index_name).err)
-    with pytest.raises(SettingsError, match="group has an option sise"):
+    with pytest.raises(TypeError, match="sise"):
         NearDupe(index_name, client).migrate(**NEW, sise=3)
     run = server_cli("migrate", index_name, "--shingle", "3", "--prepare", "--json")
     assert (run.code, run.json["state"], run.json["grouped"], run.json["enriched"]) == (0, "prepared", False, 2)

@@ -254,15 +254,16 @@ def test_the_service(client: Client, index_name: str) -> None:
 
 
 def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
-    """One round, with every rule of ``group``: another site keeps a document apart."""
+    """One round, by the rules of the last run of ``group``: another site keeps a document apart."""
     make_index(client, index_name, {**TEXT, "site": {"type": "keyword"}, "at": {"type": "date"}})
     documents = texts("a", 3)
     for day, (id, source) in enumerate(documents.items(), 1):
         source |= {"site": "there" if id == "a2" else "here", "at": f"2024-05-0{day}"}
     put(client, index_name, documents)
     NearDupe(index_name, client).init(Settings(("text",), threshold=0.7))
-    rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30", "--evidence"]
-    run = server_cli("watch", index_name, "--once", "--json", *rules)
+    rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30"]
+    assert server_cli("group", index_name, *rules).code == 0
+    run = server_cli("watch", index_name, "--once", "--json", "--evidence")
     assert (run.code, run.json["grouped"], run.json["error"]) == (0, 3, None)
     assert together(client, index_name, "a0", "a1")
     assert not together(client, index_name, "a1", "a2")
@@ -270,7 +271,8 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     target = open_target(client, index_name)
     last = Registry(index_of(client, target)).last_run()
     assert last is not None
-    assert (last.settings["linkage"], last.settings["window"]) == ("complete", "at:30")
+    assert last.rules is not None
+    assert (last.evidence, last.rules.group.linkage.value, str(last.rules.group.window)) == (True, "complete", "at:30")
     assert exists(client, companion_name(target, Companion.PAIRS))
     before = signal.getsignal(signal.SIGTERM)
     with held(opened(Index(index_name, client))):

@@ -99,17 +99,17 @@ def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: 
     found = NearDupe(index_name, client).what_if(min=[0.5, 0.9])
     assert (found.measure, found.max, found.linkage) == ("jaccard (literal)", 0.99, "chain")
     for one in found.thresholds:
-        report = NearDupe(index_name, client).group(linkage="chain", dry_run=True, **{**options, "min": one.min})
+        report = NearDupe(index_name, client).group(dry_run=True, min=one.min)
         assert (one.groups, one.grouped, one.largest) == (report.groups, report.grouped, report.largest)
         assert (one.detection, one.detection_cases) == (None, report.detection_cases)
     assert (found.thresholds[1].joined, found.thresholds[1].left) == (0, 0)
 
     apart: JSON = {"within": "part", "principal": "part:desc"}
-    NearDupe(index_name, client).group(min=0.6, evidence=True, **apart)
+    NearDupe(index_name, client).group(default_rules=True, min=0.6, evidence=True, **apart)
     (again,) = NearDupe(index_name, client).what_if(min=[0.7]).thresholds
-    report = NearDupe(index_name, client).group(min=0.7, dry_run=True, **apart)
+    report = NearDupe(index_name, client).group(min=0.7, dry_run=True)
     assert (again.groups, again.grouped, again.largest) == (report.groups, report.grouped, report.largest)
-    assert again.grouped < NearDupe(index_name, client).group(min=0.7, dry_run=True).grouped
+    assert again.grouped < NearDupe(index_name, client).group(default_rules=True, min=0.7, dry_run=True).grouped
 
 
 def test_what_is_not_known_is_counted(client: Client, index_name: str) -> None:

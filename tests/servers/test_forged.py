@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ from hostile import check_shown
 from server_tools import JSON, family, hits, make_index, ours, put, send, theirs, versions
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import SettingsError
+from es_neardupe.groups.registry import _decode_run
 from es_neardupe.index.document_text import fingerprint_sources
 from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.stored_fields import encode
@@ -163,17 +165,49 @@ def test_hidden_indices(grouped: str, client: Client, server_cli: Cli) -> None:
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
 
 
-def test_what_runs_note_of_themselves(grouped: str, client: Client) -> None:
-    """A lease and a note of the last run that our code cannot have written hold nobody up."""
-    registry = companion_name(open_target(client, grouped), Companion.GROUPS)
-    entries = {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
+def notes(client: Client, index: str) -> tuple[str, dict[str, JSON]]:
+    """The name of the registry, and its documents."""
+    registry = companion_name(open_target(client, index), Companion.GROUPS)
+    return registry, {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
+
+
+def test_forged_leases(grouped: str, client: Client) -> None:
+    """A lease that our code cannot have written holds nobody up."""
+    registry, entries = notes(client, grouped)
     entries["lease"]["value"]["expires"] = "2001-01-01T00:00:00.000+00:00"  # sound ones of that end do not count either
-    for name in ("lease", "run"):
-        forged = [*replaced(entries[name])]
-        for one in forged[:: len(forged) // 4]:
-            if index_forged(client, registry, {name: one}):
-                NearDupe(grouped, client).suggest_keep()
-                assert NearDupe(grouped, client).group().groups == 2
+    forged = [*replaced(entries["lease"])]
+    for one in forged[:: len(forged) // 4]:
+        if index_forged(client, registry, {"lease": one}):
+            assert NearDupe(grouped, client).group().groups == 2
+
+
+def refusal(run: Callable[[], object]) -> str | None:
+    """What the error says, if there is one."""
+    try:
+        run()
+    except SettingsError as error:
+        return str(error)
+    return None
+
+
+def test_forged_rules(grouped: str, client: Client) -> None:
+    """Rules of the last run that our code cannot have written are used by nobody, and hold nobody up for long."""
+    registry, entries = notes(client, grouped)
+    forged = [*replaced(entries["run"])]
+    refused = 0
+    for one in forged:
+        try:
+            _decode_run(one)
+        except ValueError:
+            refused += 1
+    assert refused > len(forged) / 2
+    for one in forged[:: len(forged) // 8]:
+        if index_forged(client, registry, {"run": one}):
+            for run in (NearDupe(grouped, client).suggest_keep, NearDupe(grouped, client).group):
+                said = refusal(run)
+                assert said is None or f"es-neardupe group {grouped} --default-rules" in said
+            assert NearDupe(grouped, client).group(default_rules=True).groups == 2
+            assert NearDupe(grouped, client).group().groups == 2
 
 
 def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:

@@ -71,7 +71,7 @@ class World:
             (2 * inline, self.load),
             (4, lambda: self.disturbed("enrich", check=self.dice.random() < 0.5)),
             (5, lambda: self.disturbed("group", check=self.dice.random() < 0.5, **self.grouping)),
-            (1, lambda: self.disturbed("watch", once=True, **self.grouping)),
+            (1, lambda: self.disturbed("watch", once=True, **self.kept)),
             (2, lambda: self.killed("enrich", check=True)),
             (3, lambda: self.killed("group", check=True, **self.grouping)),
             (1, self.migrate),
@@ -133,6 +133,11 @@ class World:
         where = "with group ids in documents" * self.mirrored or "beside" * self.beside or "in documents"
         self.log.append(f"init {self.settings.threshold}, {where}, group {self.grouping}")
         NearDupe(self.index, self.client).init(self.settings, sidecar=self.beside, write_group=self.mirrored)
+
+    @property
+    def kept(self) -> JSON:
+        """What no run remembers of the options of `group`."""
+        return {name: value for name, value in self.grouping.items() if name == "evidence"}
 
     def load(self) -> None:
         """Documents from a file, some of which are there; a run that ends early is repeated."""
@@ -198,7 +203,7 @@ class World:
     def migrate(self) -> None:
         """To the keys of the other threshold: faults or a kill, and then on to its end."""
         (threshold,) = set(THRESHOLDS) - {self.settings.threshold}
-        wanted = {"threshold": threshold, **self.grouping}
+        wanted = {"threshold": threshold, **self.kept}
         if self.dice.random() < 0.3:
             self.killed("migrate", **wanted)
         else:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on,
@@ -18,9 +18,9 @@ from es_neardupe.cli.messages import (
     wanted,
     warn_of_detection,
 )
-from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
+from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from es_neardupe.commands.group import GroupReport
@@ -31,23 +31,24 @@ __all__ = ["group"]
 def group(
     index: IndexName,
     *,
-    measure: options.Measure = "resemblance",
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: FeatureSources = None,
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
+    measure: options.RuleMeasure = None,
+    matching: options.RuleMatching = None,
+    min: options.RuleMinimum = None,
+    max: options.RuleMaximum = None,
+    features: Annotated[list[str] | None, options.RULE_FEATURES] = None,
+    ngram: options.RuleNgram = None,
+    whitespace: options.RuleWhitespace = None,
+    ignore_common: options.RuleIgnoreCommon = None,
+    linkage: options.RuleLinkage = None,
+    principal: options.RulePrincipal = None,
+    within: options.RuleWithin = None,
+    window: options.RuleWindow = None,
+    max_bucket: options.RuleMaxBucket = None,
+    default_rules: options.DefaultRules = False,
     renew: options.Renew = False,
-    ignore_common: options.IgnoreCommon = None,
-    linkage: options.LinkageName = "star",
-    principal: options.Principal = "longest",
-    within: options.Within = None,
-    window: options.Window = None,
     check: options.CheckGroups = False,
     rebuild: options.Rebuild = False,
     evidence: options.Evidence = False,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
@@ -60,8 +61,8 @@ def group(
 ) -> None:
     """Find groups of near-duplicates and write group, principal and similarity into every document.
 
-    Every pair is verified on the current texts. A run with the same settings as the one before processes only what new
-    and changed documents can affect; a second run without changes writes nothing.
+    Every pair is verified on the current texts. Rules that are not given are those of the last run, or the defaults. A
+    run with the rules of the last one processes only what new and changed documents can affect.
 
     Examples:
 
@@ -72,6 +73,8 @@ def group(
       es-neardupe group news --measure containment --min 0.9
 
       es-neardupe group news --principal oldest --within language --window published:30
+
+      es-neardupe group news --default-rules
     """
     from es_neardupe.commands.group import group as group_
 
@@ -82,19 +85,20 @@ def group(
             matching=matching,
             min=min,
             max=max,
-            features=features or (),
+            features=features or None,
             ngram=ngram,
             whitespace=whitespace,
-            renew=renew,
             ignore_common=ignore_common,
             linkage=linkage,
             principal=principal,
             within=within,
             window=window,
+            max_bucket=max_bucket,
+            default_rules=default_rules,
+            renew=renew,
             check=check,
             rebuild=rebuild,
             evidence=evidence,
-            max_bucket=max_bucket,
             workers=workers,
             batch=batch,
             tune=tune,
@@ -116,6 +120,7 @@ def group(
 
 def _show_groups(report: GroupReport) -> None:
     done = "would be written" if report.dry_run else "written"
+    show(f"Rules: {report.rules}.")
     print_table(
         [f"{report.index}, scheme {report.scheme}", ""],
         [

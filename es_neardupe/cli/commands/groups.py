@@ -103,7 +103,7 @@ def _tell_history(entry: Entry, as_json: bool) -> None:
         ("mean similarity to it", entry.mean_similarity),
         ("pairs of members below the threshold", entry.pairs_below),
         ("  not compared", entry.pairs_not_compared),
-        ("grouped by", ", ".join(f"{name} {value}" for name, value in entry.settings.items() if value is not None)),
+        ("grouped by", str(entry.settings or "-")),
     ]
     if entry.weakest is not None:
         figures[-1:-1] = [("most steps between two members", entry.diameter), ("weakest bridge", entry.weakest)]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first, tell_of_tuning
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
-from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from es_neardupe.commands.migrate.migrate import MigrateReport
@@ -39,20 +38,7 @@ def migrate(
     prepare: options.Prepare = False,
     abort: options.Abort = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    measure: options.Measure = "resemblance",
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: FeatureSources = None,
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
-    ignore_common: options.IgnoreCommon = None,
-    linkage: options.LinkageName = "star",
-    principal: options.Principal = "longest",
-    within: options.Within = None,
-    window: options.Window = None,
     evidence: options.Evidence = False,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
@@ -81,23 +67,6 @@ def migrate(
     """
     from es_neardupe.commands.migrate.migrate import migrate as migrate_
 
-    given = {
-        "measure": measure,
-        "matching": matching,
-        "min": min,
-        "max": max,
-        "features": features or (),
-        "ngram": ngram,
-        "whitespace": whitespace,
-        "ignore_common": ignore_common,
-        "linkage": linkage,
-        "principal": principal,
-        "within": within,
-        "window": window,
-        "evidence": evidence,
-        "max_bucket": max_bucket,
-    }
-
     def confirm(comparison: GroupChanges | None) -> bool:
         if comparison is not None and not as_json:
             _show_changes(comparison)
@@ -122,6 +91,7 @@ def migrate(
             prepare=prepare,
             abort=abort,
             confirm=confirm,
+            evidence=evidence,
             workers=workers,
             batch=batch,
             max_chars=max_chars,
@@ -129,7 +99,6 @@ def migrate(
             dry_run=dry_run,
             show_requests=show_requests,
             progress=progress,
-            **_other_than_default(given),
         )
     result(report)
     if as_json:
@@ -140,14 +109,6 @@ def migrate(
             _show_changes(report.comparison)
         _show(report)
     _fail_if_not_done(report, prepare)
-
-
-def _other_than_default(given: dict[str, Any]) -> dict[str, Any]:
-    """The options of group that were given: a run that goes on takes those it began with."""
-    from es_neardupe.commands.group import group as group_
-
-    defaults = {name: one.default for name, one in inspect.signature(group_).parameters.items()}
-    return {name: value for name, value in given.items() if value != defaults[name]}
 
 
 def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:

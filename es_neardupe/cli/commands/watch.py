@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
+from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import tell_of_prepared, tell_of_weights, warn_of_detection
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
-from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_MAX_CHARS, DEFAULT_PREFIX
+from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -126,20 +126,7 @@ def watch(
     metrics_host: Annotated[
         str, typer.Option(metavar="HOST", help="Address on which to serve metrics.", rich_help_panel=_METRICS)
     ] = "127.0.0.1",
-    measure: options.Measure = "resemblance",
-    matching: options.MatchingName = None,
-    min: options.Minimum = None,
-    max: options.Maximum = 1.0,
-    features: FeatureSources = None,
-    ngram: options.Ngram = None,
-    whitespace: options.Whitespace = False,
-    ignore_common: options.IgnoreCommon = None,
-    linkage: options.LinkageName = "star",
-    principal: options.Principal = "longest",
-    within: options.Within = None,
-    window: options.Window = None,
     evidence: options.Evidence = False,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_rate: options.MaxRate = None,
@@ -150,7 +137,8 @@ def watch(
 ) -> None:
     """Keep a growing index enriched and grouped, until SIGTERM or Ctrl-C.
 
-    Each round does what enrich and group do, for new and changed documents. Temporary failures are retried.
+    Each round does what enrich and group do, for new and changed documents, by the rules of the last run of group.
+    Temporary failures are retried.
 
     Examples:
 
@@ -180,20 +168,7 @@ def watch(
             stop=stop,
             lag=lag,
             on_round=tell,
-            measure=measure,
-            matching=matching,
-            min=min,
-            max=max,
-            features=features or (),
-            ngram=ngram,
-            whitespace=whitespace,
-            ignore_common=ignore_common,
-            linkage=linkage,
-            principal=principal,
-            within=within,
-            window=window,
             evidence=evidence,
-            max_bucket=max_bucket,
             workers=workers,
             batch=batch,
             max_chars=max_chars,
@@ -243,6 +218,8 @@ def _tell(done: Round, as_json: bool) -> None:
         print_json(done)
         sys.stdout.flush()  # a pipe would keep it back till it is full
     else:
+        if done.round == 1 and done.grouping is not None:
+            say(f"Rules: {done.grouping.rules}.")
         say(
             f"{done.at} round {done.round}: {done.new:,} new, {done.enriched:,} enriched, {done.grouped:,} grouped, "
             f"{done.pairs:,} pairs, {done.skipped:,} skipped, {done.left:,} left, lag {done.lag:.1f} s, "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
 from es_neardupe.commands.audit.claims import Ground, Membership, VerifiedPairsCheck, by_resemblance, memberships
 from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Tally, effective, recalled
@@ -139,7 +140,7 @@ def _ground(
     """Read the keys of the index, and the sample."""
     corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
-    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket)
+    candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
     candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, index.settings.scheme.agree)
     parts: list[DocumentStates] = [states_of([], index.settings, candidacy)]
     found: list[NDArray[np.uint64]] = []

@@ -18,7 +18,6 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.shingles import features
-from es_neardupe.options import MeasureName
 from es_neardupe.progress import Progress
 from es_neardupe.records import Classes, Corpus, Hit, Reference
 from es_neardupe.similarity.formulas import resemblance
@@ -117,7 +116,7 @@ class Membership(Denied):
 def by_resemblance(index: Index) -> bool:
     """Whether the last run of ``group`` came to its end and went by the resemblance: then the groups can be judged."""
     last = Registry(index).last_run()
-    return last is not None and last.finished and last.settings.get("measure") == MeasureName.RESEMBLANCE.value
+    return last is not None and last.finished and last.rules is not None and last.rules.match.by_resemblance
 
 
 def memberships(index: Index, sample: Sequence[Reference], candidacy: Candidacy, least: float) -> Iterator[Membership]:

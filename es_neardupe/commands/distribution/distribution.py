@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import Candidates, candidate_pairs
+from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
@@ -180,7 +181,7 @@ def distribution(
     sizes = [sample or default_sample(one.name) for one in unweighted]
     rows, drawn = _drawn(index.name, documents, random_rows(corpus, seed)[: max(sizes)], progress)
     measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
-    candidates = candidate_pairs(index, corpus, classes, max_bucket=max_bucket)
+    candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
     compared = list(_compared(documents, classes, candidates, measures, progress))
     distributions = []
     for one, size, its in zip(measures, sizes, compared, strict=True):

@@ -30,8 +30,8 @@ def compared(old: Index, new: Index, progress: Progress) -> GroupChanges:
 def regrouped(old: Index, new: Index) -> tuple[str, ...]:
     """What was other when the groups were made, but for the scheme, as ``name: new, not old``."""
     runs = [Registry(one).last_run() for one in (old, new)]
-    before, after = (dict(run.settings) if run is not None else {} for run in runs)
-    names = sorted((before.keys() & after.keys()) - {"scheme", "weights", "evidence"})
+    before, after = (run.rules.deciding if run is not None and run.rules else {} for run in runs)
+    names = sorted((before.keys() & after.keys()) - {"scheme", "weights"})
     return tuple(f"group {name}: {after[name]}, not {before[name]}" for name in names if before[name] != after[name])
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.group import group
 from es_neardupe.commands.migrate.dry_run import first_requests
 from es_neardupe.commands.migrate.plan import Plan, Wanted, open_plan
 from es_neardupe.commands.migrate.steps import Done, Work
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
-from es_neardupe.groups.rule_options import check_linkage, rules_of
+from es_neardupe.groups.registry import Registry, remembered
+from es_neardupe.groups.rule_options import remembered_rules, rules_of
 from es_neardupe.index.hidden_indices import Companion, companion_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
@@ -29,7 +27,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count
-from es_neardupe.verification.criterion import Choice, criterion
+from es_neardupe.verification.criterion import criterion
 
 __all__ = ["MigrateReport", "migrate"]
 
@@ -80,6 +78,7 @@ def migrate(
     prepare: options.Prepare = False,
     abort: options.Abort = False,
     confirm: Callable[[GroupChanges | None], bool] = lambda comparison: True,
+    evidence: options.Evidence = False,
     workers: options.Workers = 2,
     batch: options.Batch = 500,
     max_chars: options.MaxChars = DEFAULT_MAX_CHARS,
@@ -87,13 +86,13 @@ def migrate(
     dry_run: options.DryRun = False,
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
-    **grouping: Any,
 ) -> MigrateReport:
-    """Lead an index to other settings; what is not given stays as it is. ``grouping`` takes the options of `group`.
+    """Lead an index to other settings; what is not given stays as it is, also the rules of the last run of `group`.
 
-    New keys and groups are made under a prefix of their own while the old ones serve (``prepare`` stops there), both
-    groupings are compared, and if ``confirm`` says so, each document gets the new fields in the place of the old ones;
-    what is left over is taken away. Group ids and their history go along. ``abort`` gives up before the switch.
+    New keys and groups (and, with ``evidence``, the evidence) are made under a prefix of their own while the old ones
+    serve (``prepare`` stops there), both groupings are compared, and if ``confirm`` says so, each document gets the new
+    fields in the place of the old ones; what is left over is taken away. Group ids and their history go along.
+    ``abort`` gives up before the switch.
     ``tune``: see `tunable`. A dry run can ``show_requests``: see `first_requests`. Started again at any time, also
     without options, it goes on where it stopped. Raises `SchemeMismatch` for other settings than those of a migration
     under way, `LeaseHeld` while another one works on the index, and what `init`, `enrich` and `group` raise.
@@ -102,8 +101,8 @@ def migrate(
     rehearsal = Rehearsal(index.plain, show_requests, dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
-    wanted = Wanted(fields, preset, numbers, sample_keys, grouping)
-    if abort and (wanted.something or prepare or grouping):
+    wanted = Wanted(fields, preset, numbers, sample_keys, evidence)
+    if abort and (wanted.something or prepare):
         raise SettingsError("--abort takes no settings, and no --prepare.")
     plan = _aborting(index) if abort else open_plan(index, wanted)
     if plan is None:
@@ -113,7 +112,7 @@ def migrate(
         return _report(found, done, dry_run, started)
     check_sees_all(plan.old, "migrating")
     if plan.phase is None:
-        _check_grouping(plan)
+        _check_rules(plan.old)
     work = Work(index, plan, max_chars, workers=workers, batch=batch, progress=progress)
     shown: tuple[ShownRequest, ...] = ()
     if dry_run:
@@ -171,7 +170,7 @@ def _aborting(index: Index) -> Plan | None:
             f"The switch of index {index.name} has begun: documents have lost their former keys. Run `es-neardupe "
             f"migrate {index.name}` to its end; another migration leads back."
         )
-    return open_plan(index, Wanted((), None, {}, None, {}))
+    return open_plan(index, Wanted((), None, {}, None))
 
 
 def _remove_strays(index: Index) -> None:
@@ -183,12 +182,9 @@ def _remove_strays(index: Index) -> None:
         remove(coming)
 
 
-def _check_grouping(plan: Plan) -> None:
-    """Raises `SettingsError` for options that `group` would refuse, before any work is done."""
-    known = {name: one.default for name, one in inspect.signature(group).parameters.items()}
-    if unknown := sorted(plan.grouping.keys() - known.keys()):
-        raise SettingsError(f"Neither migrate nor group has an option {', '.join(unknown)}.")
-    options = known | dict(plan.grouping)
-    choice = Choice(*(options[one.name] for one in dataclasses.fields(Choice)))
-    rules = rules_of(plan.old, **{name: options[name] for name in ("linkage", "principal", "within", "window")})
-    check_linkage(rules.linkage, criterion(plan.old, choice).measure.name)
+def _check_rules(old: Index) -> None:
+    """Raises `SettingsError` for rules of the last run that `group` would refuse, before any work is done."""
+    match, group = remembered(Registry(old).last_run())
+    with remembered_rules(old, match, group):
+        rules_of(old, group)
+        criterion(old, match)

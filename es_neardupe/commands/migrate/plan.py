@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 from es_neardupe.commands.init.init import init
@@ -30,8 +29,7 @@ class Wanted:
     numbers: Mapping[str, Any]
     """Options of `Settings` by their names."""
     sample_keys: int | None
-    grouping: Mapping[str, Any]
-    """Options of `group`."""
+    evidence: bool = False
 
     @property
     def something(self) -> bool:
@@ -53,11 +51,6 @@ class Wanted:
             stays |= {name: getattr(old, name) for name in ("bands", "rows", "agree")}
         return Settings(fields, **{**stays, **given}, prefix=prefix)
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The options of `group` as JSON knows them."""
-        return {name: one.value if isinstance(one, Enum) else one for name, one in self.grouping.items()}
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -69,8 +62,8 @@ class Plan:
     """As it is served; from the switch on, that of the new keys."""
     settings: Settings
     """Those to come, under the prefix of the new keys."""
-    grouping: Mapping[str, Any]
-    """Options of `group`."""
+    evidence: bool
+    """Whether evidence of the new keys is kept."""
     changes: tuple[str, ...]
     """What becomes other, as ``name: new, not old``; empty from the switch on."""
 
@@ -116,7 +109,7 @@ def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     checked = init(coming, settings, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
-    return Plan(None, old, settings, wanted.options, changes) if changes else None
+    return Plan(None, old, settings, wanted.evidence, changes) if changes else None
 
 
 def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: Wanted) -> Plan:
@@ -127,19 +120,16 @@ def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index
     if settings is None or migration is None:
         raise NotInitialised(f"The settings of the migration of index {index} are gone: were they edited by hand?")
     asked = wanted.settings(settings, settings.prefix) if wanted.something else settings
-    grouping = wanted.options or migration.grouping
-    differences = settings.differences(asked)
-    if differences or grouping != migration.grouping:
-        what = "; ".join(differences) or "grouped otherwise"
+    if differences := settings.differences(asked):
         raise SchemeMismatch(
-            f"Index {index} is on its way to other settings than these ({what}). Go on to them with `es-neardupe "
-            f"migrate {index}` and no other options, or, before the switch, give up with `--abort`."
+            f"Index {index} is on its way to other settings than these ({'; '.join(differences)}). Go on to them "
+            f"with `es-neardupe migrate {index}` and no other options, or, before the switch, give up with `--abort`."
         )
     changes = tuple(settings.differences(old.settings)) if phase is Phase.PREPARING else ()
-    return Plan(phase, old, settings, migration.grouping, changes)
+    return Plan(phase, old, settings, wanted.evidence or migration.evidence, changes)
 
 
 def mark(index: Index, plan: Plan, phase: Phase) -> None:
     """Write how far the migration is; the one moment in which a phase begins."""
-    notes = Migration(phase, plan.grouping).to_meta()
+    notes = Migration(phase, plan.evidence).to_meta()
     plan.old.through(index.plain).storage.mark_migration(phase, plan.settings, notes)

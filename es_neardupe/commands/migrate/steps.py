@@ -34,15 +34,17 @@ __all__ = ["Done", "Work", "hand_over", "inherit_groups", "rehearse_switch", "sw
 _ROUNDS = 5
 
 
-def inherit_groups(old: Index, new: Index) -> None:
-    """Let the new registry know the groups that there are, before the first run of `group` writes it: what becomes of
-    them is told in their history."""
+def inherit_groups(old: Index, new: Index, at: str) -> None:
+    """Let the new registry know the groups that there are, before the first run of `group` writes it (what becomes of
+    them is told in their history), and the rules of the last run."""
     source, target = (companion_name(one.target, Companion.GROUPS) for one in (old, new))
-    if exists(new.plain, target) and any(True for page in _of_kind(new.plain, target, "run") for _ in page):
-        return
-    ensure(new, Companion.GROUPS)
-    hits = (hit for page in _of_kind(new.plain, source, "group") for hit in page)
-    _write_all(new.plain, (Action("index", target, hit.id, hit.source) for hit in hits), target)
+    if not (exists(new.plain, target) and any(True for page in _of_kind(new.plain, target, "run") for _ in page)):
+        ensure(new, Companion.GROUPS)
+        hits = (hit for page in _of_kind(new.plain, source, "group") for hit in page)
+        _write_all(new.plain, (Action("index", target, hit.id, hit.source) for hit in hits), target)
+    last = Registry(old).last_run()
+    if last is not None and last.rules is not None:
+        Registry(new).hand_over_rules(last.rules, at)
 
 
 def hand_over(new: Index, after: Index, at: str) -> None:
@@ -196,7 +198,7 @@ class Work:
     def prepare(self) -> None:
         """New keys and groups beside the old ones. Texts that have changed since an earlier run are read too."""
         mark(self.index, self.plan, Phase.PREPARING)
-        self._renew(self.plan.settings.prefix, lambda: inherit_groups(self.plan.old, self.new))
+        self._renew(self.plan.settings.prefix, lambda: inherit_groups(self.plan.old, self.new, timestamp()))
         self.done.state = "prepared"
         if self.done.grouped and not self.done.left:
             self.done.comparison = compared(self.plan.old, self.new, self.options["progress"])
@@ -210,8 +212,9 @@ class Work:
         self.done.refusals += done.refusals
         if self.done.grouped:
             before_grouping()
-            choice = {"check": True, **self.plan.grouping, **self.options}  # with deletions
-            grouped = group(self._under(prefix), **choice)
+            grouped = group(
+                self._under(prefix), check=True, evidence=self.plan.evidence, **self.options
+            )  # with deletions
             self.done.left += grouped.refused
             self.done.refusals += grouped.refusals
 

@@ -130,6 +130,7 @@ class Traces:
         entry = self._registry.led_by(id)
         if entry is None:
             return None
+        measure = entry.settings.measure if entry.settings else ""
         known, changed = [], 0
         for hit, present in self._read(queries.grouped_members(self._index.target.fields, entry.group)):
             stored = stored_fields(hit.source, self._index.target.settings.prefix)
@@ -137,7 +138,7 @@ class Traces:
             same = grouping is not None and present == stored.get("content")
             changed += not same
             if same and grouping is not None:
-                known.append(Known(hit, grouping.similarity, str(entry.settings.get("measure", "")), entry.updated))
+                known.append(Known(hit, grouping.similarity, measure, entry.updated))
         return Trace(*entry.principal, "grouping", tuple(known), changed)
 
     def _read(self, query: JSON) -> Iterator[tuple[Hit, str]]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.who_may_meet import Column, Policy, Rules, Window, parse_policy, parse_window
+from es_neardupe.candidates.who_may_meet import Column, GroupRules, Policy, Window, parse_policy, parse_window
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import Linkage
 
@@ -67,15 +67,8 @@ def test_dates_are_days() -> None:
     assert math.isnan(window.day({}))
 
 
-def test_what_is_read_and_kept() -> None:
-    rules = Rules(Linkage.CHAIN, Policy("published:asc", DAY), SITE, Window(DAY, 7))
+def test_what_is_read() -> None:
+    rules = GroupRules(Linkage.CHAIN, Policy("published:asc", DAY), SITE, Window(DAY, 7))
     assert rules.columns == [{"field": "published", "format": "epoch_millis"}, {"field": "site"}]
     assert rules.scope({"site": ["b", "a"]}) == rules.scope({"site": ["a", "b"]}) == ("a", "b")
-    assert rules.to_meta() == {
-        "linkage": "chain",
-        "principal": "published:asc",
-        "principal_field": "published",
-        "within": "site",
-        "window": "published:7",
-    }
-    assert (Rules().columns, Rules().scope({"site": ["a"]})) == ([], ())
+    assert (GroupRules().columns, GroupRules().scope({"site": ["a"]})) == ([], ())

@@ -240,7 +240,7 @@ def test_python_shows_the_options_of_a_command() -> None:
     assert shown.count("\nOptions:\n") == 1
     for name, (option, _) in option_parameters(NearDupe.group).items():
         assert f"{name}: {option.help}" in words
-    assert "min: Minimum similarity, in (0, 1]. Default: the threshold of the index." in words
+    assert "min: Minimum similarity, in (0, 1]. Default: as in the last run." in words
     assert get_type_hints(NearDupe.group)["workers"] is int
 
 

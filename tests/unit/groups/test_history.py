@@ -15,7 +15,7 @@ IDS = ["a", "b", "c", "d"]
 
 
 def entry(group: str, size: int = 2, **more: object) -> Entry:
-    made = Entry(group, "", "", None, size, size, ("i", group), 0.9, 0.9, 0, 0, None, None, {}, ())
+    made = Entry(group, "", "", None, size, size, ("i", group), 0.9, 0.9, 0, 0, None, None, None, ())
     return replace(made, **more)  # type: ignore[arg-type]
 
 

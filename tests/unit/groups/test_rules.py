@@ -1,0 +1,144 @@
+"""The stored form of the rules: it reads back to the same, and nothing else is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from es_neardupe.candidates.who_may_meet import Column, GroupRules, Policy, Window, parse_window
+from es_neardupe.errors import SettingsError
+from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
+from es_neardupe.options import DECIDING, Linkage, Matching
+from es_neardupe.verification.criterion import MatchOptions, WeightsUsed
+
+SHARES = st.floats(0, 1, exclude_min=True)
+NAMES = st.text(min_size=1)
+COLUMNS = st.builds(Column, NAMES, st.booleans())
+WINDOWS = st.builds(Window, COLUMNS, st.floats(0, 1e300))
+MATCHES = st.builds(
+    MatchOptions,
+    measure=st.sampled_from(DECIDING),
+    matching=st.none() | st.sampled_from(Matching),
+    min=st.none() | SHARES,
+    max=SHARES,
+    features=st.lists(NAMES).map(tuple),
+    ngram=st.none() | st.integers(1, 7),
+    whitespace=st.booleans(),
+    ignore_common=st.none() | SHARES,
+)
+GROUPS = st.builds(
+    GroupRules,
+    linkage=st.sampled_from(Linkage),
+    principal=st.builds(Policy, NAMES, st.none() | COLUMNS, st.booleans()),
+    within=st.none() | COLUMNS,
+    window=st.none() | WINDOWS,
+    max_bucket=st.integers(2, 10**9),
+)
+WEIGHTS = st.builds(WeightsUsed, st.integers(0, 10**9), st.text())
+RULES = st.builds(RunRules, MATCHES, GROUPS, st.text(), st.text(), st.none() | WEIGHTS, SHARES)
+DEFAULT = RunRules(MatchOptions(), GroupRules(), "v1-0", "resemblance", None, 0.8)
+
+
+@given(RULES)
+def test_stored_rules_read_back_to_the_same(rules: RunRules) -> None:
+    assert decode_rules(json.loads(json.dumps(encode_rules(rules)))) == rules
+
+
+@given(WINDOWS)
+def test_windows_read_back_as_users_write_them(window: Window) -> None:
+    assert parse_window(str(window)) == (window.column.field, window.days)
+
+
+def test_the_stored_form() -> None:
+    """Another form needs another version."""
+    assert encode_rules(DEFAULT) == {
+        "version": 1,
+        "match": {
+            "measure": "resemblance",
+            "matching": None,
+            "min": None,
+            "max": 1.0,
+            "features": [],
+            "ngram": None,
+            "whitespace": False,
+            "ignore_common": None,
+        },
+        "group": {
+            "linkage": "star",
+            "principal": {"name": "longest", "column": None, "descending": False},
+            "within": None,
+            "window": None,
+            "max_bucket": 200,
+        },
+        "scheme": "v1-0",
+        "measure": "resemblance",
+        "weights": None,
+        "min": 0.8,
+    }
+
+
+def changed(**parts: Any) -> dict[str, Any]:
+    return {**encode_rules(DEFAULT), **parts}
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        (None, "version None, not 1"),
+        ([], "version None, not 1"),
+        (changed(version=2), "version 2, not 1"),
+        (changed(version="1"), "version 1, not 1"),
+        (changed(match={**encode_rules(DEFAULT)["match"], "measure": "likeness"}), r"match\.measure"),
+        (changed(match={**encode_rules(DEFAULT)["match"], "measure": "estimate"}), "no run stores"),
+        (changed(match={**encode_rules(DEFAULT)["match"], "min": "0.5"}), r"match\.min"),
+        (changed(match={}), "no run stores"),
+        (changed(more=1), "no run stores"),
+        (changed(group=None), "group"),
+        (changed(group={**encode_rules(DEFAULT)["group"], "linkage": "ring"}), r"group\.linkage"),
+        (changed(group={**encode_rules(DEFAULT)["group"], "max_bucket": True}), r"group\.max_bucket"),
+    ],
+)
+def test_nothing_else_is_read(stored: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        decode_rules(stored)
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (lambda one: one, "measure resemblance, min 0.8 (the threshold of the index), max 1.0, "),
+        (lambda one: replace(one, match=MatchOptions(min=0.8)), "min 0.8, max 1.0"),
+        (lambda one: replace(one, match=MatchOptions(ignore_common=0.2)), "ignore-common 0.2"),
+        (
+            lambda one: replace(one, measure="weighted", weights=WeightsUsed(3, "then")),
+            "measure weighted, weights then",
+        ),
+        (lambda one: one, "max-bucket 200, linkage star, principal longest"),
+        (
+            lambda one: replace(
+                one, group=GroupRules(Linkage.CHAIN, within=Column("site"), window=Window(Column("at", True), 30))
+            ),
+            "linkage chain, principal longest, within site, window at:30",
+        ),
+    ],
+)
+def test_all_rules_are_named(change: Callable[[RunRules], RunRules], shown: str) -> None:
+    assert shown in str(change(DEFAULT))
+
+
+def test_an_option_changes_one_rule() -> None:
+    before = MatchOptions().having(measure="bag", ngram=2, min=0.7, max=0.9)
+    assert before.having() == before
+    assert before.having(min=0.5) == replace(before, min=0.5)
+    assert before.having(ngram=3) == replace(before, ngram=3)
+    assert MatchOptions(whitespace=True).having(whitespace=False) == MatchOptions()
+    assert MatchOptions(features=("words",)).having(features=[]) == MatchOptions()
+    for wrong in ({"measure": "estimate"}, {"matching": "loose"}, {"features": ["nothing(2)"]}):
+        with pytest.raises(SettingsError):
+            before.having(**wrong)
