@@ -95,7 +95,7 @@ def _part(title: str, one: Part) -> tuple[object, ...]:
 
 def _row(name: str, one: Recall) -> tuple[object, ...]:
     interval = "-" if one.low is None or one.high is None else f"{one.low:.4f} to {one.high:.4f}"
-    return name, one.pairs, one.found, "-" if one.recall is None else f"{one.recall:.4f}", interval
+    return name, one.pairs, one.found, one.recall, interval
 
 
 def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:

@@ -81,9 +81,8 @@ def _show(report: DistributionReport, one: Distribution) -> None:
 
 def _row(level: Level) -> tuple[object, ...]:
     expected = f"{level.expected.pairs:,.0f} ({level.expected.low:,.0f} to {level.expected.high:,.0f})"
-    detection = "-" if level.detection is None else f"{level.detection:.4f}"
     found = (level.pairs, level.documents, level.groups, level.largest)
-    return f"{level.threshold:g}", *found, detection, level.sample_pairs, level.sample_found, expected
+    return f"{level.threshold:g}", *found, level.detection, level.sample_pairs, level.sample_found, expected
 
 
 def _example(example: Example, several: bool) -> list[tuple[object, ...]]:

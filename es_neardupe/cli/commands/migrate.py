@@ -25,7 +25,7 @@ __all__ = ["migrate"]
 def migrate(
     index: IndexName,
     *,
-    field: Annotated[list[str] | None, options.NEW_FIELDS] = None,
+    fields: Annotated[list[str] | None, options.NEW_FIELDS] = None,
     preset: options.NewPreset = None,
     threshold: options.NewThreshold = None,
     detection: options.NewDetection = None,
@@ -108,7 +108,7 @@ def migrate(
     with resumable(), progress_bars() as progress:
         report = migrate_(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
-            fields=field or (),
+            fields=fields or (),
             preset=preset,
             threshold=threshold,
             detection=detection,

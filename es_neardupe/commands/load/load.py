@@ -238,16 +238,16 @@ def _prepared(record: Record, target: IndexTarget, text_field: str | None) -> Re
     source = dict(record.source)
     for name, relations in target.left_alone.items():
         if (relation := relation_in(source, name)) in relations:
-            return Problem(record.place, f"its {name} is {relation!r}, which this index leaves alone (init --relation)")
+            return Problem(record.place, f"its {name} is {relation!r}, which this index leaves alone (init `relations`)")
     if text_field is not None and text_field != fields[0]:
         if text_field not in source:
             return Problem(record.place, f"no field {text_field!r} to take the text from")
         if not _put(source, fields[0], source.pop(text_field)):
             return Problem(record.place, f"the text of {text_field!r} cannot go to {fields[0]!r}: something is there")
     if not has_any(source, fields):
-        return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with --text-field")
+        return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with `text_field`")
     if record.id is None and record.place.startswith("stdin:"):
-        return Problem(record.place, "no field 'id': name the one that holds the id with --id-field")
+        return Problem(record.place, "no field 'id': name the one that holds the id with `id_field`")
     return changed(record, id=record.id or record.place, source=source)
 
 

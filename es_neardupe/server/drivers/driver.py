@@ -142,14 +142,14 @@ def lost_connection(error: BaseException, url: str) -> ConnectError:
     for words in filter(None, map(_certificate_words, causes)):
         return CertificateRefused(
             f"{url}: the certificate was not accepted ({words}). "
-            "Check the host name, or name the authority that signed it (--ca-certs, or --cert-fingerprint)."
+            "Check the host name, or name the authority that signed it (`ca_certs`, or `cert_fingerprint`)."
         )
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
             if "ALERT" in (reason := cause.reason or "") and "CERT" in reason:
                 return CertificateRefused(
                     f"{url}: the server requires a client certificate that it trusts ({_plain(reason)}): "
-                    "give one with --client-cert."
+                    "give one with `client_cert`."
                 )
             return Unreachable(
                 f"{url}: TLS failed ({cause.reason or 'no reason given'}). Should the URL begin with http://?"

@@ -164,7 +164,7 @@ def _check_certificates(settings: ConnectionSettings) -> None:
     if settings.ca_certs and settings.cert_fingerprint:
         raise SettingsError("Certificates to trust and a fingerprint are given: keep one of them.")
     if settings.client_key and not settings.client_cert:
-        raise SettingsError("The key of a client certificate is given without the certificate: give --client-cert too.")
+        raise SettingsError("The key of a client certificate is given without the certificate: give `client_cert` too.")
     if settings.cert_fingerprint is not None:
         plain = settings.cert_fingerprint.replace(":", "").lower()
         if not re.fullmatch("[0-9a-f]{64}", plain):

@@ -163,9 +163,8 @@ ELSEWHERE = {
     "contained": {"file"},
     "duplicates": {"request", "explain", "example", "schema", "stage", "top", "pairs_only", "csv", "html"},
     "groups": {"history", "suggest_keep", "keep_policy"},  # other functions: see below
-    "init": {"field", "relation"},  # of `Settings`
+    "init": {"fields", "relations"},  # of `Settings`
     "load": {"files"},
-    "migrate": {"field"},  # fields
     "moved": {"gone"},
     "pairs": {"top"},
     "search": {"dsl", "show_request"},
