@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ExitCode",
     "as_json_text",
-    "counted",
     "escaped",
     "fail",
     "harmless_cell",
@@ -205,11 +204,6 @@ _NUMBER = re.compile(r"-?[0-9,]+\.[0-9]+")
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
-
-
-def counted(number: int, singular: str, plural: str = "") -> str:
-    """A number and what it counts: ``1 group``, ``2 groups``."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def named(address: Address, several: bool) -> str:

@@ -280,7 +280,7 @@ def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli)
     shown = server_cli("audit", index_name)
     assert shown.code == 0
     assert "nothing to measure" in shown.err
-    with pytest.raises(SettingsError, match="--min"):
+    with pytest.raises(SettingsError, match="`min`"):
         NearDupe(index_name, client).audit(min=0)
     for options, code in ((("--sample", "0"), 2), (("--seed", "-1"), 2), (("--min", "2"), 1)):
         said = server_cli("audit", index_name, *options)

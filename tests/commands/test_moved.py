@@ -362,7 +362,7 @@ def test_indices_without_what_is_needed(client: Client, index_name: str, server_
     assert "Nowhere: its text is empty." in done.out
     assert "2 documents of the index have no keys" in done.err
     assert NearDupe(index_name, client).moved("/b").reason == "no copy found"
-    with pytest.raises(SettingsError, match="--max-candidates"):
+    with pytest.raises(SettingsError, match="`max_candidates`"):
         NearDupe(index_name, client).moved("/b", max_candidates=0)
 
 

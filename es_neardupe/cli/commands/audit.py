@@ -133,8 +133,8 @@ def _warn(report: AuditReport) -> None:
     if (advice := report.advice) is not None:
         warn(
             f"The bands find too few of these pairs. {advice.bands} bands of {advice.rows} rows would find "
-            f"{advice.expected:.4f} of them: after `es-neardupe clean {report.index}`, `init` with "
-            f"--threshold {report.min:g} --detection {advice.detection:g}{_others(advice)}."
+            f"{advice.expected:.4f} of them: run `es-neardupe migrate {report.index} --threshold {report.min:g} "
+            f"--detection {advice.detection:g}{_others(advice)}`."
         )
 
 

@@ -12,6 +12,7 @@ from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first, tell_of_tuning
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
@@ -183,9 +184,10 @@ def _show(report: MigrateReport) -> None:
     if report.enriched:
         show(f"{report.enriched:,} of {report.documents:,} documents {would} new keys, of scheme {report.scheme}.")
     if report.switched:
-        show(f"{report.switched:,} documents switched.")
+        show(phrase(f"{report.switched:,} documents switched."))
     if report.cleaned:
-        show(f"{report.cleaned:,} documents {'would be' if report.dry_run else ''} rid of what is left over.")
+        done = "would be" if report.dry_run else "were"
+        show(phrase(f"Leftover fields of earlier keys {done} removed from {report.cleaned:,} documents."))
     show(f"State: {report.state}. {report.seconds:.1f} s")
     tell_of_tuning(report.tuned)
     if report.dry_run and report.grouped and report.state == "not begun":

@@ -279,7 +279,7 @@ def test_requests_are_shown_as_json_and_steer_no_terminal(capsys: pytest.Capture
 
 
 def test_requests_are_shown_of_dry_runs_only() -> None:
-    with pytest.raises(SettingsError, match="needs --dry-run"):
+    with pytest.raises(SettingsError, match="needs `dry_run`"):
         Rehearsal(FakeClient(), 1, dry_run=False)
 
 
