@@ -13,14 +13,12 @@ from threading import Lock
 from typing import Any, Protocol
 
 from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
-from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.server.responses import Answer
 
 __all__ = [
     "POOL_SIZE",
     "Driver",
     "DriverOver",
-    "authorization",
     "deep",
     "identity",
     "lost_connection",
@@ -76,18 +74,6 @@ class DriverOver:
     def close(self) -> None:
         """See ``Driver.close``."""
         self._driver.close()
-
-
-def authorization(settings: ConnectionSettings) -> dict[str, str]:
-    """The header of a login. (urllib3's own helper supports Latin-1 passwords only.)"""
-    if settings.api_key:
-        key = settings.api_key
-        return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
-    if settings.bearer_token:
-        return {"authorization": f"Bearer {settings.bearer_token}"}
-    if settings.username is not None:
-        return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
-    return {}
 
 
 def identity(header: str | None) -> str:
@@ -191,7 +177,3 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         inside = [a for a in (*current.args, *getattr(current, "errors", ())) if isinstance(a, BaseException)]
         queue += [*inside, getattr(current, "reason", None), current.__cause__, current.__context__]
         queue = [q for q in queue if isinstance(q, BaseException)]
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

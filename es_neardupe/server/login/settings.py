@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import ssl
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "more_than_one_login", "split_url"]
+__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "authorization", "more_than_one_login", "split_url"]
 
 
 class ConnectionWarning(UserWarning):
@@ -179,3 +180,19 @@ def _check_file(ca_certs: str) -> None:
         ssl.create_default_context(cafile=ca_certs)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise SettingsError(f"The certificates in {ca_certs} cannot be read ({error}): name a PEM file.") from error
+
+
+def authorization(settings: ConnectionSettings) -> dict[str, str]:
+    """The header of a login. (urllib3's own helper supports Latin-1 passwords only.)"""
+    if settings.api_key:
+        key = settings.api_key
+        return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
+    if settings.bearer_token:
+        return {"authorization": f"Bearer {settings.bearer_token}"}
+    if settings.username is not None:
+        return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
+    return {}
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
