@@ -105,7 +105,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     assert stored_lists(client, index_name)[0]["share"] == 0.3
     refused = server_cli("group", index_name, "--ignore-common", "0.2", "--measure", "edit")
     assert (refused.code, one_line(refused.err)) == (
-        1,
+        2,
         "error: --ignore-common is for resemblance and weighted of shingles, not for edit.",
     )
 
