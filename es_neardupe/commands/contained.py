@@ -251,7 +251,7 @@ def _opened(index: Index) -> Index:
     if not index.settings.scheme.sample_mod:
         raise NotInitialised(
             f"Index {index.name} has no sampled keys, which contained needs. They are a part of the scheme: run "
-            f"`es-neardupe migrate {index.name} --sample-mod 8` (or `sample_keys`); or leave what is there and give "
+            f"`es-neardupe migrate {index.name} --sample-mod 8` (or --sample-keys); or leave what is there and give "
             f"`init` and `enrich` another prefix."
         )
     return index

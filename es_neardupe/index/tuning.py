@@ -71,7 +71,7 @@ def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
     present = {name: _settings(index.client, name) for name in written}
     for name, settings in present.items():
         _check_right(index.client, name, settings)
-    with held(index, f"{command} `tune`", id=_LEASE) as lease:
+    with held(index, f"{command} --tune", id=_LEASE) as lease:
         lowered: dict[str, Values] = {}
         try:
             for name in written:

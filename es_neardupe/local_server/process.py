@@ -90,7 +90,7 @@ _JAVA_OPTIONS = (
     "-Djava.awt.headless=true",
     "-Dlog4j2.disable.jmx=true",
     "-Dorg.apache.logging.log4j.level=INFO",  # for a server without a logging configuration
-    "`enable_native_access`=ALL-UNNAMED",
+    "--enable-native-access=ALL-UNNAMED",
 )
 
 

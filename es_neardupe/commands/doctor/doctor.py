@@ -192,7 +192,7 @@ def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
         yield Check(
             "tuning",
             "warning",
-            f"settings of {index} were lowered at {record.at} by {record.command} `tune`: if that run came to no end, "
+            f"settings of {index} were lowered at {record.at} by {record.command} --tune: if that run came to no end, "
             f"the next command that writes, such as `enrich`, gives them back",
         )
 

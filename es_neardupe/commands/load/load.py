@@ -238,7 +238,7 @@ def _prepared(record: Record, target: IndexTarget, text_field: str | None) -> Re
     source = dict(record.source)
     for name, relations in target.left_alone.items():
         if (relation := relation_in(source, name)) in relations:
-            return Problem(record.place, f"its {name} is {relation!r}, which this index leaves alone (init `relations`)")
+            return Problem(record.place, f"its {name} is {relation!r}, which this index leaves alone (init --relation)")
     if text_field is not None and text_field != fields[0]:
         if text_field not in source:
             return Problem(record.place, f"no field {text_field!r} to take the text from")
