@@ -121,7 +121,7 @@ def parse_policy(text: str) -> tuple[str | None, bool]:
         return "", text == "newest"
     field, _, direction = text.rpartition(":")
     if not field or direction not in ("asc", "desc"):
-        raise SettingsError(f"--principal must be longest, oldest, newest, FIELD:asc or FIELD:desc, not {text!r}.")
+        raise SettingsError(f"`principal` must be longest, oldest, newest, FIELD:asc or FIELD:desc, not {text!r}.")
     return field, direction == "desc"
 
 
@@ -133,5 +133,5 @@ def parse_window(text: str) -> tuple[str, float]:
     except ValueError:
         days = -1.0
     if not field or not 0 <= days < float("inf"):
-        raise SettingsError(f"--window must be FIELD:DAYS, as in published:30, not {text!r}.")
+        raise SettingsError(f"`window` must be FIELD:DAYS, as in published:30, not {text!r}.")
     return field, days

@@ -151,22 +151,34 @@ def _run() -> tuple[int, BaseException | None]:
     """Run the command; its exit code, and the error that ended it."""
     try:
         app()
-    except SettingsError as error:
-        fail(error)
-        return ExitCode.USAGE, error
     except NeardupeError as error:
         fail(error)
-        return ExitCode.FAILED, error
+        return ExitCode.USAGE if isinstance(error, SettingsError) else ExitCode.FAILED, error
     except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer and rich make an exit code of it
+            return _closed(), None
         code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED if stop.code else ExitCode.DONE
         if code == ExitCode.INTERRUPTED:  # typer has made this of the KeyboardInterrupt
-            say("Interrupted. Run the same command again: it continues where it stopped.")
-        return code, None
-    except BrokenPipeError as error:
-        # Whoever read our output has gone, as `head` does; Python would complain again while closing stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.CLOSED, error
+            say("Interrupted. What was written stays; run the same command again for the rest.")
+        return _flushed(code), None
+    except BrokenPipeError:
+        return _closed(), None
     except BaseException as error:  # a bug of ours: its traceback follows
         end(ExitCode.FAILED, error)
         raise
-    return ExitCode.DONE, None
+    return _flushed(ExitCode.DONE), None
+
+
+def _flushed(code: int) -> int:
+    """The exit code, once the reader of our output has all of it."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _closed()
+    return code
+
+
+def _closed() -> int:
+    """The exit code where the reader of our output has gone. Python would complain again while closing stdout."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.DONE

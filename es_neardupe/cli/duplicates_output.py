@@ -73,10 +73,8 @@ def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
             yield heading.partition(" using ")[0], place, what, value
 
 
-def _number(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:,.3f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+def _number(value: object) -> object:
+    return f"{value:,.3f}" if isinstance(value, float) else value
 
 
 def _show_content(name: str, result: ContentResult, top: int, several: bool) -> None:

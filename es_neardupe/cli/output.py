@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from es_neardupe import progress
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import STEERING
 from es_neardupe.errors import NeardupeError
 from es_neardupe.log_events import told
@@ -103,19 +104,20 @@ def show_messages(least: int | None) -> None:
 
 def say(message: str) -> None:
     """A message for the person at the terminal."""
-    _message(logging.INFO, Text(printable(message)))
+    _message(logging.INFO, Text(printable(phrase(message))))
 
 
 def warn(message: str) -> None:
     """Something the person should know."""
-    _message(logging.WARNING, Text(printable(message), "yellow"))
+    _message(logging.WARNING, Text(printable(phrase(message)), "yellow"))
 
 
 def fail(error: NeardupeError) -> None:
     """The error that ends a command."""
-    text = Text.assemble(("error:", "bold red"), " ", printable(error))
+    message = printable(phrase(str(error)))
+    text = Text.assemble(("error:", "bold red"), " ", message)
     more = {"kind": type(error).__name__, "request": error.request or None}
-    _message(logging.ERROR, text, "error", printable(error), **more)
+    _message(logging.ERROR, text, "error", message, **more)
 
 
 def _message(level: int, text: Text, event: str = "message", message: str | None = None, **more: Any) -> None:
@@ -182,16 +184,26 @@ def print_lines(values: Iterable[Any]) -> None:
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
-    """Rows under their heads; numbers are set to the right. Long values are folded, never cut."""
+    """Rows under their headings; columns of numbers are aligned right. Long values are folded, never cut."""
     made = [list(row) for row in rows]
     heading = None if title is None else Text(printable(title))
     table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
     for place, name in enumerate(columns):
-        numeric = all(isinstance(row[place], int | float) for row in made) and bool(made)
+        cells = [row[place] for row in made if row[place] not in _NOTHING]
+        numeric = bool(cells) and all(map(_is_number, cells))
         table.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
     for row in made:
         table.add_row(*(Text(_cell(value)) for value in row))
     results.print(table)
+
+
+_NOTHING = (None, "", "-")
+_NUMBER = re.compile(r"-?[0-9,]+\.[0-9]+")
+"""A number with decimals that somebody else has formatted; digits alone may be an id."""
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
 
 
 def named(address: Address, several: bool) -> str:
@@ -265,12 +277,10 @@ class ExitCode(IntEnum):
     """The exit codes; `docs/operations.md` explains them."""
 
     DONE = 0
-    """All was done; there may be warnings."""
+    """All was done; there may be warnings. Also where the reader of the output closed it, as `head` does."""
     FAILED = 1
     """An error, said in one line; or documents were refused or left; or a question was answered no."""
     USAGE = 2
-    """An unknown command or option, or a value that cannot be one: nothing was begun."""
+    """An unknown command or option, or a value that is not valid: nothing was written."""
     INTERRUPTED = 130
-    """Ctrl-C: the same command goes on where it stopped."""
-    CLOSED = 141
-    """Whoever read our output closed it, as `head` does."""
+    """Ctrl-C: the same command can be run again."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from es_neardupe.cli.output import plain, show_messages, without_controls
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
 from es_neardupe.log_events import LOGGER, fields_of, new_run, told
 from es_neardupe.pages.files import check_file, replacing
@@ -262,7 +263,7 @@ def _server(client: Client | None) -> dict[str, Any] | None:
 def _error(error: BaseException | None) -> dict[str, Any] | None:
     if error is None:
         return None
-    message = without_controls(str(error)) if isinstance(error, NeardupeError) else ""
+    message = without_controls(phrase(str(error))) if isinstance(error, NeardupeError) else ""
     return {"kind": type(error).__name__, "message": message, "request": getattr(error, "request", "") or None}
 
 

@@ -38,7 +38,7 @@ def compare(
     if weighted and w != index.settings.shingle:
         raise SettingsError(
             f"The frequencies of {index.name} are those of shingles of {index.settings.shingle} words: "
-            f"leave out either --shingle or --weighted."
+            f"leave out either `shingle` or `weighted`."
         )
     one = _text(index, a)
     other = text if text is not None else _text(index, b or "")

@@ -218,7 +218,7 @@ def contained(
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
-        raise SettingsError("--top and --max-candidates must be 1 or more.")
+        raise SettingsError("`top` and `max_candidates` must be 1 or more.")
     check_min(min)
     index = _opened(index)
     how = _matching(matching)
@@ -252,7 +252,7 @@ def _opened(index: Index) -> Index:
         raise NotInitialised(
             f"Index {index.name} has no sampled keys, which contained needs. They are a part of the scheme: run "
             f"`es-neardupe migrate {index.name} --sample-mod 8` (or --sample-keys); or leave what is there and give "
-            f"`init` and `enrich` another --prefix."
+            f"`init` and `enrich` another prefix."
         )
     return index
 

@@ -41,7 +41,7 @@ def licence_records() -> list[Record]:
     """
     found = importlib.util.find_spec("licensedcode")
     if found is None or not found.submodule_search_locations:
-        raise InputError("The demo texts are missing: pip install 'es-neardupe[demo]', or give your own with --file.")
+        raise InputError("The demo texts are missing: pip install 'es-neardupe[demo]', or give your own with `file`.")
     data = Path(next(iter(found.submodule_search_locations))) / "data"
     files = sorted((*data.glob("licenses/*.LICENSE"), *data.glob("rules/*.RULE")), key=lambda file: file.name)
     read = (_licence(file) for file in files)
@@ -81,7 +81,7 @@ def create_index(client: Client, index: str, text_field: str) -> None:
         mapping = {}
     if mapping:
         if not all(_MARK in one.get("_meta", {}) for one in mapping.values()):
-            raise IndexUnusable(f"Index {index} is there and was not made by the demo: choose another --index.")
+            raise IndexUnusable(f"Index {index} is there and was not made by the demo: choose another `index`.")
         client.request("DELETE", path(index))
     properties: dict[str, Any] = {"title": {"type": "text"}, text_field: {"type": "text"}}
     client.request("PUT", path(index), body={"mappings": {"_meta": {_MARK: True}, "properties": properties}})

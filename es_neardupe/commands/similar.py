@@ -106,7 +106,7 @@ def similar(
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
     if top < 1 or max_candidates < 1:
-        raise SettingsError("--top and --max-candidates must be 1 or more.")
+        raise SettingsError("`top` and `max_candidates` must be 1 or more.")
     index = opened(index, texts=True)
     options = MatchOptions().having(
         measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
@@ -139,7 +139,7 @@ def _text(text: str, target: IndexTarget, wanted: MatchCriterion) -> _Probe:
     """Any text, as a document that has it in the first field of the index."""
     named = named_fields(wanted.measure.sources)
     if named:
-        raise SettingsError(f"A text has no field {named[0]!r}: compare a document of the index by its --id.")
+        raise SettingsError(f"A text has no field {named[0]!r}: compare a document of the index by its `id`.")
     return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
 
 

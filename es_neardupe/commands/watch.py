@@ -246,7 +246,7 @@ def watch(
     all other errors, it is raised.
     """
     if not 0 < every <= _LONGEST_EVERY or check_every < 0:
-        raise SettingsError("The time between rounds must be more than 0 and at most a day, --check-every 0 or more.")
+        raise SettingsError("The time between rounds must be more than 0 and at most a day, `check_every` 0 or more.")
     started = time.monotonic()
     stop, lag = stop or Event(), lag or Lag()
     number = failures = failed = 0

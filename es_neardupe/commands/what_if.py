@@ -100,7 +100,7 @@ def what_if(
     """
     started = time.monotonic()
     if not min:
-        raise SettingsError("Name one threshold or more to try, as --min 0.7,0.8,0.9.")
+        raise SettingsError("Name one threshold or more to try, as `min` 0.7,0.8,0.9.")
     index = opened(index)
     check_sees_all(index, "the evidence")
     past = _past(index, linkage)

@@ -53,7 +53,7 @@ class Group:
 def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:
     """As `groups`, by the documents that searches see and nothing else: ``known`` is left None."""
     if min_size < 2 or (top is not None and top < 1):
-        raise SettingsError("--min-size must be 2 or more, --top 1 or more.")
+        raise SettingsError("`min_size` must be 2 or more, `top` 1 or more.")
     prefix = index.settings.prefix
     found: dict[str, list[Member]] = {}
     for hit in _read(index, queries.grouped_members(index.fields, group)):

@@ -55,7 +55,7 @@ def rules_of(
     window = str(before.window) if window is None and before.window else window
     most = before.max_bucket if max_bucket is None else max_bucket
     if most < 2:
-        raise SettingsError(f"--max-bucket must be 2 or more, not {most}.")
+        raise SettingsError(f"`max_bucket` must be 2 or more, not {most}.")
     kinds = field_types(index) if within or window or principal != "longest" else {}
     limit = None
     if window is not None:
@@ -90,7 +90,7 @@ def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
     if linkage is Linkage.CHAIN and measure is MeasureName.CONTAINMENT:
         raise SettingsError(
             "Containment makes no chains: an anthology would glue together the texts that it contains. Take another "
-            "--linkage, or look for what contains a text with `es-neardupe contained`."
+            "`linkage`, or look for what contains a text with `es-neardupe contained`."
         )
 
 
@@ -111,7 +111,7 @@ def _policy(text: str, kinds: dict[str, str], target: IndexTarget, window: Windo
     if len(dates) != 1:
         there = f"Date fields there: {', '.join(dates)}." if dates else "It has no date field at all."
         raise SettingsError(
-            f"--principal {text} goes by the one date field of an index. {there} Name one: FIELD:asc or FIELD:desc."
+            f"`principal` {text} goes by the one date field of an index. {there} Name one: FIELD:asc or FIELD:desc."
         )
     return Policy(text, Column(dates[0], date=True), descending)
 

@@ -238,7 +238,7 @@ def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, 
     if found := conflicts(properties, prefix):
         raise MappingConflict(
             f"Index {index} cannot take our fields: {'; '.join(found)}. A mapping cannot be changed in place: "
-            f"choose another --prefix, or re-index without that field."
+            f"choose another `prefix`, or re-index without that field."
         )
     lacking = missing(properties, prefix, sampled=settings.scheme.sample_mod > 0)
     if prepared and lacking:

@@ -56,7 +56,7 @@ def _aliases(client: Client, name: str) -> list[Family]:
             if alias in name.split(",") and "filter" in properties:
                 raise IndexUnusable(
                     f"Alias {alias} of index {index} has a filter, which we would pass over: name {index} itself, "
-                    f"with the filter as --query where the command takes one."
+                    f"with the filter as a query where the command takes one."
                 )
             indices.setdefault(alias, set()).add(index)
             if properties.get("is_write_index"):

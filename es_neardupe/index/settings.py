@@ -80,7 +80,7 @@ class Settings:
         for name in sorted(fixed.keys() & given.keys() - {"threshold"}):
             if given[name] != fixed[name]:
                 raise SettingsError(
-                    f"The preset {preset} has {name} {fixed[name]}, not {given[name]}: leave out either --preset or "
+                    f"The preset {preset} has {name} {fixed[name]}, not {given[name]}: leave out either `preset` or "
                     f"--{name}."
                 )
         return cls(fields, **{**fixed, **given})
@@ -89,7 +89,7 @@ class Settings:
         if isinstance(self.fields, str):
             raise SettingsError(f"fields is a list of names, not one name: ({self.fields!r},).")
         if not self.fields or not all(self.fields):
-            raise SettingsError("Name at least one text field with --field.")
+            raise SettingsError("Name at least one text field with `fields`.")
         if len(set(self.fields)) < len(self.fields):
             raise SettingsError(f"A field is named twice: {', '.join(self.fields)}.")
         if not _PREFIX.fullmatch(self.prefix):

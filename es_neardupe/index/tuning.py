@@ -175,8 +175,8 @@ def _check_right(client: Client, index: str, present: Values) -> None:
         _put(client, index, {"index.refresh_interval": present.get("index.refresh_interval")})
     except Forbidden as error:
         raise Forbidden(
-            f"This user may not change the settings of index {index}, which --tune does: have the privilege `manage` "
-            f"granted on it, or leave --tune out. Nothing was changed.",
+            f"This user may not change the settings of index {index}, which `tune` does: have the privilege `manage` "
+            f"granted on it, or leave `tune` out. Nothing was changed.",
             status=error.status,
             type=error.type,
             reason=error.reason,

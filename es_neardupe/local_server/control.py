@@ -288,12 +288,12 @@ def choose_port(wanted: int | None = None, taken: Collection[int] = ()) -> int:
         if not 1 <= wanted <= 65535:
             raise NodeError(f"{wanted} is not a port; ports are 1 to 65535")
         if wanted in taken or not is_free(wanted):
-            raise NodeError(f"port {wanted} is in use; choose another port, or omit --port")
+            raise NodeError(f"port {wanted} is in use; choose another port, or omit `port`")
         return wanted
     for port in range(FIRST_PORT, LAST_PORT + 1):
         if port not in taken and is_free(port):
             return port
-    raise NodeError(f"all ports from {FIRST_PORT} to {LAST_PORT} are in use; choose one with --port")
+    raise NodeError(f"all ports from {FIRST_PORT} to {LAST_PORT} are in use; choose one with `port`")
 
 
 def is_free(port: int) -> bool:

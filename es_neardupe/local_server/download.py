@@ -126,7 +126,7 @@ def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None
         if wrong and offline:
             raise NodeError(
                 f"{release.server} {release.version} cannot be started offline: {wrong}; "
-                "start it once without --offline"
+                "start it once without `offline`"
             )
         if wrong:
             say(f"downloading {release.server} {release.version} ({wrong})")

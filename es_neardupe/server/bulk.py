@@ -166,7 +166,7 @@ class _ItemsRefused(RequestError):
     def __init__(self) -> None:
         super().__init__(
             "The server keeps refusing writes because it is overloaded. Run the same command again later, "
-            "with fewer --workers: it goes on where it stopped.",
+            "with fewer `workers`: it goes on where it stopped.",
             status=429,
         )
 

@@ -172,7 +172,7 @@ def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] 
     if not found:
         raise NoServer(
             "No server is named and none is running. "
-            "Start one with `es-neardupe node start`, or give --url (or set ES_NEARDUPE_URL)."
+            "Start one with `es-neardupe node start`, or give `url` (or set ES_NEARDUPE_URL)."
         )
     return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries, run=settings.run)
 

@@ -35,7 +35,7 @@ class Rehearsal(ClientOver):
 
     def __init__(self, client: Client, most: int, *, dry_run: bool) -> None:
         if most and not dry_run:
-            raise SettingsError("--show-requests needs --dry-run.")
+            raise SettingsError("`show_requests` needs `dry_run`.")
         super().__init__(client)
         self._most = most
         self._shown: list[ShownRequest] = []

@@ -39,9 +39,9 @@ class Pace:
         """Set the limits; None means no limit. ``max_rate`` is in documents per second, ``max_load`` in documents that
         were sent and not yet answered. Raises `SettingsError` for numbers out of range."""
         if max_rate is not None and not (0 < max_rate < math.inf):
-            raise SettingsError(f"--max-rate must be more than 0 documents a second, not {max_rate}.")
+            raise SettingsError(f"`max_rate` must be more than 0 documents a second, not {max_rate}.")
         if max_load is not None and max_load < 1:
-            raise SettingsError(f"--max-load must be at least 1 document, not {max_load}.")
+            raise SettingsError(f"`max_load` must be at least 1 document, not {max_load}.")
         with self._changed:
             self._rate = math.inf if max_rate is None else max_rate
             self._load = self._window = math.inf if max_load is None else max_load

@@ -82,15 +82,15 @@ def common_shingles(index: Index, share: float, *, renew: bool) -> Common:
     index with too few documents to say so.
     """
     if not 0 < share < 1:
-        raise SettingsError(f"--ignore-common must lie between 0 and 1, not {share}.")
+        raise SettingsError(f"`ignore_common` must lie between 0 and 1, not {share}.")
     known = None if renew else read(index.client, companion_name(index.target, Companion.GROUPS), _id(index.target))
     if known is None:
         return _sampled(index, share, renew)
     found = _decoded(known.source.get("value"))
     if found.share != share:
         raise SettingsError(
-            f"The list of common shingles of {index.name} is for --ignore-common {found.share:g}. Use that, or add "
-            f"--renew to make one for {share:g}."
+            f"The list of common shingles of {index.name} is for `ignore_common` {found.share:g}. Use that, or add "
+            f"`renew` to make one for {share:g}."
         )
     return found
 
@@ -129,7 +129,7 @@ def _decoded(value: Any) -> Common:
     except (KeyError, TypeError, ValueError, OverflowError):
         sound = False
     if not sound:
-        raise SettingsError("The stored list of common shingles cannot be read: add --renew to make a new one.")
+        raise SettingsError("The stored list of common shingles cannot be read: add `renew` to make a new one.")
     return found
 
 

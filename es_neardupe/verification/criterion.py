@@ -158,16 +158,16 @@ def _one_of(value: str, known: tuple[_E, ...], what: str) -> _E:
 def check_min(least: float) -> float:
     """Raises `SettingsError` unless the wanted similarity lies in (0, 1]."""
     if not 0 < least <= 1:
-        raise SettingsError(f"--min must lie in (0, 1], not {least}.")
+        raise SettingsError(f"`min` must lie in (0, 1], not {least}.")
     return least
 
 
 def _check_range(least: float, most: float) -> float:
     check_min(least)
     if not 0 < most <= 1:
-        raise SettingsError(f"--max must lie in (0, 1], not {most}.")
+        raise SettingsError(f"`max` must lie in (0, 1], not {most}.")
     if least > most:
-        raise SettingsError(f"--min {least:g} is above --max {most:g}: no pair lies between them.")
+        raise SettingsError(f"`min` {least:g} is above `max` {most:g}: no pair lies between them.")
     return least
 
 
@@ -176,18 +176,18 @@ def _check_effect(options: MatchOptions, renew: bool) -> None:
     name = options.measure
     of_grams = options.ngram is not None or options.whitespace
     if options.matching is not None and name not in ALIGNED:
-        raise SettingsError(f"--matching is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}.")
+        raise SettingsError(f"`matching` is for {', '.join(one.value for one in ALIGNED)}, not for {name.value}.")
     if of_grams and name is not MeasureName.BAG:
-        raise SettingsError(f"--ngram and --whitespace are for bag, not for {name.value}.")
+        raise SettingsError(f"`ngram` and `whitespace` are for bag, not for {name.value}.")
     if of_grams and options.features:
-        raise SettingsError("A bag has either the n-grams of --ngram and --whitespace, or those of --features.")
+        raise SettingsError("A bag has either the n-grams of `ngram` and `whitespace`, or those of `features`.")
     if options.ignore_common is not None and (name not in SETS or options.features):
         what = f"{name.value} of other features" if name in SETS else name.value
         raise SettingsError(
-            f"--ignore-common is for {' and '.join(one.value for one in SETS)} of shingles, not for {what}."
+            f"`ignore_common` is for {' and '.join(one.value for one in SETS)} of shingles, not for {what}."
         )
     if renew and name is not MeasureName.WEIGHTED and options.ignore_common is None:
-        raise SettingsError(f"--renew is for weighted and --ignore-common: {name.value} alone needs no frequencies.")
+        raise SettingsError(f"`renew` is for weighted and `ignore_common`: {name.value} alone needs no frequencies.")
 
 
 def _check_fields(index: Index, sources: Sequence[FeatureTree]) -> None:

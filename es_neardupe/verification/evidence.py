@@ -374,7 +374,7 @@ def evidence_of(index: Index, wanted: MatchCriterion) -> Evidence:
     if not wanted.measure.copies_are_equal:
         raise SettingsError(
             f"Evidence is kept by the words of texts, and {wanted.measure.label} looks at more than these: what it "
-            f"said of two texts cannot be kept. Run `group` without --evidence, or choose another measure."
+            f"said of two texts cannot be kept. Run `group` without `evidence`, or choose another measure."
         )
     return Evidence(
         index, Basis(index.scheme_id, measure_kept(wanted.measure.label, wanted.weights), wanted.min, wanted.max)

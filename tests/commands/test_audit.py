@@ -18,7 +18,6 @@ from server_tools import (
     family,
     hits,
     make_index,
-    one_line,
     ours,
     put,
     shingles,
@@ -280,13 +279,11 @@ def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli)
     shown = server_cli("audit", index_name)
     assert shown.code == 0
     assert "nothing to measure" in shown.err
-    with pytest.raises(SettingsError, match="--min"):
+    with pytest.raises(SettingsError, match="`min`"):
         NearDupe(index_name, client).audit(min=0)
-    for options, code in ((("--sample", "0"), 2), (("--seed", "-1"), 2), (("--min", "2"), 1)):
+    for options, code in ((("--sample", "0"), 2), (("--seed", "-1"), 2), (("--min", "2"), 2)):
         said = server_cli("audit", index_name, *options)
         assert said.code == code
-        if code == 1:
-            one_line(said.err)
 
 
 def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> None:

@@ -175,7 +175,7 @@ def test_large_buckets_are_counted(filled: str, client: Client, server_cli: Cli)
     report = NearDupe(filled, client).distribution(max_bucket=2)
     assert report.skipped > 0
     said = server_cli("distribution", filled, "--max-bucket", "2")
-    assert f"{report.skipped} comparisons in large buckets were left out" in said.err
+    assert (report.skipped, "1 comparison in large buckets was left out" in said.err) == (1, True)
 
 
 def test_command(filled: str, server_cli: Cli, client: Client, tmp_path: Path) -> None:
@@ -256,32 +256,30 @@ def test_too_few_documents(client: Client, index_name: str, server_cli: Cli) -> 
     assert one.below[0].similarity == pytest.approx(len(shingles("one two three four five")) / 3)
 
 
-BAD: list[tuple[list[str], int, str]] = [
-    (["--sample", "1"], 2, "--sample"),
-    (["--measure", "cosine"], 2, "resemblance"),
-    (["--matching", "fuzzy"], 2, "information"),
-    (["--shingle", "1,x"], 2, "no list of whole numbers"),
-    (["--shingle", ""], 2, "no list of whole numbers"),
-    (["--shingle", "1,,2"], 2, "no list of whole numbers"),
-    (["--thresholds", "0.5;0.6"], 2, "no list of numbers"),
-    (["--shingle", "0"], 1, "A shingle has 1 word or more"),
-    (["--measure", "bag", "--shingle", "8"], 1, "1 to 7 words"),
-    (["--thresholds", "0.5,1.5"], 1, "1.5 does not"),
-    (["--thresholds", "nan"], 1, "nan does not"),
-    (["--threshold", "0"], 1, "0.0 does not"),
-    (["--plot", "a.pdf"], 1, "ends in .png or .svg"),
-    (["--plot", "/no/such/folder/a.png"], 1, "There is no folder"),
-    (["--seed", str(2**64)], 1, "--seed"),
+BAD: list[tuple[list[str], str]] = [
+    (["--sample", "1"], "--sample"),
+    (["--measure", "cosine"], "resemblance"),
+    (["--matching", "fuzzy"], "information"),
+    (["--shingle", "1,x"], "is not a list of whole numbers"),
+    (["--shingle", ""], "is not a list of whole numbers"),
+    (["--shingle", "1,,2"], "is not a list of whole numbers"),
+    (["--thresholds", "0.5;0.6"], "is not a list of numbers"),
+    (["--shingle", "0"], "A shingle has 1 word or more"),
+    (["--measure", "bag", "--shingle", "8"], "1 to 7 words"),
+    (["--thresholds", "0.5,1.5"], "1.5 does not"),
+    (["--thresholds", "nan"], "nan does not"),
+    (["--threshold", "0"], "0 is not in (0, 1]"),
+    (["--plot", "a.pdf"], "ends in .png or .svg"),
+    (["--plot", "/no/such/folder/a.png"], "There is no folder"),
+    (["--seed", str(2**64)], "--seed"),
 ]
 
 
 def test_wrong_options(filled: str, server_cli: Cli) -> None:
-    for options, code, message in BAD:
+    for options, message in BAD:
         said = server_cli("distribution", filled, *options)
-        assert (said.code, said.out) == (code, ""), options
+        assert (said.code, said.out) == (2, ""), options
         assert message in " ".join(said.err.replace("│", " ").split())
-        if code == 1:
-            one_line(said.err)
 
 
 def test_wrong_arguments(filled: str, client: Client) -> None:

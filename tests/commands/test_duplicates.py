@@ -174,7 +174,7 @@ def test_several_stages_are_named(ask: Any, news: str) -> None:
     assert set(answer["stages"]) == {"similarPairs", "again"}
     assert ids(answer["stages"]["again"]) == FOUND["identical-titles"]
     unclear = ask(f"{news}-one", request, "--pairs-only")
-    assert (unclear.code, unclear.out) == (1, "")
+    assert (unclear.code, unclear.out) == (2, "")
     assert "choose one with --stage: similarPairs, again" in one_line(unclear.err)
     assert len(ask(f"{news}-one", request, "--pairs-only", "--stage", "again").lines) == 1
     assert "No stage 'x' finds pairs" in one_line(ask(f"{news}-one", request, "--stage", "x").err)
@@ -291,7 +291,7 @@ def test_an_unknown_field(ask: Any, news: str, place: str) -> None:
     else:
         request["stages"]["documents"]["fields"]["fields"] = {"titel": {}}
     done = ask(f"{news}-one", request)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     line = one_line(done.err)
     assert "'titel'" in line
     assert "title" in line
@@ -331,7 +331,7 @@ def test_the_request_of_a_bad_file(ask: Any, server_cli: Cli, news: str, tmp_pat
     wrong = ready("identical-titles")
     wrong["stages"]["similarPairs"]["validation"]["min"] = 2
     done = ask(news, wrong)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "stages.similarPairs.validation.min is 2; allowed: a number from 0 to 1." in one_line(done.err)
     missing = server_cli("duplicates", news, "--request", str(tmp_path / "none.json"))
     assert "none.json cannot be read" in one_line(missing.err)

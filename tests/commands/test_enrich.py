@@ -79,7 +79,7 @@ def test_since_limits_what_is_read_again(client: Client, index_name: str, server
     stored = ours(client, index_name)
     assert (stored["d17"]["state"], stored["d17"]["tokens"]) == ("short", 4)
     assert (stored["d02"]["state"], stored["d02"]["tokens"]) == ("signed", 40)  # older: not looked at
-    assert server_cli("enrich", index_name, "--since", "changed").code == 1
+    assert server_cli("enrich", index_name, "--since", "changed").code == 2
 
 
 def test_all_writes_every_document_anew(client: Client, index_name: str) -> None:
@@ -104,7 +104,7 @@ def test_query_is_the_scope(client: Client, index_name: str, server_cli: Cli) ->
     bad = server_cli("enrich", index_name, "--query", '{"trem": {"kind": "a"}}')
     assert bad.code == 1
     assert "trem" in bad.err
-    assert server_cli("enrich", index_name, "--query", "{").code == 1
+    assert server_cli("enrich", index_name, "--query", "{").code == 2
     assert written_by(client, index_name)[0].written == 10
 
 

@@ -94,7 +94,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     NearDupe(index_name, client).enrich()
     again = NearDupe(index_name, client).group(ignore_common=0.2, max_bucket=500)
     assert (again.whole, again.written) == (False, 5)
-    with pytest.raises(SettingsError, match=r"is for --ignore-common 0\.2\. Use that, or add --renew"):
+    with pytest.raises(SettingsError, match=r"is for `ignore_common` 0\.2\. Use that, or add `renew`"):
         NearDupe(index_name, client).pairs(ignore_common=0.3)
     listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")
     assert {(one["a"], one["b"]) for one in listed.lines} == wanted
@@ -105,7 +105,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     assert stored_lists(client, index_name)[0]["share"] == 0.3
     refused = server_cli("group", index_name, "--default-rules", "--ignore-common", "0.2", "--measure", "edit")
     assert (refused.code, one_line(refused.err)) == (
-        1,
+        2,
         "error: --ignore-common is for resemblance and weighted of shingles, not for edit.",
     )
 

@@ -308,7 +308,7 @@ def test_rules_that_mean_nothing(
     make_index(client, index_name, fields)
     NearDupe(index_name, client).init(Settings(("text",)))
     run = server_cli("group", index_name, *options)
-    assert (run.code, message in run.err) == (1, True), run.err
+    assert (run.code, message in run.err) == (2, True), run.err
 
 
 def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> None:

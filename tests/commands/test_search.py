@@ -99,7 +99,7 @@ def test_the_table(filled: str, server_cli: Cli) -> None:
     done = server_cli("search", filled, "bridge AND harbour", "--field", "title")
     assert done.code == 0
     assert "and 2 near-copies" in done.out
-    assert "3 documents in about 1 groups (approximate)" in done.err
+    assert "3 documents in about 1 group" in done.err
     opened = server_cli("search", filled, "bridge AND harbour", "--field", "title", "--expand")
     assert all(f"harbour {n}/é" in opened.out for n in (0, 2, 4))
     assert "to the principal" in opened.out
@@ -154,7 +154,7 @@ def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, ind
     assert NearDupe(filled, client).search("harbour").without_group == 0
     client.request("PUT", path(filled, "_settings"), body={"index.max_result_window": 4})
     assert len(NearDupe(filled, client).search("*", size=3, start=1).hits) == 3
-    with pytest.raises(SettingsError, match="--from 2 and --size 3 reach beyond the result window of 4"):
+    with pytest.raises(SettingsError, match="`start` 2 and `size` 3 reach beyond the result window of 4"):
         NearDupe(filled, client).search("*", size=3, start=2)
 
 
@@ -206,8 +206,8 @@ def test_queries_that_are_refused(given: Any, said: str, client: Client, filled:
         (("bridge", "--query", '{"matsch": {"a": 1}}'), 1, "unknown query [matsch] did you mean [match]?"),
         (("bridge", "--query", '{"term": 5}'), 1, "400"),
         (("@/no/such/file",), 1, "No such file"),
-        (("bridge", "--field", "absent"), 1, "has no field 'absent' to show. Fields: kind, n, text, title."),
-        (("bridge", "--from", "9995"), 1, "the result window of 10,000"),
+        (("bridge", "--field", "absent"), 2, "has no field 'absent' to show. Fields: kind, n, text, title."),
+        (("bridge", "--from", "9995"), 2, "the result window of 10,000"),
         (("bridge", "--size", "0"), 2, "--size"),
         ((), 2, "QUERY or --dsl"),
         (("bridge", "--dsl", "x"), 2, "QUERY or --dsl"),
@@ -225,7 +225,7 @@ def test_files_that_hold_no_query(text: str, filled: str, server_cli: Cli, tmp_p
     file = tmp_path / "query.json"
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
     done = server_cli("search", filled, "--dsl", str(file))
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == ((1, "") if text == "\udcff" else (2, ""))
     assert str(file) in one_line(done.err)
 
 

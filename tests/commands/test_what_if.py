@@ -156,7 +156,7 @@ def test_the_command(server_cli: Cli, client: Client, index_name: str) -> None:
         with pytest.raises(SettingsError, match="Name one threshold or more"):
             neardupe.what_if(min=[])
     assert server_cli("what-if", index_name, "--min", "much").code == 2
-    assert server_cli("what-if", index_name, "--min", "1.5").code == 1
+    assert server_cli("what-if", index_name, "--min", "1.5").code == 2
 
 
 def test_an_index_without_documents(client: Client, index_name: str) -> None:

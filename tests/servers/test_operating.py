@@ -166,7 +166,7 @@ def test_shown_requests_on_the_terminal(news: str, server_cli: Cli) -> None:
     assert json.loads(first)["update"]["_index"] == news
     assert json.loads(second)["doc"]["neardupe"]["state"] == "signed"
     wet = server_cli("enrich", news, "--show-requests", "1")
-    assert wet.code == ExitCode.FAILED
+    assert wet.code == ExitCode.USAGE
     assert "needs --dry-run" in wet.err
 
 
@@ -210,4 +210,4 @@ def test_version(server_cli: Cli, client: Client) -> None:
     assert server_cli("version", "--json", "--no-server").json["server"] is None
     nowhere = server_cli("version", "--url", "http://127.0.0.1:9")
     assert nowhere.code == 0
-    assert "No server told its version: http://127.0.0.1:9: no connection" in nowhere.err
+    assert "The version of the server is unknown: http://127.0.0.1:9: no connection" in nowhere.err

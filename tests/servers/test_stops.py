@@ -25,7 +25,7 @@ from es_neardupe.server.search import count
 NUMBER = 200
 """Families of three; a document a request makes a run long enough to be cut off."""
 
-AGAIN = "Run the same command again: it goes on where it stopped."
+AGAIN = "Run the same command again: it continues where it stopped."
 
 SLOW = ("--batch", "1", "--workers", "1")
 
@@ -111,7 +111,7 @@ def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert said.strip() == f"Interrupted. {AGAIN}"
+    assert said.strip() == "Interrupted. What was written stays; run the same command again for the rest."
 
 
 @pytest.fixture

@@ -172,7 +172,7 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
     with secured_server.client("admin") as admin, secured_server.client("runner") as runner:
         prepared(admin, NEWS)
         try:
-            with pytest.raises(Forbidden, match="`manage` granted on it, or leave --tune out"):
+            with pytest.raises(Forbidden, match="`manage` granted on it, or leave `tune` out"):
                 NearDupe(NEWS, runner).enrich(tune=True)
             check_untouched(admin, NEWS)
             assert not exists(admin, companion_name(open_target(admin, NEWS), Companion.GROUPS))

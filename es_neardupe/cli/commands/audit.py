@@ -95,7 +95,7 @@ def _part(title: str, one: Part) -> tuple[object, ...]:
 
 def _row(name: str, one: Recall) -> tuple[object, ...]:
     interval = "-" if one.low is None or one.high is None else f"{one.low:.4f} to {one.high:.4f}"
-    return name, one.pairs, one.found, "-" if one.recall is None else f"{one.recall:.4f}", interval
+    return name, one.pairs, one.found, one.recall, interval
 
 
 def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
@@ -133,8 +133,8 @@ def _warn(report: AuditReport) -> None:
     if (advice := report.advice) is not None:
         warn(
             f"The bands find too few of these pairs. {advice.bands} bands of {advice.rows} rows would find "
-            f"{advice.expected:.4f} of them: after `es-neardupe clean {report.index}`, `init` with "
-            f"--threshold {report.min:g} --detection {advice.detection:g}{_others(advice)}."
+            f"{advice.expected:.4f} of them: run `es-neardupe migrate {report.index} --threshold {report.min:g} "
+            f"--detection {advice.detection:g}{_others(advice)}`."
         )
 
 

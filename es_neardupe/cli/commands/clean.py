@@ -11,6 +11,7 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first
 from es_neardupe.cli.output import ExitCode, print_json, printable, progress_bars, say, show, warn
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -53,7 +54,9 @@ def clean(
         print_json(report)
     else:
         done = "would be cleaned" if dry_run else "cleaned"
-        show(f"{report.cleaned:,} documents {done}, {report.deleted:,} were deleted meanwhile, {report.left:,} left.")
+        show(
+            phrase(f"{report.cleaned:,} documents {done}, {report.deleted:,} deleted meanwhile, {report.left:,} left.")
+        )
         for name in report.removed:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
         show_first(report.requests)

@@ -17,6 +17,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching
 
@@ -166,7 +167,7 @@ def _show(found: Comparison) -> None:
         columns = ["what", "a", "b", "at character of a", "of b"]
         print_table(columns, facts, title=f"Same form, different facts: {_places(len(found.facts))}")
         if len(found.facts) > _MOST_FACTS:
-            show(f"{len(found.facts) - _MOST_FACTS:,} more places are in --json.")
+            show(phrase(f"{len(found.facts) - _MOST_FACTS:,} more places are in --json."))
 
 
 def _places(number: int) -> str:

@@ -9,6 +9,7 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.charts import plot_counts
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def distribution(
 def _show(report: DistributionReport, one: Distribution) -> None:
     show(f"{one.title}: all {one.sample.pairs:,} pairs of a sample, {one.sampled:,} of {report.documents:,} documents")
     plot_counts(one.sample, report.threshold)
-    show(f"{one.title}: {one.candidates.pairs:,} candidate pairs of the index")
+    show(phrase(f"{one.title}: {one.candidates.pairs:,} candidate pairs of the index"))
     plot_counts(one.candidates, report.threshold)
     columns = ["threshold", "pairs", "documents", "groups", "largest", "detection", "in sample", "candidates"]
     print_table([*columns, "all pairs, estimated (95 %)"], map(_row, one.levels))
@@ -81,9 +82,8 @@ def _show(report: DistributionReport, one: Distribution) -> None:
 
 def _row(level: Level) -> tuple[object, ...]:
     expected = f"{level.expected.pairs:,.0f} ({level.expected.low:,.0f} to {level.expected.high:,.0f})"
-    detection = "-" if level.detection is None else f"{level.detection:.4f}"
     found = (level.pairs, level.documents, level.groups, level.largest)
-    return f"{level.threshold:g}", *found, detection, level.sample_pairs, level.sample_found, expected
+    return f"{level.threshold:g}", *found, level.detection, level.sample_pairs, level.sample_found, expected
 
 
 def _example(example: Example, several: bool) -> list[tuple[object, ...]]:

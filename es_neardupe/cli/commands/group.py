@@ -19,6 +19,7 @@ from es_neardupe.cli.messages import (
     warn_of_detection,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -125,7 +126,7 @@ def _show_groups(report: GroupReport) -> None:
         [f"{report.index}, scheme {report.scheme}", ""],
         [
             ("documents", report.documents),
-            (f"  in {report.groups:,} groups", report.grouped),
+            (phrase(f"  in {report.groups:,} groups"), report.grouped),
             ("  alone", report.alone),
             ("  left as they are: text changed since enrich", report.stale),
             ("  left as they are: keys unreadable", report.corrupt),

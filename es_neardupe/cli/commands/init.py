@@ -28,7 +28,7 @@ _HOW_TO_USE = (
 def init(
     index: IndexName,
     *,
-    field: Annotated[
+    fields: Annotated[
         list[str],
         typer.Option("--field", metavar="FIELD", help="Text field; repeat it to join several in this order."),
     ],
@@ -42,7 +42,7 @@ def init(
     agree: options.Agree = None,
     sample_mod: options.SampleMod = 0,
     sample_keys: options.SampleKeys = None,
-    relation: Annotated[
+    relations: Annotated[
         list[str] | None,
         typer.Option(
             "--relation",
@@ -80,7 +80,7 @@ def init(
     from es_neardupe.index.settings import Settings
 
     settings = Settings.chosen(
-        tuple(field),
+        tuple(fields),
         preset=preset,
         threshold=threshold,
         detection=detection,
@@ -90,7 +90,7 @@ def init(
         rows=rows,
         agree=agree,
         sample_mod=sample_mod,
-        relations=tuple(relation or ()),
+        relations=tuple(relations or ()),
         prefix=prefix,
     )
     report = init_(

@@ -11,6 +11,7 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first, tell_of_tuning
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
@@ -24,7 +25,7 @@ __all__ = ["migrate"]
 def migrate(
     index: IndexName,
     *,
-    field: Annotated[list[str] | None, options.NEW_FIELDS] = None,
+    fields: Annotated[list[str] | None, options.NEW_FIELDS] = None,
     preset: options.NewPreset = None,
     threshold: options.NewThreshold = None,
     detection: options.NewDetection = None,
@@ -77,7 +78,7 @@ def migrate(
     with resumable(), progress_bars() as progress:
         report = migrate_(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
-            fields=field or (),
+            fields=fields or (),
             preset=preset,
             threshold=threshold,
             detection=detection,
@@ -144,9 +145,10 @@ def _show(report: MigrateReport) -> None:
     if report.enriched:
         show(f"{report.enriched:,} of {report.documents:,} documents {would} new keys, of scheme {report.scheme}.")
     if report.switched:
-        show(f"{report.switched:,} documents switched.")
+        show(phrase(f"{report.switched:,} documents switched."))
     if report.cleaned:
-        show(f"{report.cleaned:,} documents {'would be' if report.dry_run else ''} rid of what is left over.")
+        done = "would be" if report.dry_run else "were"
+        show(phrase(f"Leftover fields of earlier keys {done} removed from {report.cleaned:,} documents."))
     show(f"State: {report.state}. {report.seconds:.1f} s")
     tell_of_tuning(report.tuned)
     if report.dry_run and report.grouped and report.state == "not begun":

@@ -14,7 +14,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import warn_of_candidates, warn_of_detection
-from es_neardupe.cli.output import harmless_cell, print_json, print_table, say, show, warn
+from es_neardupe.cli.output import ExitCode, harmless_cell, print_json, print_table, say, show, warn
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -69,14 +69,17 @@ def moved(
     }
     opened = open_index(index, prefix)
     if gone is not None:
-        return _print_all(moved_all(opened, read_lines(gone), **given), as_json)
+        return _print_all(index, moved_all(opened, read_lines(gone), **given), as_json)
     found = moved_(opened, str(address), **given)
     if as_json:
         print_json(found)
     else:
         _show(found)
         say(_fields(found))
-    return _warn(found)
+    _warn(index, found)
+    if found.basis is None:
+        raise typer.Exit(ExitCode.FAILED)
+    return None
 
 
 def _show(found: Moved) -> None:
@@ -133,7 +136,7 @@ def _day(date: str | None) -> str:
     return (date or "").removesuffix("T00:00:00.000Z")
 
 
-def _warn(found: Moved) -> None:
+def _warn(index: str, found: Moved) -> None:
     if found.versions > 1 and found.best is None:
         warn(f"Only the latest of its {found.versions:,} documents was looked for: name another one by its id.")
     if found.detection is not None:
@@ -145,15 +148,15 @@ def _warn(found: Moved) -> None:
     if found.changed:
         warn(f"{found.changed:,} documents bear another text than the one that was compared.")
     warn_of_candidates(found.not_compared)
-    _warn_of_unprocessed(found)
+    _warn_of_unprocessed(index, found)
 
 
-def _warn_of_unprocessed(found: Moved) -> None:
+def _warn_of_unprocessed(index: str, found: Moved) -> None:
     if found.unprocessed:
-        warn(f"{found.unprocessed:,} documents of the index have no keys, and are not found: run `es-neardupe enrich`.")
+        warn(f"{found.unprocessed:,} documents have no keys and cannot be found: run `es-neardupe enrich {index}`.")
 
 
-def _print_all(answers: Iterable[Moved], as_json: bool) -> None:
+def _print_all(index: str, answers: Iterable[Moved], as_json: bool) -> None:
     """One line for each address as it is answered, and the counts at the end."""
     counts: Counter[str] = Counter()
     not_compared = several = 0
@@ -177,7 +180,7 @@ def _print_all(answers: Iterable[Moved], as_json: bool) -> None:
     say(_fields(last))
     if last.detection is not None:
         warn_of_detection(last.min, last.detection, ())
-    _warn_of_unprocessed(last)
+    _warn_of_unprocessed(index, last)
     if several:
         warn(
             f"{several:,} addresses that led nowhere have several documents, of which only the latest was looked for: "

@@ -140,7 +140,7 @@ def _cells(texts: Any) -> Iterator[str]:
 
 
 def _tell(found: Found) -> None:
-    say(f"{found.documents:,} documents in about {found.groups:,} groups (approximate)")
+    say(f"{found.documents:,} documents in about {found.groups:,} groups")
     if found.without_group:
         warn(
             f"{found.without_group:,} documents have no group id and stand apart, {len(found.apart):,} of them on this "

@@ -52,7 +52,7 @@ def stats(
     if report.buckets:
         print_table(["most shared keys", "documents"], [(one.key, one.documents) for one in report.buckets])
     if report.bytes_per_document:
-        sizes = [(name, f"{size:.0f}") for name, size in report.bytes_per_document.items()]
+        sizes = [(name, round(size)) for name, size in report.bytes_per_document.items()]
         print_table(["field", "bytes on disk per document, without _source"], sizes)
     elif not quick:
         say("This server does not report disk usage per field.")

@@ -104,7 +104,7 @@ def _check(sample: int, seed: int) -> None:
     if sample < 1:
         raise SettingsError(f"A sample has 1 document or more, not {sample}.")
     if not 0 <= seed < 2**64:
-        raise SettingsError(f"--seed must be 0 or more and fit into 64 bits, not {seed}.")
+        raise SettingsError(f"`seed` must be 0 or more and fit into 64 bits, not {seed}.")
 
 
 def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:

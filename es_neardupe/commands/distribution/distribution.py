@@ -225,7 +225,7 @@ def _check(sample: int | None, seed: int) -> None:
     if sample is not None and sample < 2:
         raise SettingsError(f"A sample has 2 documents or more, not {sample}.")
     if not 0 <= seed < 2**64:
-        raise SettingsError(f"--seed must be 0 or more and fit into 64 bits, not {seed}.")
+        raise SettingsError(f"`seed` must be 0 or more and fit into 64 bits, not {seed}.")
 
 
 def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
@@ -245,7 +245,7 @@ def _measures(
         for words in dict.fromkeys(shingles):
             if name is MeasureName.BAG:
                 if not 1 <= words <= 7:
-                    raise SettingsError(f"The measure bag takes 1 to 7 words, not {words}: choose with --shingle.")
+                    raise SettingsError(f"The measure bag takes 1 to 7 words, not {words}: choose with `shingle`.")
                 yield Measure(name, ngram=words)
             elif name is MeasureName.EDIT:
                 yield Measure(name)

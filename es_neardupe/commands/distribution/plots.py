@@ -43,17 +43,17 @@ def check_plot(file: str) -> None:
     """Raises `SettingsError` unless such a picture can be drawn there, before any work is done."""
     path = Path(file)
     if path.suffix.lower() not in _SUFFIXES:
-        raise SettingsError(f"--plot takes a file that ends in {' or '.join(_SUFFIXES)}, not {file!r}.")
+        raise SettingsError(f"`plot` takes a file that ends in {' or '.join(_SUFFIXES)}, not {file!r}.")
     try:
         folder, taken = path.parent.is_dir(), path.is_dir()
     except OSError as error:
-        raise SettingsError(f"--plot cannot write {file!r}: {error.strerror}.") from error
+        raise SettingsError(f"`plot` cannot write {file!r}: {error.strerror}.") from error
     if not folder:
         raise SettingsError(f"There is no folder {str(path.parent)!r} for the picture {path.name!r}: make it first.")
     if taken:
-        raise SettingsError(f"{file!r} is a folder: --plot takes a file.")
+        raise SettingsError(f"{file!r} is a folder: `plot` takes a file.")
     if importlib.util.find_spec("matplotlib") is None:
-        raise SettingsError("--plot needs matplotlib: pip install 'es-neardupe[plot]'.")
+        raise SettingsError("`plot` needs matplotlib: pip install 'es-neardupe[plot]'.")
 
 
 def draw(report: DistributionReport, file: str) -> None:

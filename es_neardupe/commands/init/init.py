@@ -95,10 +95,10 @@ def init(
     nothing is written then.
     """
     if sample_keys is not None and settings.sample_mod:
-        raise SettingsError("Give either --sample-mod or --sample-keys, which chooses it.")
+        raise SettingsError("Give either `sample_mod` or `sample_keys`, which chooses it.")
     if (sidecar and (create or template)) or (write_group and not sidecar):
         raise SettingsError(
-            "--create and --template are about indices of yours, which --sidecar leaves alone; --write-group goes with "
+            "`create` and `template` are about indices of yours, which `sidecar` leaves alone; `write_group` goes with "
             "that."
         )
     if settings.prefix != index.prefix:
@@ -219,7 +219,7 @@ def _create(
 ) -> InitReport:
     check_name(index)
     if sample_keys is not None:
-        raise SettingsError("A new index has no texts whose lengths decide: give --sample-mod, not --sample-keys.")
+        raise SettingsError("A new index has no texts whose lengths decide: give `sample_mod`, not `sample_keys`.")
     if settings.relations and not template:
         raise SettingsError("A new index has no join field, so no relations: make it yourself, then run init.")
     mapping = our_mapping(settings)
@@ -249,14 +249,14 @@ def _needs(name: str, mapping: dict[str, Any], settings: Settings) -> bool:
     if stored is not None and (differences := stored.differences(settings)):
         raise SchemeMismatch(
             f"Index {name} is prepared already, with other settings ({'; '.join(differences)}). Use those, or go "
-            f"over to the others with `es-neardupe migrate {name}`, or choose another --prefix."
+            f"over to the others with `es-neardupe migrate {name}`, or choose another `prefix`."
         )
     properties = mapping.get("properties", {})
     check_source(name, mapping, settings)
     check_text_fields(name, mapping, settings)
     if found := schema.conflicts(properties, settings.prefix):
         raise MappingConflict(
-            f"Index {name} cannot take our fields: {'; '.join(found)}. Choose another name with --prefix."
+            f"Index {name} cannot take our fields: {'; '.join(found)}. Choose another name with `prefix`."
         )
     return stored is None or bool(schema.missing(properties, settings.prefix))
 

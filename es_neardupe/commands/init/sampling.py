@@ -53,12 +53,12 @@ def choose_sampling(
     Raises `SettingsError` for ``wanted`` below 1, and `IndexUnusable` for an index in which no document has words.
     """
     if wanted < 1:
-        raise SettingsError(f"--sample-keys must be 1 or more, not {wanted}.")
+        raise SettingsError(f"`sample_keys` must be 1 or more, not {wanted}.")
     words, shingles = _lengths(client, index, settings, queries.matching(scope))
     if not len(shingles):
         raise IndexUnusable(
             f"Index {index} has no document with words in {', '.join(settings.fields)} that would tell how long its "
-            f"texts are: give --sample-mod instead of --sample-keys."
+            f"texts are: give `sample_mod` instead of `sample_keys`."
         )
     mod = min(max(round(float(shingles.mean()) / wanted), 1), MAX_SAMPLE_MOD)
     without = float(((1 - 1 / mod) ** shingles).mean())

@@ -245,9 +245,9 @@ def _prepared(record: Record, target: IndexTarget, text_field: str | None) -> Re
         if not _put(source, fields[0], source.pop(text_field)):
             return Problem(record.place, f"the text of {text_field!r} cannot go to {fields[0]!r}: something is there")
     if not has_any(source, fields):
-        return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with --text-field")
+        return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with `text_field`")
     if record.id is None and record.place.startswith("stdin:"):
-        return Problem(record.place, "no field 'id': name the one that holds the id with --id-field")
+        return Problem(record.place, "no field 'id': name the one that holds the id with `id_field`")
     return changed(record, id=record.id or record.place, source=source)
 
 

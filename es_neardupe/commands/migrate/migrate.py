@@ -103,7 +103,7 @@ def migrate(
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
     wanted = Wanted(fields, preset, numbers, sample_keys, evidence)
     if abort and (wanted.something or prepare):
-        raise SettingsError("--abort takes no settings, and no --prepare.")
+        raise SettingsError("`abort` takes no settings, and no `prepare`.")
     plan = _aborting(index) if abort else open_plan(index, wanted)
     if plan is None:
         found, done = opened(index), Done("aborted" if abort else "done")

@@ -96,7 +96,7 @@ def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     if phase is not None:
         return _going_on(mappings, prefix, phase, old, wanted)
     if not wanted.something:
-        raise SettingsError(f"Say what is to become other for index {index.name}, with --threshold for example.")
+        raise SettingsError(f"Say what is to become other for index {index.name}, with `threshold` for example.")
     settings = wanted.settings(old.settings, next_prefix(prefix))
     if any(stored_settings(mapping, settings.prefix) is not None for mapping in mappings.values()):
         raise IndexUnusable(

@@ -60,7 +60,7 @@ def _address(target: IndexTarget, keywords: Sequence[str], given: str | None) ->
     called = {_plain(name): name for name in keywords if _plain(name).rpartition(".")[2].lower() in _NAMES}
     if len(called) != 1:
         told = f"{len(called)} fields could hold addresses" if called else "No field is called like an address"
-        raise SettingsError(f"{told} in index {target.name}: name one with --url-field. {there}")
+        raise SettingsError(f"{told} in index {target.name}: name one with `url_field`. {there}")
     return next(iter(called.values()))
 
 
@@ -78,7 +78,7 @@ def _date(target: IndexTarget, kinds: Mapping[str, str]) -> str:
         )
     if len(dates) > 1:
         raise SettingsError(
-            f"Several fields of index {target.name} are dates: name one with --date-field. There: {', '.join(dates)}."
+            f"Several fields of index {target.name} are dates: name one with `date_field`. There: {', '.join(dates)}."
         )
     return dates[0]
 

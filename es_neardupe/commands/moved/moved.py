@@ -82,7 +82,7 @@ def moved_all(
     Raises what `moved` does, when the first answer is asked for.
     """
     if max_candidates < 1:
-        raise SettingsError("--max-candidates must be 1 or more.")
+        raise SettingsError("`max_candidates` must be 1 or more.")
     index = opened(index, texts=True)
     fields = address_fields(index, url_field, date_field)
     least = check_min(index.settings.threshold if min is None else min)

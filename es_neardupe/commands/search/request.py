@@ -50,12 +50,12 @@ def wanted(
     Raises as `es_neardupe.commands.search.search` does.
     """
     if size < 1 or start < 0:
-        raise SettingsError("--size must be 1 or more, --from 0 or more.")
+        raise SettingsError("`size` must be 1 or more, `start` 0 or more.")
     index = opened(index)
     if start + size > index.target.max_result_window:
         raise SettingsError(
-            f"--from {start} and --size {size} reach beyond the result window of {index.target.max_result_window:,} "
-            f"(index.max_result_window): narrow the search by more words or by --query."
+            f"`start` {start} and `size` {size} reach beyond the result window of {index.target.max_result_window:,} "
+            f"(index.max_result_window): narrow the search by more words or by `query`."
         )
     types: dict[str, str] = {}
     nested: set[str] = set()

@@ -123,7 +123,7 @@ def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> N
     """Raises `SchemeMismatch` if an index has a sidecar index already."""
     if found := sidecars_of(client, mappings, prefix):
         raise SchemeMismatch(
-            f"The keys of {', '.join(found)} are in a sidecar index: run init with --sidecar, choose another --prefix, "
+            f"The keys of {', '.join(found)} are in a sidecar index: run init with `sidecar`, choose another `prefix`, "
             f"or remove them with `es-neardupe clean {next(iter(found))}` first."
         )
 
@@ -170,7 +170,7 @@ class Sidecars:
         if stored_settings(mapping, prefix) is not None:
             raise SchemeMismatch(
                 f"Index {index} has keys in its documents already: remove them with `es-neardupe clean {index}` first, "
-                f"or choose another --prefix."
+                f"or choose another `prefix`."
             )
         check_text_fields(index, mapping, settings)
         must_be_stored(index, mapping, settings)
@@ -185,7 +185,7 @@ class Sidecars:
         if differences := stored.differences(settings):
             raise SchemeMismatch(
                 f"Index {index} already has a sidecar index with other settings ({'; '.join(differences)}). Use those, "
-                f"or switch to the others with `es-neardupe migrate {index}`, or choose another --prefix."
+                f"or switch to the others with `es-neardupe migrate {index}`, or choose another `prefix`."
             )
         return self.write_group is not writes_group(known)
 

@@ -13,14 +13,12 @@ from threading import Lock
 from typing import Any, Protocol
 
 from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
-from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.server.responses import Answer
 
 __all__ = [
     "POOL_SIZE",
     "Driver",
     "DriverOver",
-    "authorization",
     "deep",
     "identity",
     "lost_connection",
@@ -78,18 +76,6 @@ class DriverOver:
         self._driver.close()
 
 
-def authorization(settings: ConnectionSettings) -> dict[str, str]:
-    """The header of a login. (urllib3's own helper supports Latin-1 passwords only.)"""
-    if settings.api_key:
-        key = settings.api_key
-        return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
-    if settings.bearer_token:
-        return {"authorization": f"Bearer {settings.bearer_token}"}
-    if settings.username is not None:
-        return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
-    return {}
-
-
 def identity(header: str | None) -> str:
     """The kind of login of an ``authorization`` header, and the user name, the id of the API key, or a hash of anything
     else; empty without a login. It contains no secret."""
@@ -142,14 +128,14 @@ def lost_connection(error: BaseException, url: str) -> ConnectError:
     for words in filter(None, map(_certificate_words, causes)):
         return CertificateRefused(
             f"{url}: the certificate was not accepted ({words}). "
-            "Check the host name, or name the authority that signed it (--ca-certs, or --cert-fingerprint)."
+            "Check the host name, or name the authority that signed it (`ca_certs`, or `cert_fingerprint`)."
         )
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
             if "ALERT" in (reason := cause.reason or "") and "CERT" in reason:
                 return CertificateRefused(
                     f"{url}: the server requires a client certificate that it trusts ({_plain(reason)}): "
-                    "give one with --client-cert."
+                    "give one with `client_cert`."
                 )
             return Unreachable(
                 f"{url}: TLS failed ({cause.reason or 'no reason given'}). Should the URL begin with http://?"
@@ -191,7 +177,3 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         inside = [a for a in (*current.args, *getattr(current, "errors", ())) if isinstance(a, BaseException)]
         queue += [*inside, getattr(current, "reason", None), current.__cause__, current.__context__]
         queue = [q for q in queue if isinstance(q, BaseException)]
-
-
-def _base64(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()

@@ -14,9 +14,9 @@ from elastic_transport import ConnectionTimeout, JsonSerializer, SerializationEr
 from elasticsearch import Elasticsearch
 
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.server.drivers.driver import POOL_SIZE, authorization, deep, identity, lost_connection, unreadable
+from es_neardupe.server.drivers.driver import POOL_SIZE, deep, identity, lost_connection, unreadable
 from es_neardupe.server.login import tls
-from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.login.settings import ConnectionSettings, authorization
 from es_neardupe.server.responses import Answer
 
 __all__ = ["ElasticsearchDriver", "open_driver", "wrap_driver"]

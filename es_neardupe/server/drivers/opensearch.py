@@ -15,9 +15,9 @@ from opensearchpy import OpenSearch
 from opensearchpy.connection import Urllib3HttpConnection
 from opensearchpy.exceptions import ConnectionError as NoConnection
 
-from es_neardupe.server.drivers.driver import POOL_SIZE, authorization, identity, lost_connection, parsed, unreadable
+from es_neardupe.server.drivers.driver import POOL_SIZE, identity, lost_connection, parsed, unreadable
 from es_neardupe.server.login import tls
-from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.login.settings import ConnectionSettings, authorization
 from es_neardupe.server.responses import Answer
 
 __all__ = ["OpenSearchDriver", "open_driver", "wrap_driver"]

@@ -114,7 +114,7 @@ def _without_server(sources: Sequence[Source]) -> ConnectionSettings:
     if flags.problem:
         raise SettingsError(flags.problem)
     if flags.has_secret:
-        raise SettingsError("The command line gives a login, but no server: give --url.")
+        raise SettingsError("The command line gives a login, but no server: give `url`.")
     return ConnectionSettings(timeout=_timeout(sources))
 
 

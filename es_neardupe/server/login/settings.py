@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 import ssl
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from es_neardupe.errors import SettingsError
 
-__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "more_than_one_login", "split_url"]
+__all__ = ["ConnectionSettings", "ConnectionWarning", "Retries", "authorization", "more_than_one_login", "split_url"]
 
 
 class ConnectionWarning(UserWarning):
@@ -164,7 +165,7 @@ def _check_certificates(settings: ConnectionSettings) -> None:
     if settings.ca_certs and settings.cert_fingerprint:
         raise SettingsError("Certificates to trust and a fingerprint are given: keep one of them.")
     if settings.client_key and not settings.client_cert:
-        raise SettingsError("The key of a client certificate is given without the certificate: give --client-cert too.")
+        raise SettingsError("The key of a client certificate is given without the certificate: give `client_cert` too.")
     if settings.cert_fingerprint is not None:
         plain = settings.cert_fingerprint.replace(":", "").lower()
         if not re.fullmatch("[0-9a-f]{64}", plain):
@@ -179,3 +180,19 @@ def _check_file(ca_certs: str) -> None:
         ssl.create_default_context(cafile=ca_certs)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise SettingsError(f"The certificates in {ca_certs} cannot be read ({error}): name a PEM file.") from error
+
+
+def authorization(settings: ConnectionSettings) -> dict[str, str]:
+    """The header of a login. (urllib3's own helper supports Latin-1 passwords only.)"""
+    if settings.api_key:
+        key = settings.api_key
+        return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already
+    if settings.bearer_token:
+        return {"authorization": f"Bearer {settings.bearer_token}"}
+    if settings.username is not None:
+        return {"authorization": f"Basic {_base64(f'{settings.username}:{settings.password}')}"}
+    return {}
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()

@@ -6,7 +6,7 @@ import inspect
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +21,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.cli import connection, run_log
 from es_neardupe.cli.app import app
 from es_neardupe.cli.command import ConnectedCommand, shared_parameters
+from es_neardupe.cli.phrasing import phrase, phrase_for
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import option_of, parse_duration, parse_query, parse_since
@@ -163,9 +164,8 @@ ELSEWHERE = {
     "contained": {"file"},
     "duplicates": {"request", "explain", "example", "schema", "stage", "top", "pairs_only", "csv", "html"},
     "groups": {"history", "suggest_keep", "keep_policy"},  # other functions: see below
-    "init": {"field", "relation"},  # of `Settings`
+    "init": {"fields", "relations"},  # of `Settings`
     "load": {"files"},
-    "migrate": {"field"},  # fields
     "moved": {"gone"},
     "pairs": {"top"},
     "search": {"dsl", "show_request"},
@@ -397,3 +397,100 @@ def test_version(cli: Cli) -> None:
 def test_json_of_errors_is_no_output(cli: Cli) -> None:
     run = cli("bands", "--threshold", "2", "--json")
     assert (run.code, run.out) == (2, "")
+
+
+# -- messages in the words of the command line ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def given() -> Iterator[Callable[..., None]]:
+    """Phrase for a command with these values of --url, --profile and --prefix."""
+    names = {"url": "--url", "profile": "--profile", "prefix": "--prefix", "max_bucket": "--max-bucket"}
+    yield lambda **values: phrase_for(names, values)
+    phrase_for({}, {})
+
+
+def test_messages_name_options(given: Callable[..., None]) -> None:
+    given()
+    assert phrase("`max_bucket` must be 2 or more") == "--max-bucket must be 2 or more"
+    assert phrase("the privilege `manage`, `rows`") == "the privilege `manage`, `rows`"
+
+
+@pytest.mark.parametrize(
+    ("message", "values", "said"),
+    [
+        ("Next: es-neardupe group news", {}, "Next: es-neardupe group news"),
+        ("Next: es-neardupe group news", {"prefix": "neardupe"}, "Next: es-neardupe group news"),
+        ("Next: es-neardupe group news", {"prefix": "dup"}, "Next: es-neardupe group news --prefix dup"),
+        (
+            "run `es-neardupe enrich news --check`.",
+            {"url": "http://a:9200", "profile": "my own", "prefix": "dup"},
+            "run `es-neardupe enrich news --url http://a:9200 --profile 'my own' --prefix dup --check`.",
+        ),
+        (
+            "run `es-neardupe enrich news`.",
+            {"url": "https://me:secret@host:9200/x"},
+            "run `es-neardupe enrich news --url https://host:9200/x`.",
+        ),
+        ("`es-neardupe stats news*`", {}, "`es-neardupe stats 'news*'`"),
+        (
+            "`es-neardupe clean news --prefix old` and `es-neardupe node start`",
+            {"prefix": "dup", "url": "http://a"},
+            "`es-neardupe clean news --url http://a --prefix old` and `es-neardupe node start`",
+        ),
+        ("`es-neardupe duplicates --example NAME`", {"url": "http://a"}, "`es-neardupe duplicates --example NAME`"),
+    ],
+)
+def test_suggested_commands_can_be_pasted(
+    given: Callable[..., None], message: str, values: dict[str, str], said: str
+) -> None:
+    given(**values)
+    assert phrase(message) == said
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ("1 documents have no keys and are in no group", "1 document has no keys and is in no group"),
+        ("1 documents changed since they got their keys", "1 document changed since it got its keys"),
+        ("2 documents have no keys", "2 documents have no keys"),
+        ("1,001 documents are left, 11 groups", "1,001 documents are left, 11 groups"),
+        (
+            "1 entries of evidence are about documents",
+            "1 entry of evidence is about documents",
+        ),
+        ("1 addresses: 1 copies", "1 address: 1 copy"),
+        (
+            "1 candidates with fewer keys were not compared",
+            "1 candidate with fewer keys was not compared",
+        ),
+    ],
+)
+def test_one_is_singular(message: str, said: str) -> None:
+    assert phrase(message) == said
+
+
+def test_a_wrong_setting_is_wrong_usage_in_the_words_of_the_command_line(cli: Cli) -> None:
+    for arguments, words in (
+        (["init", "i", "--field", "a", "--min", "1"], "--min"),
+        (["pairs", "i", "--min", "1.5"], "--min"),
+        (["group", "i", "--measure", "foo"], "'foo' is not one of resemblance, jaccard"),
+        (["group", "i", "--linkage", "foo"], "'foo' is not one of star, chain, complete"),
+        (["bands", "--preset", "foo"], "'foo' is not one of supershingles"),
+        (["duplicates", "--example", "foo"], "foo"),
+        (["what-if", "i", "--min", "0.5,x"], "is not a list of numbers"),
+    ):
+        run = cli(*arguments)
+        assert (run.code, run.out) == (2, ""), arguments
+        assert words in " ".join(run.err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("words", ["bands", "bands --json", "--help", "duplicates --schema", "--version"])
+def test_a_closed_pipe_is_no_error(words: str) -> None:
+    """The reader has gone before anything is written."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "es_neardupe", *words.split()]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -217,7 +217,7 @@ def test_an_interrupt(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     run = cli("enrich", "news", "--log-format", "json", "--summary", str(tmp_path / "run.json"))
     assert run.code == ExitCode.INTERRUPTED
     *_, message, finished = lines(run.err.strip())
-    assert message["message"].startswith("Interrupted. Run the same command again")
+    assert message["message"].startswith("Interrupted. What was written stays")
     assert (finished["event"], finished["exit_code"]) == ("finished", 130)
     assert json.loads((tmp_path / "run.json").read_text())["exit_code"] == 130
 
@@ -279,7 +279,7 @@ def test_requests_are_shown_as_json_and_steer_no_terminal(capsys: pytest.Capture
 
 
 def test_requests_are_shown_of_dry_runs_only() -> None:
-    with pytest.raises(SettingsError, match="needs --dry-run"):
+    with pytest.raises(SettingsError, match="needs `dry_run`"):
         Rehearsal(FakeClient(), 1, dry_run=False)
 
 

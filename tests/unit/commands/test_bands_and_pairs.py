@@ -60,7 +60,7 @@ def test_bands_by_hand() -> None:
 
 @pytest.mark.parametrize("least", [0, -1, 1.01, float("nan")])
 def test_min(least: float) -> None:
-    with pytest.raises(SettingsError, match=r"--min must lie in \(0, 1\]"):
+    with pytest.raises(SettingsError, match=r"`min` must lie in \(0, 1\]"):
         check_min(least)
     assert check_min(1) == 1
 

@@ -37,7 +37,7 @@ def test_example(cli: Cli, name: str) -> None:
 
 def test_unknown_example(cli: Cli) -> None:
     done = cli("duplicates", "--example", "titles")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert all(name in one_line(done.err) for name in names())
 
 
@@ -125,7 +125,7 @@ def test_csv_and_page_need_a_file_each(cli: Cli, tmp_path: Path) -> None:
     request.write_text(example("identical-titles"))
     files = ("--csv", str(tmp_path / "x"), "--html", f"{tmp_path}/../{tmp_path.name}/x")
     done = cli("duplicates", "news", "--request", str(request), *files)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "--csv and --html both name" in one_line(done.err)
 
 

@@ -14,8 +14,8 @@ from es_neardupe.errors import Forbidden, NotFound, RequestError
 from es_neardupe.index.permissions import check_sees_all, check_updates, seen_in_part
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Product, Server
-from es_neardupe.server.drivers.driver import authorization, identity
-from es_neardupe.server.login.settings import ConnectionSettings
+from es_neardupe.server.drivers.driver import identity
+from es_neardupe.server.login.settings import ConnectionSettings, authorization
 
 QUERY = ['{"term": {"public": true}}']
 TARGET = IndexTarget("news", ("news-1", "news-2"), SETTINGS, 10_000)

@@ -210,7 +210,7 @@ class TestJars:
         assert "manifest" in download.problem(place)
 
     def test_offline_without_a_cache(self) -> None:
-        with pytest.raises(NodeError, match="start it once without --offline"):
+        with pytest.raises(NodeError, match="start it once without `offline`"):
             download.ensure(versions.pick(), offline=True)
 
     def test_a_download_that_broke_off_does_not_count(self, monkeypatch: pytest.MonkeyPatch) -> None:

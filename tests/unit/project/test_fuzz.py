@@ -32,8 +32,9 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.options import list_of, parse_duration, parse_fraction, parse_query, parse_since
 from es_neardupe.records import Hit
 from es_neardupe.server.client import path
-from es_neardupe.server.drivers.driver import authorization, identity, parsed
+from es_neardupe.server.drivers.driver import identity, parsed
 from es_neardupe.server.login.resolve import resolve_settings
+from es_neardupe.server.login.settings import authorization
 from es_neardupe.server.responses import Answer, check_whole, refusal
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.verification import common_shingles, feature_weights

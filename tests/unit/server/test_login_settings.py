@@ -144,7 +144,7 @@ def test_key_file_does_not_go_to_a_server_of_the_environment(key_file: str) -> N
 
 
 def test_key_file_without_any_server(key_file: str) -> None:
-    with pytest.raises(SettingsError, match="give --url"):
+    with pytest.raises(SettingsError, match="give `url`"):
         resolved(api_key_file=key_file)
 
 

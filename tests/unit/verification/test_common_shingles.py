@@ -136,5 +136,5 @@ def test_a_stored_list_is_checked() -> None:
     assert _decoded(good).ignored == ignored
     assert _decoded(good).ignored.features.tolist() == [1, 2**63]
     for bad in (None, {}, value, {**good, "hashes": ["1"]}, {**good, "hashes": ["x"]}, {**good, "version": "0"}):
-        with pytest.raises(SettingsError, match="--renew"):
+        with pytest.raises(SettingsError, match="`renew`"):
             _decoded(bad)
