@@ -35,7 +35,7 @@ from es_neardupe.server.client import path
 from es_neardupe.server.drivers.driver import identity, parsed
 from es_neardupe.server.login.resolve import resolve_settings
 from es_neardupe.server.login.settings import authorization
-from es_neardupe.server.responses import Answer, check_whole, refusal
+from es_neardupe.server.responses import Answer, check_complete, refusal
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.verification import common_shingles, feature_weights
 from es_neardupe.verification.evidence import read_kept
@@ -146,7 +146,7 @@ STORED = {
     "meta": (spoiled(SETTINGS.to_meta()), lambda one: Settings.from_meta(one, "neardupe")),
     "answer": (
         spoiled({"timed_out": False, "_shards": {"failed": 1, "failures": []}, "responses": []}),
-        lambda one: check_whole(one, "GET /"),
+        lambda one: check_complete(one, "GET /"),
     ),
     "refusal": (
         spoiled({"error": {"type": "t", "reason": "r", "root_cause": [], "failed_shards": []}}),
