@@ -7,17 +7,16 @@ import random
 from collections import Counter
 from itertools import combinations, product
 from math import comb
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import Cli
+from golden_vectors import FOLDER, golden_text
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_join import buckets, key, listed, matrices
-from test_keys_golden import golden_text
-from test_keys_oracle import oracle
+from key_matrices import buckets, key, listed, matrices
+from scheme_oracle import oracle
 from unit_tools import hits, words
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
@@ -36,7 +35,7 @@ from es_neardupe.options import PRESETS
 from es_neardupe.similarity.measure import Measure
 
 PRESET = Settings.chosen(("text",), preset="supershingles")
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "supershingles_v1.json").read_text("ascii"))
+GOLDEN = json.loads((FOLDER / "supershingles_v1.json").read_text("ascii"))
 
 
 # The scheme
