@@ -102,10 +102,11 @@ def option_tables() -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("word", sorted({name.split()[0] for name in COMMANDS if name}))
-def test_each_command_has_a_page_of_its_name(word: str) -> None:
+def test_each_command_has_a_page_and_tests_of_its_name(word: str) -> None:
     assert (DOCS / f"{word}.md").read_text("utf-8").startswith(f"# {word}\n\n`")
     name = word.replace("-", "_")
     assert (ROOT / "es_neardupe" / "cli" / "commands" / f"{name}.py").exists()
+    assert (ROOT / "tests" / "commands" / f"test_{name}.py").exists()
 
 
 def test_each_command_has_its_table() -> None:
