@@ -241,3 +241,9 @@ def read_jsonl(name: str) -> list[dict[str, Any]]:
     """The documents of a packed JSON lines file of the shared test data."""
     with lzma.open(read_data(name), "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
+
+
+def read_truth(name: str) -> dict[tuple[str, str], float]:
+    """The similar pairs of shared test data, computed elsewhere, with their resemblance."""
+    lines = (line.split("\t") for line in read_data(name).read_text("utf-8").splitlines() if line[0] != "#")
+    return {(min(a, b), max(a, b)): float(value) for a, b, value in lines}

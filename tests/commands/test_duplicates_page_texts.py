@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from conftest import Cli
+from page_reader import NASTY, Reader
 from server_tools import make_index, one_line, put
-from test_page import NASTY, Reader
 from unit_tools import words
 
 from es_neardupe.commands.duplicates.request_parse import example

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from evidence_tools import prepared
 from numpy.typing import NDArray
-from server_tools import JSON, change, family, hits, jaccard, make_index, ours, put, versions, words
+from server_tools import JSON, change, family, hits, jaccard, ours, put, versions, words
 from unit_tools import index_of
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import NearDupe
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.errors import SettingsError
-from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.target import open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.progress import silent
@@ -56,15 +56,6 @@ def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran
     left, right = found.candidates.left, found.candidates.right
     matches = found.verifier.confirmed(left, right, wanted.fits(found.similarity))
     return Ran(write_evidence(index_of(client, target), wanted, evidence, found, whole=whole), found, matches)
-
-
-def prepared(client: Client, index: str, texts: dict[str, str], threshold: float = 0.6) -> str:
-    """An enriched index of these texts; the name of its evidence."""
-    make_index(client, index)
-    put(client, index, {id: {"text": text, "part": number % 2} for number, (id, text) in enumerate(texts.items())})
-    NearDupe(index, client).init(Settings(("text",), threshold=threshold))
-    NearDupe(index, client).enrich()
-    return companion_name(open_target(client, index, DEFAULT_PREFIX), Companion.PAIRS)
 
 
 def kept(client: Client, evidence: str) -> dict[frozenset[str], JSON]:

@@ -6,9 +6,8 @@ import random
 from itertools import combinations
 
 import pytest
-from conftest import Cli, read_jsonl
+from conftest import Cli, read_jsonl, read_truth
 from server_tools import hits, make_index, one_line, ours, put, shingles, words
-from test_recall import read_truth
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 from conftest import Cli
+from evidence_tools import prepared
 from server_tools import JSON, Spy, change, family, one_line, ours, put, versions, words
-from test_group_evidence import prepared
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import IndexUnusable, SettingsError

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, Run
-from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, versions
+from bad_input import fill, refused
+from conftest import Cli
+from server_tools import change, family, hits, make_index, mapping, ours, put, send, versions
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client, path
@@ -18,27 +19,9 @@ SETTINGS = Settings(("text",))
 READ_ONLY = ("index.blocks.read_only", "index.blocks.write", "index.blocks.read_only_allow_delete")
 
 
-def refused(done: Run, *words: str, code: int = 1) -> str:
-    """The one line of a command that failed, which holds these words."""
-    line = one_line(done.err) if done.err.startswith("error") else " ".join(done.err.replace("│", " ").split())
-    assert (done.code, done.out) == (code, "")
-    for word in words:
-        assert word in line
-    return line
-
-
 @pytest.fixture
 def filled(client: Client, index_name: str) -> str:
-    make_index(
-        client,
-        index_name,
-        {
-            "text": {"type": "text", "fields": {"raw": {"type": "keyword"}}},
-            "body": {"properties": {"en": {"type": "text"}}},
-            "kind": {"type": "keyword"},
-        },
-    )
-    put(client, index_name, {f"d{n}": {"text": text, "kind": "k"} for n, text in enumerate(family("bad", 4))})
+    fill(client, index_name)
     return index_name
 
 
@@ -61,74 +44,6 @@ def filled(client: Client, index_name: str) -> str:
 )
 def test_unknown_index(command: str, more: tuple[str, ...], index_name: str, server_cli: Cli) -> None:
     refused(server_cli(command, index_name, *more), f"There is no index '{index_name}'", "--create")
-
-
-def test_doctor_tells_of_an_unknown_index(index_name: str, server_cli: Cli) -> None:
-    done = server_cli("doctor", index_name, "--json")
-    assert done.code == 1
-    assert [one["level"] for one in done.json["checks"]] == ["ok", "error"]
-
-
-@pytest.mark.parametrize("name", ["_all", "_mapping", "", "a b", "UPPER", "a/b", "..", '"', "a#b", "a,_all"])
-def test_names_that_are_none(name: str, server_cli: Cli, client: Client, index_name: str) -> None:
-    done = server_cli("init", name, "--field", "text", "--create")
-    one_line(done.err)
-    assert done.code == 1
-
-
-@pytest.mark.parametrize(
-    ("field", "words"),
-    [
-        ("absent", ("has no field 'absent'", "Text fields there: body.en, text.")),
-        ("kind", ("'kind'", "keyword, not text", "Text fields there: body.en, text.")),
-        ("text.raw", ("text.raw is a multi-field", "name text itself")),
-        ("body", ("'body'", "Text fields there: body.en, text.")),
-        ("neardupe.bands", ("field of ours",)),
-        ("", ("--field",)),
-    ],
-)
-def test_fields_that_are_no_text(
-    field: str, words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
-) -> None:
-    before = mapping(client, filled), versions(client, filled)
-    wrong = field in ("", "neardupe.bands")  # whatever the index has
-    refused(server_cli("init", filled, "--field", field), *words, code=2 if wrong else 1)
-    assert (mapping(client, filled), versions(client, filled)) == before
-
-
-@pytest.mark.parametrize(
-    ("source", "word"),
-    [({"enabled": False}, "disabled"), ({"excludes": ["body"]}, "excludes"), ({"includes": ["text"]}, "includes")],
-)
-def test_source_that_is_not_whole(source: JSON, word: str, client: Client, index_name: str, server_cli: Cli) -> None:
-    make_index(client, index_name, _source=source)
-    put(client, index_name, {"a": {"text": "some text", "body": "more"}})
-    before = mapping(client, index_name), versions(client, index_name)
-    refused(server_cli("init", index_name, "--field", "text"), "_source", word)
-    assert (mapping(client, index_name), versions(client, index_name)) == before
-    checks = server_cli("doctor", index_name, "--json").json["checks"]
-    assert "error" in [one["level"] for one in checks if one["name"] == "_source"]
-
-
-@pytest.mark.parametrize(
-    "ours_before",
-    [
-        {"type": "text"},
-        {"type": "keyword"},
-        {"properties": {"bands": {"type": "text"}}},
-        {"properties": {"bands": {"type": "text", "fields": {"keyword": {"type": "keyword"}}}}},
-        {"properties": {"group": {"type": "keyword", "doc_values": False}}},
-        {"properties": {"bands": {"type": "keyword", "index": False, "doc_values": False}}},
-    ],
-)
-def test_our_field_is_mapped_otherwise(ours_before: JSON, client: Client, index_name: str, server_cli: Cli) -> None:
-    make_index(client, index_name, {"text": {"type": "text"}, "neardupe": ours_before})
-    put(client, index_name, {"a": {"text": "some text"}})
-    before = mapping(client, index_name)
-    refused(server_cli("init", index_name, "--field", "text"), "neardupe", "--prefix")
-    assert mapping(client, index_name) == before
-    assert server_cli("init", index_name, "--field", "text", "--prefix", "dupes").code == 0
-    assert server_cli("enrich", index_name, "--prefix", "dupes", "--json").json["written"] == 1
 
 
 def test_the_mapping_was_changed_after_init(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -174,29 +89,6 @@ def test_read_only_index(blocked: str, client: Client, server_cli: Cli, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--threshold", "0"), ("--threshold", "is not in (0, 1]")),
-        (("--threshold", "1.01"), ("--threshold", "is not in (0, 1]")),
-        (("--threshold", "nan"), ("--threshold", "is not in (0, 1]")),
-        (("--detection", "1"), ("detection",)),
-        (("--bands", "20", "--rows", "8"), ("160", "128")),
-        (("--bands", "20"), ("rows",)),
-        (("--shingle", "0"), ("shingle",)),
-        (("--threshold", "0.01"), ("lowest threshold",)),
-        (("--prefix", "a.b"), ("prefix",)),
-        (("--field", "text"), ("twice",)),
-    ],
-)
-def test_settings_out_of_range(
-    options: tuple[str, ...], words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
-) -> None:
-    before = mapping(client, filled)
-    refused(server_cli("init", filled, "--field", "text", *options), *words, code=2)
-    assert mapping(client, filled) == before
-
-
-@pytest.mark.parametrize(
     "arguments",
     [
         ("init",),
@@ -211,20 +103,6 @@ def test_wrong_usage(arguments: tuple[str, ...], server_cli: Cli, server_url: st
     assert done.code == 2
     assert "Traceback" not in done.err
     assert done.out == ""
-
-
-def test_init_with_other_settings_shows_the_difference(client: Client, filled: str, server_cli: Cli) -> None:
-    assert server_cli("init", filled, "--field", "text").code == 0
-    before = mapping(client, filled)
-    line = refused(
-        server_cli("init", filled, "--field", "body.en", "--threshold", "0.5", "--shingle", "3"),
-        "fields: text, not body.en",
-        "threshold: 0.8, not 0.5",
-        "shingle: 5, not 3",
-        f"es-neardupe migrate {filled}",
-    )
-    assert "permutations" not in line
-    assert mapping(client, filled) == before
 
 
 @pytest.mark.parametrize(
@@ -274,25 +152,11 @@ def test_since_of_an_unknown_field(client: Client, filled: str, server_cli: Cli)
     assert not any(ours(client, filled).values())
 
 
-def test_clean_twice(client: Client, filled: str, server_cli: Cli) -> None:
-    NearDupe(filled, client).init(SETTINGS)
-    NearDupe(filled, client).enrich()
-    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 4
-    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 0
-
-
 @pytest.mark.parametrize("text", ["", " ... ", "\x00"])
 def test_similar_to_a_text_without_words(text: str, client: Client, filled: str, server_cli: Cli) -> None:
     NearDupe(filled, client).init(SETTINGS)
     done = server_cli("similar", filled, "--text", text)
     assert (done.code, "empty" in done.err) == (0, True)
-
-
-def test_group_and_pairs_with_a_wrong_min(client: Client, filled: str, server_cli: Cli) -> None:
-    NearDupe(filled, client).init(SETTINGS)
-    for command in ("group", "pairs"):
-        for least in ("0", "1.5", "nan"):
-            refused(server_cli(command, filled, "--min", least), "--min", "(0, 1]", code=2)
 
 
 LINES = b"""{"id": "good1", "text": "one two three four five six"}
@@ -418,25 +282,6 @@ def test_stored_fingerprints_that_are_not_ours(client: Client, filled: str, serv
     assert len(server_cli("similar", filled, "--id", "d0", "--json").json["hits"]) == 3
     assert server_cli("enrich", filled, "--all", "--json").json["written"] == 4 + len(FORGED)
     assert server_cli("group", filled, "--json").json["corrupt"] == 0
-
-
-LIED: dict[str, Any] = {
-    "signature": {"signature": "AAAA"},
-    "group": {"group": "x" * 200, "principal": True, "similarity": 7.5},
-    "pretender": {"group": "none", "principal": False, "similarity": 0.99},
-}
-
-
-def test_stored_groups_that_are_not_ours(client: Client, filled: str) -> None:
-    put(client, filled, {id: {"text": f"this is {id} and some other words"} for id in LIED})
-    NearDupe(filled, client).init(SETTINGS)
-    NearDupe(filled, client).enrich()
-    for id, fields in LIED.items():
-        change(client, filled, id, {"neardupe": fields})
-    assert NearDupe(filled, client).groups() == []
-    report = NearDupe(filled, client).group()
-    assert (report.groups, report.alone) == (1, len(LIED))
-    assert all(ours(client, filled)[id]["similarity"] == 1 for id in LIED)
 
 
 def test_our_field_as_a_list_of_objects(client: Client, filled: str) -> None:

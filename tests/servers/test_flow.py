@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections import Counter
 
 import pytest
 from conftest import Cli
+from existing_index import USER_META, existing_index
 from server_tools import (
     JSON,
-    family,
     hits,
-    make_index,
     mapping,
     ours,
-    put,
     theirs,
     true_pairs,
     versions,
-    words,
 )
 
 from es_neardupe import NearDupe, Settings
@@ -27,15 +22,6 @@ from es_neardupe.errors import NeardupeError
 from es_neardupe.server.client import Client, path
 
 THRESHOLD = 0.8
-
-
-def corpus() -> dict[str, JSON]:
-    """Eight families, exact copies, documents that are alone, short ones, one without words."""
-    texts = {f"f{n}-{k}": text for n in range(8) for k, text in enumerate(family(n, 3 + n % 3))}
-    texts |= {f"alone-{n}": " ".join(words(f"alone{n}", 60)) for n in range(6)}
-    texts |= {"copy-a": " ".join(words("copy", 50)), "copy-b": " ".join(words("copy", 50)).upper()}
-    texts |= {"short-a": "Hello world", "short-b": "hello, WORLD!", "short-c": "hello moon", "empty": " ... "}
-    return {id: {"title": f"Title of {id}", "text": text, "n": {"x": 1.50}} for id, text in texts.items()}
 
 
 def texts_of(documents: dict[str, JSON]) -> dict[str, str]:
@@ -58,40 +44,9 @@ def expected_groups(documents: dict[str, JSON]) -> dict[str, set[str]]:
     return found
 
 
-USER_META = {"owner": "team ä", "rate": 0.1, "big": 12345678901234567890, "list": [3, 1, 2], "z": 1, "a": {"b": None}}
-USER_MAPPING: JSON = {
-    "text": {"type": "text", "fields": {"raw": {"type": "keyword", "ignore_above": 100}}},
-    "title": {"type": "keyword"},
-}
-
-
 @pytest.fixture
 def filled(client: Client, index_name: str) -> dict[str, JSON]:
-    """An index as it may have existed for years."""
-    template = {"strings": {"match_mapping_type": "string", "mapping": {"type": "keyword"}}}
-    make_index(client, index_name, USER_MAPPING, _meta=USER_META, dynamic_templates=[template])
-    documents = corpus()
-    put(client, index_name, documents)
-    return documents
-
-
-def test_init_leaves_what_is_the_users(client: Client, index_name: str, filled: dict[str, JSON]) -> None:
-    before, written = mapping(client, index_name), versions(client, index_name)
-    dry = NearDupe(index_name, client).init(Settings(("text",)), dry_run=True)
-    assert mapping(client, index_name) == before
-    report = NearDupe(index_name, client).init(Settings(("text",)))
-    assert dry.prepared == report.prepared == (index_name,)
-    after = mapping(client, index_name)
-    assert after["properties"].pop("neardupe")["dynamic"] == "strict"
-    meta = after["_meta"].pop("neardupe")
-    assert meta["id"] == report.scheme == Settings(("text",)).scheme.id
-    assert json.dumps(after["_meta"], sort_keys=True) == json.dumps(before["_meta"], sort_keys=True)
-    assert after == before
-    assert versions(client, index_name) == written
-
-    again = mapping(client, index_name)
-    assert NearDupe(index_name, client).init(Settings(("text",))).prepared == ()
-    assert mapping(client, index_name) == again
+    return existing_index(client, index_name)
 
 
 def test_the_functions(client: Client, index_name: str, filled: dict[str, JSON]) -> None:
@@ -267,25 +222,6 @@ def test_the_commands_for_people(index_name: str, filled: dict[str, JSON], serve
         assert said in done.out
         assert next_step in done.err
         assert not next_step or next_step not in done.out
-
-
-@pytest.mark.parametrize("answer", ["n\n", ""])
-def test_clean_asks_first(
-    answer: str,
-    client: Client,
-    index_name: str,
-    filled: dict[str, JSON],
-    server_cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    NearDupe(index_name, client).init(Settings(("text",)))
-    NearDupe(index_name, client).enrich()
-    written = versions(client, index_name)
-    monkeypatch.setattr("sys.stdin", io.StringIO(answer))
-    done = server_cli("clean", index_name)
-    assert done.code == 1
-    assert f"Remove 'neardupe' from {len(filled)} documents of {index_name}?" in done.err
-    assert versions(client, index_name) == written
 
 
 def test_the_class(server_url: str, index_name: str, filled: dict[str, JSON]) -> None:

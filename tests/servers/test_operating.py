@@ -1,4 +1,4 @@
-"""Operating it on real servers: names of requests, logs, summaries, limits, what a dry run shows, versions."""
+"""Operating it on real servers: names of requests, logs, summaries, limits, what a dry run shows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from conftest import Cli
 
-from es_neardupe import NearDupe, Settings
+from es_neardupe import NearDupe
 from es_neardupe.cli.output import ExitCode
 from es_neardupe.errors import RequestError
-from es_neardupe.keys import hashing
 from es_neardupe.log_events import fields_of
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.http_client import ServerClient
@@ -198,16 +197,3 @@ def test_what_migrate_has_like_all_that_write(
     assert (run.code, run.json["state"], run.json["switched"]) == (0, "done", 3)
     summary = json.loads(file.read_text())
     assert (summary["command"], summary["result"], summary["scheme"]) == ("migrate", run.json, run.json["scheme"])
-
-
-def test_version(server_cli: Cli, client: Client) -> None:
-    run = server_cli("version", "--json")
-    assert run.code == 0
-    assert run.json["server"] == str(client.server)
-    assert run.json["scheme"] == Settings(("text",)).scheme.id
-    assert run.json["packages"]["numpy"]
-    assert run.json["compiled"] is (hashing.kernel is not None)
-    assert server_cli("version", "--json", "--no-server").json["server"] is None
-    nowhere = server_cli("version", "--url", "http://127.0.0.1:9")
-    assert nowhere.code == 0
-    assert "The version of the server is unknown: http://127.0.0.1:9: no connection" in nowhere.err

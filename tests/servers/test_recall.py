@@ -7,7 +7,7 @@ import lzma
 from pathlib import Path
 
 import pytest
-from conftest import Cli, read_data
+from conftest import Cli, read_data, read_truth
 from server_tools import JSON
 
 from es_neardupe import NearDupe
@@ -28,11 +28,6 @@ def load_and_pair(cli: Cli, index: str, file: Path) -> tuple[JSON, Pairs]:
     paired = cli("pairs", index, "--json")
     assert (paired.code, paired.err) == (0, "")
     return loaded.json, {(one["a"], one["b"]): one["resemblance"] for one in paired.lines}
-
-
-def read_truth(name: str) -> Pairs:
-    lines = (line.split("\t") for line in read_data(name).read_text("utf-8").splitlines() if line[0] != "#")
-    return {(min(a, b), max(a, b)): float(value) for a, b, value in lines}
 
 
 @pytest.mark.parametrize("articles", ["articles_100.train", "articles_1000.train.xz", "articles_2500.train.xz"])

@@ -1,4 +1,4 @@
-"""The pages about search and moved: requests are sent as they stand there, and what is shown is what is printed."""
+"""The examples of search, moved and plain requests: requests are sent as printed, output is compared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from es_neardupe.server.client import Client, path
 DOCS = Path(__file__).parents[2] / "docs"
 RECIPES = {
     title: block
-    for title, text in re.findall(r"^##+ (.*?)\n(.*?)(?=^##|\Z)", (DOCS / "search.md").read_text("utf-8"), re.M | re.S)
+    for page in ("search.md", "plain-requests.md")
+    for title, text in re.findall(r"^##+ (.*?)\n(.*?)(?=^##|\Z)", (DOCS / page).read_text("utf-8"), re.M | re.S)
     for block in re.findall(r"```http\n(.*?)```", text, re.DOTALL)
 }
 BRIDGE = {"1001", "1002", "1003", "1004"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 from conftest import Cli
+from docs_pages import section, table
 from role_tools import (
     COMING,
     COMPANIONS,
@@ -25,7 +26,6 @@ from role_tools import (
 from secured import Secured
 from secured_users import ALIAS, KEPT_NAMES, WORKED, documented, less, names_beside
 from server_tools import put
-from test_docs import section, table
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.app import app

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Cli
+from docs_pages import DOCS, section, table
 from role_tools import (
     COMPANIONS,
     As,
@@ -24,7 +25,6 @@ from secured import Secured
 from secured_opensearch import ACTIONS, VERSION, opensearch_roles
 from secured_users import LIMITS, WORKED, names_beside
 from server_tools import theirs, versions
-from test_docs import DOCS, section, table
 
 from es_neardupe import NearDupe
 from es_neardupe.commands.doctor.roles import ROLES

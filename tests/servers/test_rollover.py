@@ -5,18 +5,18 @@ from __future__ import annotations
 import importlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 from conftest import Cli
 from kill_tools import Moment, run_commands, run_to_death
-from server_tools import JSON, TEXT, family, make_index, mapping, new_name, ours, send, theirs
+from rollover_tools import Rolling, rolled
+from server_tools import make_index, mapping, ours, send, theirs
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch import Round, may_pass
-from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotFound, NotInitialised, RequestError, RolledOver
+from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
 from es_neardupe.index.hidden_indices import Companion, companion_name, ensure
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
@@ -30,63 +30,7 @@ from es_neardupe.server.client import Client, path
 SETTINGS = Settings(("text",))
 
 
-class Rolling:
-    """A data stream, or an alias with a write index."""
-
-    def __init__(self, client: Client, name: str, *, stream: bool) -> None:
-        self.client, self.name, self.stream = client, name, stream
-        self.texts = family(name, 9)
-        template: JSON = {"index_patterns": [f"{name}*"], "priority": 500}
-        template["template"] = {"mappings": {"properties": {**TEXT, "@timestamp": {"type": "date"}}}}
-        self.template = template | ({"data_stream": {}} if stream else {})
-        client.request("PUT", path("_index_template", name), body=self.template)
-        if stream:
-            client.request("PUT", path("_data_stream", name))
-        else:
-            make_index(client, f"{name}-000001", aliases={name: {"is_write_index": True}})
-
-    def add(self, first: int, last: int) -> None:
-        """Index some of the texts, as an application does."""
-        actions: Any = (
-            (
-                {"create": {"_index": self.name, "_id": f"d{number}"}},
-                {"@timestamp": "2026-01-01", "text": self.texts[number]},
-            )
-            for number in range(first, last)
-        )
-        send(self.client, actions)
-
-    def roll(self) -> str:
-        """A rollover; the name of the new index."""
-        return str(self.client.request("POST", path(self.name, "_rollover"))["new_index"])
-
-    def remove(self) -> None:
-        every = {"expand_wildcards": "all"}
-        if self.stream:
-            self.client.request("DELETE", path("_data_stream", self.name))
-        for index in self.client.request("GET", path(f"*{self.name}*", "_settings"), params=every) or ():
-            self.client.request("DELETE", path(index))
-        self.client.request("DELETE", path("_index_template", self.name))
-        with suppress(NotFound):
-            self.client.request("DELETE", path("_component_template", self.name))
-
-
 both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
-
-
-@contextmanager
-def rolled(client: Client, kind: str) -> Iterator[Rolling]:
-    """A data stream (kind ``stream``) or an alias with a write index for a block; the test is skipped where the server
-    has none."""
-    name = new_name()
-    try:
-        made = Rolling(client, name, stream=kind == "stream")
-    except RequestError as error:
-        with suppress(NotFound):
-            client.request("DELETE", path("_index_template", name))
-        pytest.skip(f"this server has no data streams: {error.reason[:80]}")
-    yield made
-    made.remove()
 
 
 @pytest.fixture

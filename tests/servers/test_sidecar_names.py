@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 from conftest import Cli
+from rollover_tools import Rolling, rolled
 from server_tools import JSON, assert_settled, family, hits, make_index, make_or_skip, put, send, theirs
 from sidecar_tools import PROPERTIES, document, state, texts
-from test_rollover import Rolling, rolled
 
 from es_neardupe import NearDupe
 from es_neardupe.errors import IndexUnusable, RequestError, RolledOver

@@ -6,18 +6,15 @@ import json
 import random
 from collections import Counter
 from itertools import combinations, product
-from math import comb
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Cli
+from golden_vectors import FOLDER, golden_text
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from test_join import buckets, key, listed, matrices
-from test_keys_golden import golden_text
-from test_keys_oracle import oracle
+from key_matrices import buckets, key, listed, matrices
+from scheme_oracle import oracle
 from unit_tools import hits, words
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
@@ -36,7 +33,7 @@ from es_neardupe.options import PRESETS
 from es_neardupe.similarity.measure import Measure
 
 PRESET = Settings.chosen(("text",), preset="supershingles")
-GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "supershingles_v1.json").read_text("ascii"))
+GOLDEN = json.loads((FOLDER / "supershingles_v1.json").read_text("ascii"))
 
 
 # The scheme
@@ -251,49 +248,6 @@ def test_an_audit_says_why_a_pair_is_lost(max_bucket: int) -> None:
     enough = {why.get(k) for k, number in enumerate(common) if number >= 2}
     assert enough == ({None, Loss.BUCKET} if max_bucket == 2 else {None})
     assert int((verdict == FOUND).sum()) == sum(k not in why for k in range(len(a)))
-
-
-# The command
-
-
-def test_bands_shows_the_curve(cli: Cli) -> None:
-    run = cli("bands", "--preset", "supershingles", "--json")
-    assert (run.code, run.err) == (0, "")
-    assert {name: run.json[name] for name in ("threshold", "bands", "rows", "agree", "permutations", "key_bytes")} == {
-        "threshold": 0.976,
-        "bands": 6,
-        "rows": 14,
-        "agree": 2,
-        "permutations": 84,
-        "key_bytes": 48,
-    }
-    for similarity, probability in run.json["curve"]:
-        shared = similarity**14
-        assert probability == pytest.approx(
-            sum(comb(6, k) * shared**k * (1 - shared) ** (6 - k) for k in range(2, 7)), abs=1e-12
-        )
-    shown = cli("bands", "--preset", "supershingles")
-    for said in ("6 bands x 14 rows of 84 slots", "if 2 of their bands agree", "exactly 0.976", "^ threshold 0.976"):
-        assert said in shown.out
-    low = cli("bands", "--preset", "supershingles", "--threshold", "0.8")
-    assert "exactly 0.8 similar becomes a candidate with probability 0.0258" in low.out
-    assert "less than the detection of 0.99 asked for" in low.err
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--preset", "supershingles", "--permutations", "128"], "leave out either --preset or --permutations"),
-        (["--preset", "supershingles", "--agree", "1"], "has agree 2, not 1"),
-        (["--preset", "default"], "no preset 'default'"),
-        (["--agree", "2"], "agree takes bands and rows"),
-    ],
-)
-def test_errors_of_the_command(cli: Cli, options: list[str], message: str) -> None:
-    run = cli("bands", *options)
-    assert (run.code, run.out) == (1, "")
-    assert message in run.err
-    assert len(run.err.splitlines()) == 1
 
 
 @settings(max_examples=20)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections import Counter, defaultdict
+from collections import Counter
 from itertools import combinations
 from typing import Any
 
@@ -11,39 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from key_matrices import Keys, buckets, key, listed, matrices
 from unit_tools import SETTINGS, hits, paged
 
 from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
-from es_neardupe.candidates.join import Candidates, bucket_sizes, find_candidates
+from es_neardupe.candidates.join import bucket_sizes, find_candidates
 from es_neardupe.candidates.large_buckets import near_pairs
 from es_neardupe.keys.minhash import signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.similarity.common_passages import common_passage
-
-Keys = Any
-
-
-@st.composite
-def matrices(draw: st.DrawFn) -> Keys:
-    """Few distinct keys, so that rows meet; as in real keys, no key stands in two bands."""
-    rows, bands = draw(st.integers(0, 9)), draw(st.integers(1, 4))
-    cells = draw(st.lists(st.lists(st.integers(0, 3), min_size=bands, max_size=bands), min_size=rows, max_size=rows))
-    keys = np.array(cells, np.uint64).reshape(rows, bands)
-    return np.where(keys == 0, np.uint64(0), keys * np.uint64(100) + np.arange(bands, dtype=np.uint64))
-
-
-def key(number: int) -> str:
-    return int(number).to_bytes(8, "little").decode("latin-1")
-
-
-def buckets(keys: Keys) -> dict[int, list[int]]:
-    """Rows that bear each key, ascending."""
-    found: dict[int, list[int]] = defaultdict(list)
-    for row, own in enumerate(keys.tolist()):
-        for one in sorted({number for number in own if number}):
-            found[one].append(row)
-    return found
 
 
 def oracle(keys: Keys, max_bucket: int) -> tuple[list[tuple[int, int]], dict[str, tuple[int, int, int]]]:
@@ -56,10 +33,6 @@ def oracle(keys: Keys, max_bucket: int) -> tuple[list[tuple[int, int]], dict[str
         if len(rows) > max_bucket:
             large[key(number)] = (len(rows), len(kept), len(every) - len(kept))
     return sorted(pairs), large
-
-
-def listed(found: Candidates) -> list[tuple[int, int]]:
-    return list(zip(found.left.tolist(), found.right.tolist(), strict=True))
 
 
 @given(matrices(), st.integers(1, 10), st.sampled_from([1, 2, 5, 4_000_000]))

@@ -334,23 +334,6 @@ def test_completion_without_heavy_libraries() -> None:
 # -- the command line itself ------------------------------------------------------------------------------------------
 
 
-def test_bands(cli: Cli) -> None:
-    run = cli("bands", "--threshold", "0.5", "--json")
-    assert (run.code, run.err) == (0, "")
-    assert (run.json["bands"], run.json["rows"], run.json["key_bytes"]) == (35, 3, 280)
-    shown = cli("bands")
-    assert shown.code == 0
-    assert "16 bands x 6 rows of 128 slots: 128 bytes of keys" in shown.out
-    assert "probability 0.9923" in shown.out
-    assert "^ threshold 0.8" in shown.out
-
-
-def test_weak_bands_are_said_to_be_weak(cli: Cli) -> None:
-    run = cli("bands", "--bands", "4", "--rows", "8")
-    assert run.code == 0
-    assert "less than the detection of 0.99 asked for" in run.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -6,21 +6,19 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import combinations
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from group_world import World, worlds
 from hypothesis import given
 from hypothesis import strategies as st
-from unit_tools import columns
 
 from es_neardupe.candidates.pair_arrays import components
-from es_neardupe.groups.build import Linked, groupings
 from es_neardupe.groups.linkage import assign_ids, chain, complete, star
 from es_neardupe.groups.write import changes
 from es_neardupe.index.stored_fields import own_group
-from es_neardupe.records import Classes, Corpus, Grouping
+from es_neardupe.records import Grouping
 
 Pairs = list[tuple[int, int]]
 
@@ -187,75 +185,6 @@ def test_ids_are_unique_and_earned(case: tuple[list[list[int]], list[str | None]
 
 
 # -- a run may be killed anywhere ------------------------------------------------------------------------------------
-
-
-class World:
-    """An index of documents without texts: who belongs together is given, what is stored is written bit by bit."""
-
-    def __init__(self, dice: random.Random) -> None:
-        size = dice.randint(1, 9)
-        self.stored: list[Grouping | str | None] = [None] * size
-        self.classes = _cut(list(range(size)), dice)
-        order = list(range(len(self.classes)))
-        self.principal = [dice.choice(order[: number + 1]) for number in order]
-        for number in order:  # the principal of a member is one for itself
-            if self.principal[self.principal[number]] != self.principal[number]:
-                self.principal[number] = number
-        self.similarity = [
-            1.0 if one == number else dice.randint(80, 99) / 100 for number, one in enumerate(self.principal)
-        ]
-        away = [row for row in range(size) if dice.random() < 0.08]
-        self.changed, self.gone = set(away[::2]), set(away[1::2])
-
-    def corpus(self) -> Corpus:
-        size = len(self.stored)
-        return columns(
-            size,
-            group_ids=[one.group if isinstance(one, Grouping) else one for one in self.stored],
-            groupings=[one if isinstance(one, Grouping) else None for one in self.stored],
-        )
-
-    def wanted(self) -> dict[int, Grouping]:
-        classes = Classes([np.array(rows, np.intp) for rows in self.classes])
-        away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
-        verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(changed_or_deleted=away))
-        inside = np.ones(len(self.stored), np.bool_)
-        found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
-        return groupings(
-            Linked(
-                found,
-                np.zeros(0, np.bool_),
-                np.array(self.principal, np.intp),
-                np.array(self.similarity, np.float64),
-            )
-        )
-
-
-def _cut(rows: list[int], dice: random.Random) -> list[list[int]]:
-    dice.shuffle(rows)
-    cuts = sorted({0, len(rows), *(dice.randint(0, len(rows)) for _ in rows)})
-    return [sorted(rows[a:b]) for a, b in zip(cuts, cuts[1:])]  # noqa: B905, RUF007
-
-
-def worlds(number: int) -> Iterable[tuple[World, random.Random]]:
-    """Half of them were grouped before by other similarities; half hold whatever anybody may have left there."""
-    for seed in range(number):
-        dice = random.Random(seed)
-        world = World(dice)
-        size = len(world.stored)
-        if seed % 2:
-            before = World(dice)
-            while len(before.stored) != size:
-                before = World(dice)
-            before.changed = before.gone = set()
-            for row, grouping in before.wanted().items():
-                world.stored[row] = dice.choice([grouping, grouping, grouping, grouping.group, None])
-        else:
-            pool = ["A", "B", *(own_group("i", f"d{row}") for row in range(3)), own_group("i", "d0", 1)]
-            for row in range(size):
-                grouping = Grouping(dice.choice(pool), dice.random() < 0.4, dice.choice([1.0, 0.9]))
-                world.stored[row] = dice.choice([grouping, grouping, grouping.group, None])
-        yield world, dice
 
 
 CASES = 4000

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from test_linkage import World, worlds
+from group_world import World, worlds
 from unit_tools import FakeClient, hits
 
 from es_neardupe.candidates.fingerprints import read_corpus

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import xxhash
+from golden_vectors import FOLDER, golden_text
 
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
@@ -16,25 +16,8 @@ from es_neardupe.keys.text import tokenize
 
 pytestmark = pytest.mark.usefixtures("inner_loops")
 
-FOLDER = Path(__file__).parents[2] / "golden"
 GOLDEN = json.loads((FOLDER / "scheme_v1.json").read_text("ascii"))
 SAMPLES = json.loads((FOLDER / "samples_v1.json").read_text("ascii"))
-
-
-def golden_text(case: dict[str, Any]) -> str:
-    """A text of its own, or the numbers 0, 1, 2, ... in words of base 26 until the size is reached."""
-    if "text" in case:
-        return str(case["text"])
-    words: list[str] = []
-    size = 0
-    while size < case["size"]:
-        number, word = len(words) * 7919 % 20_011, ""
-        while number or not word:
-            number, digit = divmod(number, 26)
-            word += chr(ord("a") + digit)
-        words.append(word)
-        size += len(word) + 1
-    return " ".join(words)[: case["size"]]
 
 
 @pytest.mark.parametrize("name", GOLDEN["schemes"])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_page import NASTY, Reader
+from page_reader import NASTY, Reader
 from unit_tools import pair_list, words
 
 from es_neardupe.commands.duplicates.results import (

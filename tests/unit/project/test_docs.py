@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import typer
+from docs_pages import DOCS, FENCE, blocks, section, sections, table
 
 import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
@@ -47,13 +48,11 @@ from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.similarity.pair_relation import Relation
 
 ROOT = Path(__file__).parents[3]
-DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
 TEXTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES]
 
 OPTION = re.compile(r"--[a-z][a-z-]*")
 VARIABLE = re.compile(r"\b(?:ES|ELASTIC|ELASTICSEARCH|OPENSEARCH)(?:_[A-Z]+)+\b")
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 PROGRAM: Any = typer.main.get_command(app)
 
@@ -88,31 +87,6 @@ CONNECTION = options(COMMANDS["init"]) & options(COMMANDS["doctor"]) - {"--prefi
 # What the pages have
 
 
-def blocks(file: Path, *languages: str) -> list[str]:
-    """The fenced blocks of these languages."""
-    return [text for language, text in FENCE.findall(file.read_text("utf-8")) if language in languages]
-
-
-def sections(file: Path) -> Iterator[tuple[str, str]]:
-    """(heading, text up to the next heading) of a page; fenced blocks are no headings."""
-    bare = FENCE.sub(lambda block: re.sub(r"^#", " #", block.group(0), flags=re.MULTILINE), file.read_text("utf-8"))
-    parts = re.split(r"^#+ (.*)$", bare, flags=re.MULTILINE)
-    yield from zip(parts[1::2], parts[2::2], strict=True)
-
-
-def section(page: str, heading: str) -> str:
-    """The text below a heading, which must be there once."""
-    (found,) = (text for title, text in sections(DOCS / page) if title == heading)
-    return found
-
-
-def table(text: str) -> list[list[str]]:
-    """The cells of the rows of the tables in a text, without their heads."""
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", text, re.M)]
-    rules = {place for place, row in enumerate(rows) if set("".join(row)) <= set("-: ")}
-    return [row for place, row in enumerate(rows) if place not in rules and place + 1 not in rules]
-
-
 def option_tables() -> dict[str, list[str]]:
     """Command -> the options in the tables below ``Options of `es-neardupe ...` ``."""
     found: dict[str, list[str]] = {}
@@ -125,6 +99,14 @@ def option_tables() -> dict[str, list[str]]:
 
 
 # Commands and options
+
+
+@pytest.mark.parametrize("word", sorted({name.split()[0] for name in COMMANDS if name} - {"help"}))
+def test_each_command_has_a_page_and_tests_of_its_name(word: str) -> None:
+    assert (DOCS / f"{word}.md").read_text("utf-8").startswith(f"# {word}\n\n`")
+    name = word.replace("-", "_")
+    assert (ROOT / "es_neardupe" / "cli" / "commands" / f"{name}.py").exists()
+    assert (ROOT / "tests" / "commands" / f"test_{name}.py").exists()
 
 
 def test_each_command_has_its_table() -> None:

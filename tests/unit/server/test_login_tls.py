@@ -1,5 +1,4 @@
 """By what a server's certificate is trusted, what it is shown in return, and which login it receives; both drivers."""
-# ruff: noqa: F811 - the fixtures of another module
 
 from __future__ import annotations
 
@@ -7,12 +6,12 @@ import logging
 import ssl
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_clients_faults import ELASTIC, OPENSEARCH_ROOT, Fake, error, opened, product, reply, start  # noqa: F401
+from fake_servers import ELASTIC, OPENSEARCH_ROOT, Fake, error, fake_servers, opened, reply
 from tls_tools import Pem, Shown, authority, forged, issue, locked
 
 from es_neardupe.errors import CertificateRefused, LoginRefused, SettingsError, Unreachable
@@ -32,6 +31,17 @@ def pem(shown: Shown, tmp_path: Path) -> Pem:
 
 
 Serve = Callable[..., Fake]
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Fake]]:
+    with fake_servers() as run:
+        yield run
+
+
+@pytest.fixture(params=Product)
+def product(request: pytest.FixtureRequest) -> Product:
+    return Product(request.param)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_verify import all_pairs, texts_by_class, texts_of, verifier_of
 from unit_tools import set_resemblance, shingle_set, words
+from verifier_tools import all_pairs, texts_by_class, texts_of, verifier_of
 
 from es_neardupe.options import MeasureName
 from es_neardupe.similarity.features import parse_all

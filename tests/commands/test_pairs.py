@@ -1,4 +1,4 @@
-"""Figures of ``bands``, and the list of pairs."""
+"""`pairs`: each pair of documents once, the most similar first."""
 
 from __future__ import annotations
 
@@ -7,55 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bad_input import fill, refused
+from conftest import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.bands import bands
+from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.pairs import Pair, Pairs
 from es_neardupe.errors import SettingsError
+from es_neardupe.server.client import Client
 from es_neardupe.verification.criterion import check_min
 
-
-@pytest.mark.parametrize(
-    ("threshold", "shape", "detection"),
-    [(0.8, (16, 6), 0.9923), (0.5, (35, 3), 0.9907), (1.0, (1, 32), 1.0), (0.9, (11, 10), 0.9911)],
-)
-def test_chosen_bands(threshold: float, shape: tuple[int, int], detection: float) -> None:
-    report = bands(threshold)
-    assert (report.bands, report.rows) == shape
-    assert report.detection == pytest.approx(1 - (1 - threshold ** shape[1]) ** shape[0], abs=1e-12)
-    assert report.detection == pytest.approx(detection, abs=6e-5)
-    assert report.key_bytes == 8 * shape[0]
-    assert (report.threshold, report.permutations, report.wanted_detection) == (threshold, 128, 0.99)
+SETTINGS = Settings(("text",))
 
 
-@given(st.floats(0.3, 1), st.floats(0.5, 0.99))
-def test_most_rows_then_fewest_bands(threshold: float, detection: float) -> None:
-    report = bands(threshold, detection=detection)
-
-    def reaches(b: int, r: int) -> bool:
-        return 1 - (1 - threshold**r) ** b >= detection
-
-    every = [(b, r) for b, r in product(range(1, 129), range(1, 33)) if b * r <= 128 and reaches(b, r)]
-    assert (report.bands, report.rows) == min(every, key=lambda shape: (-shape[1], shape[0]))
-
-
-def test_curve() -> None:
-    report = bands(0.8)
-    assert [similarity for similarity, _ in report.curve] == pytest.approx([k / 20 for k in range(1, 21)])
-    for similarity, probability in report.curve:
-        assert probability == pytest.approx(1 - (1 - similarity**6) ** 16)
-    assert report.curve[-1] == (1.0, 1.0)
-
-
-def test_bands_by_hand() -> None:
-    report = bands(0.8, bands=4, rows=8)
-    assert (report.bands, report.rows) == (4, 8)
-    assert report.detection < report.wanted_detection
-    with pytest.raises(SettingsError, match="136"):
-        bands(0.8, bands=17, rows=8)
-    with pytest.raises(SettingsError):
-        bands(0.01)
+@pytest.fixture
+def filled(client: Client, index_name: str) -> str:
+    fill(client, index_name)
+    return index_name
 
 
 @pytest.mark.parametrize("least", [0, -1, 1.01, float("nan")])
@@ -121,3 +90,10 @@ def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
     whole = sum(len(one) * (len(one) - 1) // 2 for one in copied)
     whole += sum(len(classes[a]) * len(classes[b]) for (a, b), _ in linked)
     assert made.listed + made.copies_not_listed == whole
+
+
+def test_group_and_pairs_with_a_wrong_min(client: Client, filled: str, server_cli: Cli) -> None:
+    NearDupe(filled, client).init(SETTINGS)
+    for command in ("group", "pairs"):
+        for least in ("0", "1.5", "nan"):
+            refused(server_cli(command, filled, "--min", least), "--min", "(0, 1]", code=2)

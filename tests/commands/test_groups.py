@@ -1,0 +1,87 @@
+"""`groups` on real servers: which are listed, in which order, and what is said of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bad_input import fill, refused
+from conftest import Cli
+from server_tools import change, family, make_index, ours, put, words
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.server.client import Client
+
+SETTINGS = Settings(("text",))
+
+
+@pytest.fixture
+def filled(client: Client, index_name: str) -> str:
+    fill(client, index_name)
+    return index_name
+
+
+@pytest.fixture
+def grouped(client: Client, index_name: str) -> str:
+    """Groups of two to five documents, and one that is alone."""
+    texts = {f"{size}-{number}": text for size in (3, 5, 2, 4) for number, text in enumerate(family(size, size))}
+    texts["alone"] = " ".join(words("alone", 60))
+    make_index(client, index_name)
+    put(client, index_name, {id: {"text": text} for id, text in texts.items()})
+    NearDupe(index_name, client).init(SETTINGS)
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
+    return index_name
+
+
+def test_the_largest_come_first(client: Client, grouped: str, server_cli: Cli) -> None:
+    found = NearDupe(grouped, client).groups()
+    assert [one.size for one in found] == [5, 4, 3, 2]
+    for one in found:
+        assert {member.id for member in one.members} == {f"{one.size}-{number}" for number in range(one.size)}
+        rest = [member.similarity for member in one.members[1:]]
+        assert (one.members[0].id, rest) == (one.principal, sorted(rest, reverse=True))
+        assert one.min_similarity == min(rest) >= SETTINGS.threshold
+    assert NearDupe(grouped, client).groups(min_size=4) == found[:2]
+    assert NearDupe(grouped, client).groups(top=1) == found[:1]
+    assert NearDupe(grouped, client).groups(group=found[2].group) == found[2:3]
+    shown = server_cli("groups", grouped, "--top", "1")
+    assert (shown.code, "5-0" in shown.out, found[1].group in shown.out) == (0, True, False)
+
+
+def test_the_history_of_a_group(client: Client, grouped: str, server_cli: Cli) -> None:
+    (first, *_) = NearDupe(grouped, client).groups()
+    told = server_cli("groups", grouped, "--history", first.group, "--json").json
+    assert (told["group"], told["size"], told["principal"]["id"]) == (first.group, 5, first.principal)
+    assert [one["event"] for one in told["history"]] == ["founded"]
+    assert "founded" in server_cli("groups", grouped, "--history", first.group).out
+    refused(server_cli("groups", grouped, "--history", "unknown"), "knows no group 'unknown'")
+
+
+def test_what_to_keep(client: Client, grouped: str, server_cli: Cli) -> None:
+    advised = NearDupe(grouped, client).suggest_keep()
+    found = NearDupe(grouped, client).groups()
+    assert [(one.keep[1], one.is_principal, len(one.redundant)) for one in advised] == [
+        (one.principal, True, one.size - 1) for one in found
+    ]
+    done = server_cli("groups", grouped, "--suggest-keep")
+    assert "4 groups: 4 documents to keep, 10 redundant. Nothing was deleted." in done.out + done.err
+
+
+LIED: dict[str, Any] = {
+    "signature": {"signature": "AAAA"},
+    "group": {"group": "x" * 200, "principal": True, "similarity": 7.5},
+    "pretender": {"group": "none", "principal": False, "similarity": 0.99},
+}
+
+
+def test_stored_groups_that_are_not_ours(client: Client, filled: str) -> None:
+    put(client, filled, {id: {"text": f"this is {id} and some other words"} for id in LIED})
+    NearDupe(filled, client).init(SETTINGS)
+    NearDupe(filled, client).enrich()
+    for id, fields in LIED.items():
+        change(client, filled, id, {"neardupe": fields})
+    assert NearDupe(filled, client).groups() == []
+    report = NearDupe(filled, client).group()
+    assert (report.groups, report.alone) == (1, len(LIED))
+    assert all(ours(client, filled)[id]["similarity"] == 1 for id in LIED)

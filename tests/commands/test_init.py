@@ -1,0 +1,139 @@
+"""`init` on real servers: what it adds to a mapping, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from bad_input import fill, refused
+from conftest import Cli
+from existing_index import existing_index
+from server_tools import JSON, make_index, mapping, one_line, put, versions
+
+from es_neardupe import NearDupe, Settings
+from es_neardupe.server.client import Client
+
+
+@pytest.fixture
+def filled(client: Client, index_name: str) -> str:
+    fill(client, index_name)
+    return index_name
+
+
+def test_init_leaves_what_is_the_users(client: Client, index_name: str) -> None:
+    existing_index(client, index_name)
+    before, written = mapping(client, index_name), versions(client, index_name)
+    dry = NearDupe(index_name, client).init(Settings(("text",)), dry_run=True)
+    assert mapping(client, index_name) == before
+    report = NearDupe(index_name, client).init(Settings(("text",)))
+    assert dry.prepared == report.prepared == (index_name,)
+    after = mapping(client, index_name)
+    assert after["properties"].pop("neardupe")["dynamic"] == "strict"
+    meta = after["_meta"].pop("neardupe")
+    assert meta["id"] == report.scheme == Settings(("text",)).scheme.id
+    assert json.dumps(after["_meta"], sort_keys=True) == json.dumps(before["_meta"], sort_keys=True)
+    assert after == before
+    assert versions(client, index_name) == written
+
+    again = mapping(client, index_name)
+    assert NearDupe(index_name, client).init(Settings(("text",))).prepared == ()
+    assert mapping(client, index_name) == again
+
+
+@pytest.mark.parametrize("name", ["_all", "_mapping", "", "a b", "UPPER", "a/b", "..", '"', "a#b", "a,_all"])
+def test_names_that_are_none(name: str, server_cli: Cli, client: Client, index_name: str) -> None:
+    done = server_cli("init", name, "--field", "text", "--create")
+    one_line(done.err)
+    assert done.code == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("absent", ("has no field 'absent'", "Text fields there: body.en, text.")),
+        ("kind", ("'kind'", "keyword, not text", "Text fields there: body.en, text.")),
+        ("text.raw", ("text.raw is a multi-field", "name text itself")),
+        ("body", ("'body'", "Text fields there: body.en, text.")),
+        ("neardupe.bands", ("field of ours",)),
+        ("", ("--field",)),
+    ],
+)
+def test_fields_that_are_no_text(
+    field: str, words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
+) -> None:
+    before = mapping(client, filled), versions(client, filled)
+    wrong = field in ("", "neardupe.bands")  # whatever the index has
+    refused(server_cli("init", filled, "--field", field), *words, code=2 if wrong else 1)
+    assert (mapping(client, filled), versions(client, filled)) == before
+
+
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [({"enabled": False}, "disabled"), ({"excludes": ["body"]}, "excludes"), ({"includes": ["text"]}, "includes")],
+)
+def test_source_that_is_not_whole(source: JSON, word: str, client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, _source=source)
+    put(client, index_name, {"a": {"text": "some text", "body": "more"}})
+    before = mapping(client, index_name), versions(client, index_name)
+    refused(server_cli("init", index_name, "--field", "text"), "_source", word)
+    assert (mapping(client, index_name), versions(client, index_name)) == before
+    checks = server_cli("doctor", index_name, "--json").json["checks"]
+    assert "error" in [one["level"] for one in checks if one["name"] == "_source"]
+
+
+@pytest.mark.parametrize(
+    "ours_before",
+    [
+        {"type": "text"},
+        {"type": "keyword"},
+        {"properties": {"bands": {"type": "text"}}},
+        {"properties": {"bands": {"type": "text", "fields": {"keyword": {"type": "keyword"}}}}},
+        {"properties": {"group": {"type": "keyword", "doc_values": False}}},
+        {"properties": {"bands": {"type": "keyword", "index": False, "doc_values": False}}},
+    ],
+)
+def test_our_field_is_mapped_otherwise(ours_before: JSON, client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, {"text": {"type": "text"}, "neardupe": ours_before})
+    put(client, index_name, {"a": {"text": "some text"}})
+    before = mapping(client, index_name)
+    refused(server_cli("init", index_name, "--field", "text"), "neardupe", "--prefix")
+    assert mapping(client, index_name) == before
+    assert server_cli("init", index_name, "--field", "text", "--prefix", "dupes").code == 0
+    assert server_cli("enrich", index_name, "--prefix", "dupes", "--json").json["written"] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--threshold", "0"), ("--threshold", "is not in (0, 1]")),
+        (("--threshold", "1.01"), ("--threshold", "is not in (0, 1]")),
+        (("--threshold", "nan"), ("--threshold", "is not in (0, 1]")),
+        (("--detection", "1"), ("detection",)),
+        (("--bands", "20", "--rows", "8"), ("160", "128")),
+        (("--bands", "20"), ("rows",)),
+        (("--shingle", "0"), ("shingle",)),
+        (("--threshold", "0.01"), ("lowest threshold",)),
+        (("--prefix", "a.b"), ("prefix",)),
+        (("--field", "text"), ("twice",)),
+    ],
+)
+def test_settings_out_of_range(
+    options: tuple[str, ...], words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
+) -> None:
+    before = mapping(client, filled)
+    refused(server_cli("init", filled, "--field", "text", *options), *words, code=2)
+    assert mapping(client, filled) == before
+
+
+def test_init_with_other_settings_shows_the_difference(client: Client, filled: str, server_cli: Cli) -> None:
+    assert server_cli("init", filled, "--field", "text").code == 0
+    before = mapping(client, filled)
+    line = refused(
+        server_cli("init", filled, "--field", "body.en", "--threshold", "0.5", "--shingle", "3"),
+        "fields: text, not body.en",
+        "threshold: 0.8, not 0.5",
+        "shingle: 5, not 3",
+        f"es-neardupe migrate {filled}",
+    )
+    assert "permutations" not in line
+    assert mapping(client, filled) == before

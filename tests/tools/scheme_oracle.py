@@ -1,0 +1,131 @@
+"""Scheme v1 written again, slowly, in plain Python."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from importlib.resources import files
+
+import xxhash
+
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.records import Fingerprint, State
+
+M64, M32 = 2**64 - 1, 2**32 - 1
+
+
+GOLDEN, MULTIPLIER = 0x9E3779B97F4A7C15, 0xD1342543DE82EF95
+
+
+BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def mix64(x: int) -> int:
+    x ^= x >> 30
+    x = x * 0xBF58476D1CE4E5B9 & M64
+    x ^= x >> 27
+    x = x * 0x94D049BB133111EB & M64
+    return x ^ x >> 31
+
+
+@lru_cache
+def unicode_table() -> tuple[set[int], set[int], dict[int, int]]:
+    data = json.loads((files("es_neardupe.keys") / "unicode_v1.json").read_text("ascii"))
+    word, single = ({p for a, b in data[name] for p in range(a, b + 1)} for name in ("word", "single"))
+    lower = {p: p + delta for a, b, step, delta in data["lower"] for p in range(a, b + 1, step)}
+    return word, single, lower
+
+
+def oracle_tokens(text: str) -> list[str]:
+    word, single, lower = unicode_table()
+    tokens, run = [], ""
+    for point in [*map(ord, text), 0]:
+        if point in word and point not in single:
+            run += chr(lower.get(point, point))
+            continue
+        if run:
+            tokens.append(run)
+            run = ""
+        if point in single:
+            tokens.append(chr(lower.get(point, point)))
+    return tokens
+
+
+def oracle_token_hash(token: str) -> int:
+    octets = token.encode()
+    words = [int.from_bytes(octets[i : i + 8], "little") for i in range(0, len(octets), 8)]
+    return sum(mix64(w + GOLDEN * (len(octets) + 2**32 * j) & M64) for j, w in enumerate(words)) & M64
+
+
+def oracle_features(tokens: list[str], size: int) -> set[int]:
+    size = min(size, len(tokens))
+    hashes = [oracle_token_hash(token) for token in tokens]
+    found = set()
+    for start in range(len(tokens) - size + 1 if tokens else 0):
+        h = size
+        for token_hash in hashes[start : start + size]:
+            h = h * MULTIPLIER + token_hash & M64
+        found.add(mix64(h))
+    return found
+
+
+def oracle_signature(found: set[int], scheme: Scheme) -> bytes:
+    def stream(i: int) -> int:
+        return mix64(scheme.seed + GOLDEN * i & M64)
+
+    half = (scheme.permutations + 1) // 2
+    least, greatest = [], []
+    for p in range(half):
+        shift, multiplier = stream(1 + p % 8) >> 32, stream(9 + p) >> 32 | 1
+        permuted = [((x & M32) + shift) * multiplier & M32 for x in found]
+        least.append(min(permuted))
+        greatest.append(max(permuted) ^ M32)
+    return bytes(map(oracle_slot, (least + greatest)[: scheme.permutations]))
+
+
+def oracle_slot(v: int) -> int:
+    v ^= v >> 16
+    v = v * 0x85EBCA6B & M32
+    v ^= v >> 13
+    v = v * 0xC2B2AE35 & M32
+    return v >> 24
+
+
+def oracle_bands(signature: bytes, scheme: Scheme) -> tuple[str, ...]:
+    keys = []
+    for band in range(scheme.bands):
+        h = 0
+        for slot in signature[band * scheme.rows : (band + 1) * scheme.rows]:
+            h = h * MULTIPLIER + slot + 1 & M64
+        h = mix64(h) >> 22
+        place = BASE64[band] if band < 64 else chr(0xC0 + band - 64)
+        keys.append(place + "".join(BASE64[h >> shift & 63] for shift in range(36, -1, -6)))
+    return tuple(keys)
+
+
+def oracle_samples(found: set[int], scheme: Scheme) -> tuple[str, ...] | None:
+    if scheme.sample_mod == 0:
+        return None
+    chosen = [x >> 16 for x in sorted(found) if x % scheme.sample_mod == 0]
+    return tuple("".join(BASE64[x >> shift & 63] for shift in range(42, -1, -6)) for x in chosen)
+
+
+def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprint:
+    if len(text) > max_chars:
+        return Fingerprint(scheme.id, State.TOO_LARGE, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
+    tokens = oracle_tokens(text)
+    if not tokens:
+        return Fingerprint(scheme.id, State.EMPTY, "", (), b"", 0, 0, samples=oracle_samples(set(), scheme))
+    found = oracle_features(tokens, scheme.shingle)
+    signature = oracle_signature(found, scheme)
+    return Fingerprint(
+        scheme.id,
+        State.SIGNED if len(tokens) >= scheme.shingle else State.SHORT,
+        xxhash.xxh3_128_hexdigest(" ".join(tokens).encode()),
+        oracle_bands(signature, scheme),
+        signature,
+        len(tokens),
+        len(found),
+        all(char.isdecimal() for token in tokens for char in token),
+        oracle_samples(found, scheme),
+    )
