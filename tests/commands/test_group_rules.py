@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from es_neardupe.groups.run import Run
 from server_tools import JSON, family, make_index, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
@@ -61,7 +60,7 @@ def stop(*_: object, **__: object) -> None:
 def killed(news: NearDupe, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
     """A run that ends after it said that it has begun."""
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "write_groups", stop)
+        patch.setattr("es_neardupe.commands.group.write_groups", stop)
         with pytest.raises(KeyboardInterrupt):
             news.group(**options)
 
