@@ -184,7 +184,7 @@ def print_lines(values: Iterable[Any]) -> None:
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
-    """Rows under their headings; columns of numbers are aligned right. Long values are folded, never cut."""
+    """Rows under their headings; numbers are aligned right, also among words. Long values are folded, never cut."""
     made = [list(row) for row in rows]
     heading = None if title is None else Text(printable(title))
     table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
@@ -193,7 +193,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title:
         numeric = bool(cells) and all(map(_is_number, cells))
         table.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
     for row in made:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(_cell(value), justify="right" if _is_number(value) else None) for value in row))
     results.print(table)
 
 

@@ -123,14 +123,14 @@ def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, cl
     principals = {one["group"]: id for id, one in stored.items() if one.get("principal")}
     members = {id: one for id, one in stored.items() if one.get("principal") is False}
     assert report.measure == measure.label
-    assert len(members) == report.grouped - report.groups
+    assert len(members) == report.groups.grouped - report.groups.count
     for id, one in members.items():
         pair = tuple(sorted((id, principals[one["group"]])))
         assert one["similarity"] == scores[pair[0], pair[1]] >= 0.4
     lone = {id for id in principals.values() if id not in {principals[one["group"]] for one in members.values()}}
     assert {"empty", "large", "none"} <= lone
     assert not [pair for pair in combinations(sorted(principals.values()), 2) if found.get(pair, 0) >= 0.4]
-    assert NearDupe(filled, client).group(min=0.4, **options).written == 0
+    assert NearDupe(filled, client).group(min=0.4, **options).writes.written == 0
 
 
 def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) -> None:
@@ -155,7 +155,7 @@ def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
     """Exact copies of a principal are no members of its group."""
     report = NearDupe(filled, client).group(min=0.7, max=0.999)
     stored = ours(client, filled)
-    assert (report.copies, report.max) == (0, 0.999)
+    assert (report.pairs.copies, report.max) == (0, 0.999)
     assert len({stored[id]["group"] for id in ("a", "copy", "copy2")}) == 3
     assert {id: stored[id]["group"] for id in "bcd"} == dict.fromkeys("bcd", stored["a"]["group"])
     assert all(0.7 <= stored[id]["similarity"] <= 0.999 for id in "bcd")
@@ -181,7 +181,7 @@ def test_containment_makes_no_chains(filled: str, client: Client) -> None:
     with pytest.raises(SettingsError, match="an anthology would glue together"):
         NearDupe(filled, client).group(min=0.3, measure="containment", linkage="chain")
     report = NearDupe(filled, client).group(min=0.3, measure="containment", linkage="complete", evidence=True)
-    assert report.groups > 0
+    assert report.groups.count > 0
     with pytest.raises(SettingsError, match="an anthology would glue together"):
         NearDupe(filled, client).what_if(min=[0.5], linkage="chain")
 

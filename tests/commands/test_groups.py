@@ -83,5 +83,5 @@ def test_stored_groups_that_are_not_ours(client: Client, filled: str) -> None:
         change(client, filled, id, {"neardupe": fields})
     assert NearDupe(filled, client).groups() == []
     report = NearDupe(filled, client).group()
-    assert (report.groups, report.alone) == (1, len(LIED))
+    assert (report.groups.count, report.groups.alone) == (1, len(LIED))
     assert all(ours(client, filled)[id]["similarity"] == 1 for id in LIED)
