@@ -268,7 +268,7 @@ def _matching(name: Matching | str) -> Matching:
 def _document(index: Index, id: str) -> _Probe:
     fields = index.settings.fields
     concrete, source = current_source(index, id, fields)
-    return _Probe(Side.of(id, read_text(source, fields)), {"index": concrete, "id": id}, (concrete, id))
+    return _Probe(Side.of(id, read_text(source, fields)), {"index": concrete, "id": id}, Address(concrete, id))
 
 
 def _text(text: str) -> _Probe:

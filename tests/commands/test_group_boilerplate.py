@@ -97,7 +97,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     with pytest.raises(SettingsError, match=r"is for `ignore_common` 0\.2\. Use that, or add `renew`"):
         NearDupe(index_name, client).pairs(ignore_common=0.3)
     listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")
-    assert {(one["a"], one["b"]) for one in listed.lines} == wanted
+    assert {(one["a"]["id"], one["b"]["id"]) for one in listed.lines} == wanted
     assert "shingles were ignored: more than 0.3 of 179 random documents have them" in listed.err
     assert stored_lists(client, index_name) == [stored]  # pairs writes nothing
     renewed = NearDupe(index_name, client).group(ignore_common=0.3, renew=True, max_bucket=500)

@@ -50,9 +50,9 @@ def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, se
     assert {(hit.index, hit.id) for hit in found.hits} == {(f"{base}-{1 + k % 2}", f"d{k}") for k in range(1, 6)}
     lines = server_cli("pairs", name, "--json").lines
     assert len(lines) == 15
-    assert [one["index_a"] != one["index_b"] for one in lines].count(True) == 9
+    assert [one["a"]["index"] != one["b"]["index"] for one in lines].count(True) == 9
     line = server_cli("groups", name, "--min-size", "6", "--json").lines[0]
-    assert line["members"][0]["index"] == line["principal_index"] == f"{base}-1"
+    assert line["members"][0]["index"] == line["principal"]["index"] == f"{base}-1"
     assert f"{base}-2/d1" in server_cli("pairs", name).out
     assert f"{base}-2/d1" in server_cli("groups", name).out
     stats = NearDupe(name, client).stats()

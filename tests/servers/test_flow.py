@@ -130,9 +130,9 @@ def check_found(client: Client, index: str, documents: dict[str, JSON]) -> None:
 
     listed = NearDupe(index, client).groups()
     expected = {principal: members for principal, members in expected_groups(documents).items() if len(members) > 1}
-    assert {one.principal: {member.id for member in one.members} for one in listed} == expected
+    assert {one.members[0].id: {member.id for member in one.members} for one in listed} == expected
     for one in listed:
-        assert one.members[0].id == one.principal
+        assert one.members[0].address == one.principal
         assert one.size == len(one.members)
         assert one.min_similarity == pytest.approx(min(member.similarity for member in one.members))
 
@@ -190,17 +190,17 @@ def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], 
     assert listed.code == 0
     assert listed.err == ""
     expected = {principal: members for principal, members in expected_groups(filled).items() if len(members) > 1}
-    assert {one["principal"]: {member["id"] for member in one["members"]} for one in listed.lines} == expected
+    assert {one["principal"]["id"]: {member["id"] for member in one["members"]} for one in listed.lines} == expected
     assert all(set(one) == {"group", "principal", "size", "min_similarity", "members"} for one in listed.lines)
-    assert all(set(member) == {"id", "similarity"} for one in listed.lines for member in one["members"])
+    assert all(set(member) == {"index", "id", "similarity"} for one in listed.lines for member in one["members"])
     (only,) = server_cli("groups", index_name, "--group", listed.lines[0]["group"], "--json").lines
     assert only == listed.lines[0]
     assert server_cli("groups", index_name, "--group", "unknown", "--json").out == ""
 
     paired = server_cli("pairs", index_name, "--json")
     assert paired.code == 0
-    assert all(list(one) == ["a", "b", "resemblance"] and one["a"] < one["b"] for one in paired.lines)
-    found = {(one["a"], one["b"]): one["resemblance"] for one in paired.lines}
+    assert all(list(one) == ["a", "b", "resemblance"] and one["a"]["id"] < one["b"]["id"] for one in paired.lines)
+    found = {(one["a"]["id"], one["b"]["id"]): one["resemblance"] for one in paired.lines}
     assert found == pytest.approx(true_pairs(texts_of(filled), THRESHOLD))
 
     stats = run("stats")

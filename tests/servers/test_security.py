@@ -248,7 +248,7 @@ def test_pairs_and_stats_count_visible_documents(reader: Client, admin: Client) 
     assert max(one.documents for one in large) == 3
     found = NearDupe(NEWS, reader).pairs()
     assert {(one.a[1], one.b[1]): one.similarity for one in found} == wanted
-    assert len(wanted) == found.listed < len(everything)
+    assert len(wanted) == len(found) < len(everything)
     stats = NearDupe(NEWS, reader).stats()
     sizes = Counter(one.size for one in NearDupe(NEWS, reader).groups())
     assert stats.scope.documents == stats.scope.states["signed"] == stats.scope.schemes[stats.scheme] == len(PUBLIC)

@@ -63,7 +63,7 @@ def test_commands_from_a_file_to_a_collapsed_search(index_name: str, server_cli:
     assert server_cli("init", index_name, "--field", "text", "--create").code == 0
     assert server_cli("load", index_name, str(file), "--json").json["writes"]["written"] == len(texts)
     assert server_cli("group", index_name, "--json").json["groups"]["count"] == 2
-    sizes = {one["principal"][:-1]: one["size"] for one in server_cli("groups", index_name, "--json").lines}
+    sizes = {one["principal"]["id"][:-1]: one["size"] for one in server_cli("groups", index_name, "--json").lines}
     assert sizes == {"harbour": 4, "wheat": 2}
     found = server_cli("search", index_name, "harbour wheat clocks", "--json").json
     assert {hit["id"][:-1]: hit["near_copies"] + 1 for hit in found["hits"]} == stories
@@ -76,7 +76,7 @@ def test_incremental(client: Client, index_name: str) -> None:
     NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).enrich()
     NearDupe(index_name, client).group()
-    before = {one.principal: one.group for one in NearDupe(index_name, client).groups()}
+    before = {one.members[0].id: one.group for one in NearDupe(index_name, client).groups()}
     put(client, index_name, {"new": {"text": family(3, 1)[0]}})
     change(client, index_name, "05-1", {"text": " ".join(words("away", 200))})
     client.request("DELETE", path(index_name, "_doc", "07-2"), params={"refresh": "true"})

@@ -127,22 +127,22 @@ def _tell(index: Index, records: list[Record], settings: Settings, words: str | 
             f"(see --max-bucket of group)"
         )
     totals = stats(index, quick=True)
-    documents, made = totals.scope.documents, totals.groups
     show(
-        f"{documents:,} documents: {made.grouped:,} in {made.count:,} groups of two or more, "
-        f"{documents - made.grouped:,} alone; every member is at least "
+        f"{totals.scope.documents:,} documents: {totals.groups.grouped:,} in {totals.groups.count:,} groups of two or "
+        f"more, {totals.scope.documents - totals.groups.grouped:,} alone; every member is at least "
         f"{grouped.groups.min_similarity or 1:.4f} similar to the principal of its group"
     )
     _step(5, "groups: the ten largest")
     largest = groups(index, top=10)
     show_groups(largest, members=1)
     ids = [record.id for record in records]
-    probe = _MIT if _MIT in ids else largest[0].principal if largest else ids[0]
+    principal = largest[0].principal if largest else None
+    probe = _MIT if _MIT in ids else principal.id if principal else ids[0]
     _step(6, f"similar: the near-duplicates of {probe}")
     show_similar(similar(index, id=probe, top=5))
     _step(7, "An ordinary search, before and after it collapses on the group")
-    text = str(records[ids.index(largest[0].principal or probe if largest else probe)].source[field])
-    query = words or " ".join(text.split()[:12])
+    example = records[ids.index(principal.id if principal else probe)]
+    query = words or " ".join(str(example.source[field]).split()[:12])
     for collapse in (False, True):
         hits = list(search_hits(index.client, index.name, field, query, found.fields.group, collapse=collapse))
         how = f'with "collapse": {{"field": "{found.fields.group}"}}' if collapse else "before"

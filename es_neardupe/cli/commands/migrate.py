@@ -10,7 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first, tell_of_tuning
-from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -131,11 +131,13 @@ def _show_changes(changes: GroupChanges) -> None:
         [*rows, ("all", changes.before, changes.after, sum(one.documents for one in changes.kinds))],
     )
     show(f"{changes.moved:,} of {changes.documents:,} documents get another group id.")
+    several = len({document.index for one in changes.examples for document in one.documents}) > 1
     for one in changes.examples:
         before, after = (
             ", ".join(f"{id} ({size})" for id, size in ids.items()) or "-" for ids in (one.before, one.after)
         )
-        show(f"  {one.kind}: {before} -> {after}; documents {', '.join(one.documents)}")
+        documents = ", ".join(named(document, several) for document in one.documents)
+        show(f"  {one.kind}: {before} -> {after}; documents {documents}")
 
 
 def _show(report: MigrateReport) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -54,9 +54,8 @@ class Part:
 class Missed:
     """A pair that the index does not find."""
 
-    a: Mapping[str, str]
-    """``index`` and ``id``."""
-    b: Mapping[str, str]
+    a: Address
+    b: Address
     similarity: float
 
 
@@ -73,9 +72,8 @@ class Lost:
 class Denied:
     """A pair and the similarity that verification, or a stored group, claims, where the texts have another one."""
 
-    a: Mapping[str, str]
-    """``index`` and ``id``."""
-    b: Mapping[str, str]
+    a: Address
+    b: Address
     claimed: float
     actual: float
 
@@ -141,10 +139,9 @@ class AuditReport:
     seconds: float = field(compare=False)
 
 
-def addressed(one: Address, other: Address) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Two documents as a report names them, in the order of their addresses."""
-    a, b = ({"index": index, "id": id} for index, id in sorted((one, other)))
-    return a, b
+def addressed(one: Address, other: Address) -> tuple[Address, Address]:
+    """Two documents in the order of their addresses."""
+    return (one, other) if one <= other else (other, one)
 
 
 def effective(degrees: NDArray[np.int64]) -> float:
@@ -243,8 +240,7 @@ class Tally:
     def reasons(self) -> tuple[Lost, ...]:
         """Every reason with its number of pairs and the most similar ones of them."""
         nearest = {
-            loss: sorted(some, key=lambda one: (-one.similarity, *one.a.values(), *one.b.values()))
-            for loss, some in self._examples.items()
+            loss: sorted(some, key=lambda one: (-one.similarity, one.a, one.b)) for loss, some in self._examples.items()
         }
         return tuple(Lost(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in Loss)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.keys.intervals import poisson_interval
+from es_neardupe.records import Address
 from es_neardupe.similarity.histogram import Histogram
 
 __all__ = [
@@ -61,9 +61,8 @@ class Example:
     """Two documents near the threshold, and how they go on from the first word that differs."""
 
     similarity: float
-    a: Mapping[str, str]
-    """``index`` and ``id``."""
-    b: Mapping[str, str]
+    a: Address
+    b: Address
     excerpt_a: str
     excerpt_b: str
 

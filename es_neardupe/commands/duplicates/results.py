@@ -130,7 +130,7 @@ class PairList(Sequence[DocumentPair]):
         left, right = int(self.left[place]), int(self.right[place])
         similarity = float(self.similarity[place])
         said = None if self._explained is None else self._explained(similarity, left, right)
-        return DocumentPair(self.references[left][:2], self.references[right][:2], similarity, said)
+        return DocumentPair(Address(*self.references[left][:2]), Address(*self.references[right][:2]), similarity, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,5 +231,5 @@ def page_texts(
             body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(plan.fields)}
             for hit in search(client, index, body)["hits"]["hits"]:
                 text = text_of(hit.get("_source", {}), plan.fields)
-                texts[hit["_index"], hit["_id"]] = text[:characters]
+                texts[Address(hit["_index"], hit["_id"])] = text[:characters]
     return texts

@@ -23,7 +23,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Outcome
+from es_neardupe.records import Action, Address, Outcome
 from es_neardupe.server.bulk import Tally, chunked, write
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
@@ -270,7 +270,7 @@ def _actions(records: Iterable[Record], target: IndexTarget, op: str, max_chars:
     (index,) = target.indices
     for chunk in chunked(records, _CHUNK):
         sources = [record.source for record in chunk]
-        addresses = [(index, str(record.id)) for record in chunk]
+        addresses = [Address(index, str(record.id)) for record in chunk]
         routings = [record.routing for record in chunk]
         ours = first_fields(sources, addresses, target.settings, max_chars)
         for address, routing, source, fields in zip(addresses, routings, sources, ours, strict=True):
