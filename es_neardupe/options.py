@@ -289,9 +289,6 @@ Minimum = Annotated[
         show_default="the threshold of the index",
     ),
 ]
-MinimumOfHits = Annotated[
-    float, typer.Option("--min", parser=parse_fraction, metavar="FLOAT", help="Minimum similarity, in (0, 1].")
-]
 MinimumShare = Annotated[
     float,
     typer.Option(

@@ -87,7 +87,7 @@ def similar(
     text: options.Text = None,
     measure: options.Measure = "resemblance",
     matching: options.MatchingName = None,
-    min: options.MinimumOfHits = 0.5,
+    min: options.Minimum = None,
     max: options.Maximum = 1.0,
     features: options.Features = (),
     ngram: options.Ngram = None,
@@ -97,7 +97,8 @@ def similar(
     query: options.Query = None,
     max_candidates: options.CandidatesByKeys = 1000,
 ) -> Similar:
-    """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` and ``max``.
+    """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` (default: the
+    threshold of the index) and ``max``.
 
     Give ``id`` or ``text``. ``query`` filters the documents to compare with. Both sides are compared by their
     present texts. Raises `NotFound` for an unknown id, `InputError` for a probe without readable text, and

@@ -28,7 +28,7 @@ def similar(
     file: TextFile = None,
     measure: options.Measure = "resemblance",
     matching: options.MatchingName = None,
-    min: options.MinimumOfHits = 0.5,
+    min: options.Minimum = None,
     max: options.Maximum = 1.0,
     features: FeatureSources = None,
     ngram: options.Ngram = None,
