@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
@@ -186,6 +187,15 @@ class Contained:
     sample_mod: int
     shingle: int
     matching: Matching
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            query=self.query,
+            hits=len(self.hits),
+            found=self.found,
+            candidates=self.candidates,
+        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text
@@ -70,6 +71,16 @@ class Similar:
     """For another measure than the resemblance: how likely some kinds of documents are candidates."""
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            query=self.query,
+            hits=len(self.hits),
+            candidates=self.candidates,
+            min=self.detection.min,
+            measure=self.measure,
+        )
 
 
 @dataclass(frozen=True)

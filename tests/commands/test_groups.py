@@ -85,3 +85,17 @@ def test_stored_groups_that_are_not_ours(client: Client, filled: str) -> None:
     report = NearDupe(filled, client).group()
     assert (report.groups.count, report.groups.alone) == (1, len(LIED))
     assert all(ours(client, filled)[id]["similarity"] == 1 for id in LIED)
+
+
+def test_a_table_has_the_largest_groups(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, {"text": {"type": "text"}})
+    texts = {f"{k:02}{side}": {"text": " ".join(words(("group", k), 20))} for k in range(22) for side in "ab"}
+    put(client, index_name, texts)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    NearDupe(index_name, client).enrich()
+    NearDupe(index_name, client).group()
+    few, some = server_cli("groups", index_name), server_cli("groups", index_name, "--top", "21")
+    assert [done.out.count("1.0000") // 2 for done in (few, some)] == [20, 21]
+    assert "20 of 22 groups are shown" in few.err
+    assert "groups are shown" not in some.err
+    assert len(server_cli("groups", index_name, "--json").lines) == len(NearDupe(index_name, client).groups()) == 22

@@ -226,7 +226,9 @@ def living(client: Client, index: str) -> list[Entry]:
 
 
 def reconcile(name: str, report: Any) -> None:
-    """The sums that the reports promise."""
+    """The sums that the reports promise; each is one short line in a Python shell."""
+    assert "\n" not in repr(report)
+    assert len(repr(report)) < 200
     if name == "load":
         assert (
             report.scope.read

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["groups", "show_groups"]
 
+_TOP = 20
+"""Groups that a table shows where ``--top`` does not say how many."""
+
 
 def groups(
     index: IndexName,
@@ -73,7 +76,10 @@ def groups(
     if as_json:
         print_lines(_group_lines(found))
     elif found:
-        show_groups(found, members=5 if group is None else None)
+        shown = found if top is not None else found[:_TOP]
+        show_groups(shown, members=5 if group is None else None)
+        if len(shown) < len(found):
+            say(f"{len(shown):,} of {len(found):,} groups are shown: --top shows more, --json all.")
     else:
         show(phrase(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` creates groups."))
     return None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.commands.audit.all_true_pairs import Similarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, Loss, lost
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Address
@@ -137,6 +138,16 @@ class AuditReport:
     advice: BandsAdvice | None
     """Given where pairs were lost by the bands and fewer are found than was promised."""
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            recall=self.recall.recall,
+            pairs=self.recall.pairs,
+            found=self.recall.found,
+            precision=self.precision,
+        )
 
 
 def addressed(one: Address, other: Address) -> tuple[Address, Address]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.keys.intervals import poisson_interval
 from es_neardupe.records import Address
 from es_neardupe.similarity.histogram import Histogram
@@ -113,6 +114,15 @@ class DistributionReport:
     edges: tuple[float, ...]
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.documents,
+            candidates=self.candidates,
+            measures=[one.measure for one in self.distributions],
+        )
 
 
 def nearest(similarity: NDArray[np.float64], threshold: float, most: int = 100) -> NDArray[np.intp]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.keys.shingles import token_hashes
@@ -206,6 +207,13 @@ class DuplicatesReport:
     """The concrete indices behind the name."""
     stages: Mapping[str, PairsResult | ContentResult | OverlapsResult]
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            stages=list(self.stages),
+        )
 
 
 _BATCH = 20
