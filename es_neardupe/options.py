@@ -289,9 +289,6 @@ Minimum = Annotated[
         show_default="the threshold of the index",
     ),
 ]
-MinimumOfHits = Annotated[
-    float, typer.Option("--min", parser=parse_fraction, metavar="FLOAT", help="Minimum similarity, in (0, 1].")
-]
 MinimumShare = Annotated[
     float,
     typer.Option(
@@ -585,7 +582,13 @@ Weighted = Annotated[
 
 MinSize = Annotated[int, typer.Option("--min-size", min=2, help="Minimum number of documents in a group.")]
 TopGroups = Annotated[
-    int | None, typer.Option("--top", min=1, help="Maximum number of groups shown, largest first.", show_default="all")
+    int | None,
+    typer.Option(
+        "--top",
+        min=1,
+        help="Maximum number of groups shown, largest first.",
+        show_default="20; all with --json or --suggest-keep",
+    ),
 ]
 GroupId = Annotated[str | None, typer.Option("--group", metavar="ID", help="Show only this group.", show_default=False)]
 KeepPolicy = Annotated[

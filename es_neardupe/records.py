@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,13 @@ class Server:
         return f"{name} {'.'.join(map(str, self.version))}"
 
 
+class Address(NamedTuple):
+    """The name of a document: its concrete index and id."""
+
+    index: str  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    id: str
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One document as it was read: where it lies, which version it is, and the asked part of its source."""
@@ -105,16 +112,13 @@ class Hit:
     @property
     def address(self) -> Address:
         """Index and id."""
-        return self.index, self.id
+        return Address(self.index, self.id)
 
     @property
     def reference(self) -> Reference:
         """Index, id and routing."""
         return self.index, self.id, self.routing
 
-
-Address = tuple[str, str]
-"""Concrete index and id: what names a document."""
 
 Reference = tuple[str, str, "str | None"]
 """Concrete index, id and routing: what a document is read by."""
@@ -138,7 +142,7 @@ class Action:
     @property
     def address(self) -> Address:
         """Index and id."""
-        return self.index, self.id
+        return Address(self.index, self.id)
 
     @property
     def reference(self) -> Reference:

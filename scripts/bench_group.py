@@ -89,8 +89,9 @@ def measure(client: Client, name: str, texts: list[str], max_bucket: int) -> flo
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
     print(
-        f"{name}: enrich {enriched:.1f} s, group {seconds:.1f} s, {report.candidates:,} pairs compared, "
-        f"{report.skipped:,} skipped, {report.groups:,} groups, the largest of {report.largest:,}, {peak:.0f} MB"
+        f"{name}: enrich {enriched:.1f} s, group {seconds:.1f} s, {report.pairs.candidates:,} pairs compared, "
+        f"{report.pairs.skipped:,} skipped, {report.groups.count:,} groups, "
+        f"the largest of {report.groups.largest:,}, {peak:.0f} MB"
     )
     return seconds
 

@@ -47,18 +47,22 @@ def main() -> None:
     NearDupe(INDEX, client).init(SETTINGS)
     add(client, texts(arguments.documents, seed=1))
     first, report = timed(lambda: NearDupe(INDEX, client).group())
-    print(f"first run, with write-back: {first:.1f} s, {report.groups:,} groups, {report.candidates:,} candidates")
+    print(
+        f"first run, with write-back: {first:.1f} s, {report.groups.count:,} groups, {report.pairs.candidates:,} pairs"
+    )
     add(client, new_texts(arguments.documents, arguments.new))
     whole, wanted = timed(lambda: NearDupe(INDEX, client).group(rebuild=True, dry_run=True))
     part, done = timed(lambda: NearDupe(INDEX, client).group())
     left = NearDupe(INDEX, client).group(rebuild=True, dry_run=True)
-    assert not done.whole
-    assert (wanted.written, left.written) == (done.written, 0), (wanted.written, done.written, left.written)
+    assert not done.scope.whole
+    written = [one.writes.written for one in (wanted, done, left)]
+    assert written == [written[0], written[0], 0], written
     print(f"whole run: {whole:.2f} s (without write-back)")
-    print(f"incremental: {part:.2f} s (with it), {done.affected:,} documents affected")
+    print(f"incremental: {part:.2f} s (with it), {done.scope.affected:,} documents affected")
     print(f"an incremental run costs {part / first:.3f} of the first one, which writes all documents,")
     print(
-        f"and {part / whole:.3f} of looking at all of them without writing; both want the same {done.groups:,} groups"
+        f"and {part / whole:.3f} of looking at all of them without writing; "
+        f"both want the same {done.groups.count:,} groups"
     )
     drop(client)
     client.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -81,7 +81,10 @@ def _show_content(name: str, result: ContentResult, top: int, several: bool) -> 
     documents = result.documents[:top]
     columns = list(dict.fromkeys(field for one in documents for field in one["fields"]))
     rows = [
-        (named((one["index"], one["id"]), several), *(_short(one["fields"].get(field, "-")) for field in columns))
+        (
+            named(Address(one["index"], one["id"]), several),
+            *(_short(one["fields"].get(field, "-")) for field in columns),
+        )
         for one in documents
     ]
     if rows:
@@ -175,8 +178,7 @@ def _result_json(result: Result) -> dict[str, Any]:
             "pairs": map(_pair_json, result.pairs),
             "diagnostics": result.diagnostics,
             "skipped_groups": [
-                {"size": one.size, "example": one.example, "documents": list(map(_address, one.documents))}
-                for one in result.skipped_groups
+                {"size": one.size, "example": one.example, "documents": one.documents} for one in result.skipped_groups
             ],
         }
     if isinstance(result, ContentResult):
@@ -189,7 +191,7 @@ def _result_json(result: Result) -> dict[str, Any]:
     return {
         "overlaps": [
             {
-                "pair": [_address(one.a), _address(one.b)],
+                "pair": [one.a, one.b],
                 "similarity": one.similarity,
                 "words": one.overlaps.words,
                 "blocks": one.overlaps.blocks,
@@ -204,12 +206,8 @@ def _result_json(result: Result) -> dict[str, Any]:
 
 
 def _pair_json(pair: DocumentPair) -> dict[str, Any]:
-    found = {"pair": [_address(pair.a), _address(pair.b)], "similarity": pair.similarity}
+    found = {"pair": [pair.a, pair.b], "similarity": pair.similarity}
     return found if pair.explanation is None else found | {"explanation": pair.explanation}
-
-
-def _address(address: Address) -> Mapping[str, str]:
-    return {"index": address[0], "id": address[1]}
 
 
 def print_pairs(result: PairsResult) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from rich import box
 from rich.console import Console
@@ -25,9 +25,6 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import STEERING
 from es_neardupe.errors import NeardupeError
 from es_neardupe.log_events import told
-
-if TYPE_CHECKING:
-    from es_neardupe.records import Address
 
 __all__ = [
     "ExitCode",
@@ -140,6 +137,8 @@ def plain(value: Any) -> Any:
         return {f.name: plain(getattr(value, f.name)) for f in fields(value) if not f.name.startswith("_")}
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
@@ -184,7 +183,7 @@ def print_lines(values: Iterable[Any]) -> None:
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
-    """Rows under their headings; columns of numbers are aligned right. Long values are folded, never cut."""
+    """Rows under their headings; numbers are aligned right, also among words. Long values are folded, never cut."""
     made = [list(row) for row in rows]
     heading = None if title is None else Text(printable(title))
     table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
@@ -193,7 +192,7 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title:
         numeric = bool(cells) and all(map(_is_number, cells))
         table.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
     for row in made:
-        table.add_row(*(Text(_cell(value)) for value in row))
+        table.add_row(*(Text(_cell(value), justify="right" if _is_number(value) else None) for value in row))
     results.print(table)
 
 
@@ -206,9 +205,18 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
 
 
-def named(address: Address, several: bool) -> str:
+class Located(Protocol):
+    """A document, or something about it."""
+
+    @property
+    def index(self) -> str: ...
+    @property
+    def id(self) -> str: ...
+
+
+def named(document: Located, several: bool) -> str:
     """A document in a table: its id, with its index where ``several`` are involved."""
-    return f"{address[0]}/{address[1]}" if several else address[1]
+    return f"{document.index}/{document.id}" if several else document.id
 
 
 def _cell(value: object) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
+from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, InputError, NotFound
 from es_neardupe.index import mapping as schema
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists
@@ -33,25 +34,29 @@ _ROUNDS = 5
 
 @dataclass(frozen=True)
 class CleanReport:
-    """``documents = cleaned + deleted + left``. The mapping stays: no server can remove a field from one."""
+    """``documents`` is the sum of the writes. The mapping stays: no server can remove a field from one."""
 
     index: str
     documents: int
     """That had fields of ours when the run read them."""
-    cleaned: int
-    """Without our fields now."""
-    deleted: int
-    """While the run went on."""
-    left: int
-    """With fields of ours still: changed again and again while the run went on, or refused. Run it again."""
-    removed: tuple[str, ...]
-    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the sidecar
-    index."""
-    refusals: tuple[str, ...]
+    writes: WriteCounts
+    """Written are those without our fields now."""
+    deleted_indices: tuple[str, ...]
+    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the sidecar indices."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.documents,
+            cleaned=self.writes.written,
+            left=self.writes.left,
+            dry_run=self.dry_run,
+        )
 
 
 def clean(
@@ -73,7 +78,7 @@ def clean(
     started = time.monotonic()
     rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
-        return CleanReport(index.name, 0, 0, 0, 0, (), (), dry_run, time.monotonic() - started)
+        return CleanReport(index.name, 0, WriteCounts(written=0), (), dry_run, time.monotonic() - started)
     _check_migration(index)
     index = opened(index, adopting=True)
     plain = index.plain
@@ -89,17 +94,14 @@ def clean(
     work.run(rehearsal if dry_run else None)
     if dry_run:
         _delete(rehearsal, *sidecars)
-    elif not work.left:
+    elif not work.writes.left:
         _delete(plain, *companions, *sidecars)
         index.storage.remove_settings()
     return CleanReport(
         index=index.name,
         documents=work.total,
-        cleaned=work.cleaned,
-        deleted=work.deleted,
-        left=work.left,
-        removed=() if work.left else (*companions, *sidecars),
-        refusals=work.refusals,
+        writes=work.writes,
+        deleted_indices=() if work.writes.left else (*companions, *sidecars),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
@@ -126,7 +128,9 @@ class _Cleaning:
         self._open = dict[Address, Reference]()
         """Documents that were read, of which nobody knows yet that they are without our fields."""
         self._tally = Tally()
-        self.total = self.cleaned = self.deleted = self.left = 0
+        self._changed = set[Address]()
+        """Those of them that somebody changed before our last write."""
+        self.total = self._cleaned = self._deleted = self._conflicts = self._refused = 0
 
     @property
     def whole(self) -> bool:
@@ -134,9 +138,15 @@ class _Cleaning:
         return self._writes and self._actions is _by_index
 
     @property
-    def refusals(self) -> tuple[str, ...]:
-        """Why documents were left in one round at least."""
-        return self._tally.refusals
+    def writes(self) -> WriteCounts:
+        """What became of the documents; the reasons are those of any round."""
+        return WriteCounts(
+            written=self._cleaned,
+            conflicts=self._conflicts,
+            deleted=self._deleted,
+            refused=self._refused,
+            refusals=self._tally.refusals,
+        )
 
     def run(self, rehearsal: Rehearsal | None) -> None:
         """Several times, as documents may change under our hands. Nothing where we never wrote into them; with a
@@ -145,7 +155,7 @@ class _Cleaning:
             return
         found = self._count()
         if rehearsal is not None:
-            self.total = self.cleaned = found
+            self.total = self._cleaned = found
             self._rehearse(rehearsal)
             return
         for _ in range(_ROUNDS):
@@ -172,11 +182,15 @@ class _Cleaning:
         hits = tracked(self._hits(), self._progress, "cleaning", number)
         actions = self._actions(self._met(hits), self._prefix, self._tally)
         for outcome in write(self._index.plain, actions, batch=self._batch, workers=self._workers):
-            if not outcome.conflict:
+            address = outcome.action.address
+            if outcome.conflict:
+                self._changed.add(address)
+            else:
+                self._changed.discard(address)
                 self._tally.add(outcome)
-            if (outcome.done or outcome.gone) and self._open.pop(outcome.action.address, None) is not None:
-                self.cleaned += outcome.done
-                self.deleted += outcome.gone
+            if (outcome.done or outcome.gone) and self._open.pop(address, None) is not None:
+                self._cleaned += outcome.done
+                self._deleted += outcome.gone
 
     def _met(self, hits: Iterable[Hit]) -> Iterator[Hit]:
         """Count each document once, however often it is read before something becomes of it."""
@@ -197,14 +211,20 @@ class _Cleaning:
         """Documents whose last write was refused or conflicted may be gone, or without our fields all the same: the
         answer to a write of ours was lost, or somebody indexed them anew. All others are left, and those that got
         fields of ours after the last round."""
-        for chunk in chunked(self._open.values(), 100):
-            for hit in fetch(self._index.plain, chunk, [self._prefix]):
-                self.deleted += hit is None
-                self.cleaned += hit is not None and self._prefix not in hit.source
-        self.left = self.total - self.cleaned - self.deleted
-        unmet = max(0, self._count() - self.left)
+        for chunk in chunked(self._open.items(), 100):
+            present = fetch(self._index.plain, [reference for _, reference in chunk], [self._prefix])
+            for (address, _), hit in zip(chunk, present, strict=True):
+                if hit is None:
+                    self._deleted += 1
+                elif self._prefix not in hit.source:
+                    self._cleaned += 1
+                elif address in self._changed:
+                    self._conflicts += 1
+                else:
+                    self._refused += 1
+        unmet = max(0, self._count() - self._conflicts - self._refused)
         self.total += unmet
-        self.left += unmet
+        self._conflicts += unmet
 
 
 def _check_migration(index: Index) -> None:

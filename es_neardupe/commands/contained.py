@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import CorruptFingerprint, NotInitialised, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
@@ -187,6 +188,15 @@ class Contained:
     shingle: int
     matching: Matching
 
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            query=self.query,
+            hits=len(self.hits),
+            found=self.found,
+            candidates=self.candidates,
+        )
+
 
 @dataclass(frozen=True)
 class _Probe:
@@ -268,7 +278,7 @@ def _matching(name: Matching | str) -> Matching:
 def _document(index: Index, id: str) -> _Probe:
     fields = index.settings.fields
     concrete, source = current_source(index, id, fields)
-    return _Probe(Side.of(id, read_text(source, fields)), {"index": concrete, "id": id}, (concrete, id))
+    return _Probe(Side.of(id, read_text(source, fields)), {"index": concrete, "id": id}, Address(concrete, id))
 
 
 def _text(text: str) -> _Probe:

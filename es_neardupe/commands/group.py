@@ -7,13 +7,20 @@ import time
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.fingerprints import read_fingerprints
-from es_neardupe.candidates.join import Bucket, with_passages
+from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES
+from es_neardupe.commands.report_parts import (
+    GroupCounts,
+    GroupScope,
+    GroupsLookedAt,
+    PairCounts,
+    WriteCounts,
+    one_line,
+)
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import Found, form_groups, link
 from es_neardupe.groups.neighbourhood import affected_pairs
@@ -25,7 +32,6 @@ from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
-from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import Tally
@@ -41,13 +47,9 @@ __all__ = ["GroupReport", "group"]
 
 @dataclass(frozen=True)
 class GroupReport:
-    """What a run found and wrote.
+    """What a run found and wrote: ``affected = stale + corrupt`` + the sum of the writes.
 
-    ``documents = grouped + alone + stale + corrupt = written + unchanged + changed + deleted + refused + stale +
-    corrupt``, over the whole index; ``unprocessed`` documents have no fingerprint of the index's scheme and are not
-    among them. An incremental run looks at the ``affected`` documents only, and ``states``, ``copies``, ``candidates``,
-    ``matches``, ``skipped``, ``stale``, ``corrupt``, ``mean_similarity``, ``pairs_below`` and ``pairs_not_compared``
-    count among them.
+    Over the whole index ``documents = grouped + alone + stale + corrupt``.
     """
 
     index: str
@@ -71,52 +73,10 @@ class GroupReport:
     """For the measure weighted: where the weights are from."""
     common: CommonUsed | None
     """With ``ignore_common``: the shingles that did not count."""
-    whole: bool
-    """Whether all documents were looked at, or only those that a change can have moved."""
-    reason: str
-    """Why."""
-    documents: int
-    affected: int
-    unprocessed: int
-    states: Mapping[str, int]
-    copies: int
-    """Documents that are exact copies of another one and were taken as that one."""
-    candidates: int
-    """Candidate pairs of distinct texts: all of them were verified."""
-    compared: int
-    """Of these and of pairs within groups, those whose texts were compared; the others were known."""
-    matches: int
-    """Candidates from ``min`` to ``max`` similar."""
-    skipped: int
-    """Comparisons left out in buckets over ``max_bucket``; a pair counts once for each of them."""
-    large_buckets: tuple[Bucket, ...]
-    groups: int
-    """Of two documents or more."""
-    grouped: int
-    """Documents in them."""
-    alone: int
-    largest: int
-    min_similarity: float | None
-    """The true minimum of the similarities to the principals."""
-    mean_similarity: float | None
-    """Of the members that were looked at, to their principals."""
-    pairs_below: int
-    """Pairs of members that are below ``min`` among themselves."""
-    pairs_not_compared: int
-    """Pairs of members of very large groups that nobody compared."""
-    stale: int
-    """Documents whose text is not the one that was fingerprinted, or that were deleted: left as they are."""
-    corrupt: int
-    """Documents whose stored fingerprint cannot be read."""
-    written: int
-    unchanged: int
-    changed: int
-    """Changed by somebody between reading and writing: left for the next run."""
-    deleted: int
-    refused: int
-    mirrored: GroupIdsWritten
-    """Group ids written into the documents (``init --sidecar --write-group``)."""
-    refusals: tuple[str, ...]
+    scope: GroupScope
+    pairs: PairCounts
+    groups: GroupCounts
+    writes: WriteCounts
     evidence: EvidenceReport | None
     """What was kept as evidence; None where that was not asked for, or in a dry run."""
     dry_run: bool
@@ -125,6 +85,17 @@ class GroupReport:
     """The first writes of a dry run, if they were asked for."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            groups=self.groups.count,
+            grouped=self.groups.grouped,
+            matches=self.pairs.matches,
+            written=self.writes.written,
+            dry_run=self.dry_run,
+        )
 
 
 @tunable
@@ -263,6 +234,7 @@ def group(
                     index, registry, rules, found, lease, evidence=evidence, gaps=gaps, batch=batch, workers=workers
                 )
         mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)
+    scope = _scope(index, start, found)
     return GroupReport(
         index=index.name,
         scheme=index.scheme_id,
@@ -278,16 +250,18 @@ def group(
         detection_cases=wanted.detection_cases,
         weights=wanted.weights,
         common=_common(index, wanted, found, progress, dry_run=dry_run),
-        whole=start.whole,
-        reason=start.reason,
-        unprocessed=count(index.client, index.path, index.target.stale()),
-        **_figures(index, start, found),
-        written=tally.counts["written"],
-        changed=tally.counts["changed"],
-        deleted=tally.counts["deleted"],
-        refused=tally.counts["refused"],
-        mirrored=mirrored,
-        refusals=tally.refusals,
+        scope=scope,
+        pairs=_pairs(index, found),
+        groups=_groups(scope, found),
+        writes=WriteCounts(
+            written=tally.counts["written"],
+            unchanged=len(found.groupings) - len(found.writes),
+            conflicts=tally.counts["changed"],
+            deleted=tally.counts["deleted"],
+            refused=tally.counts["refused"],
+            refusals=tally.refusals,
+            mirrored=mirrored,
+        ),
         evidence=kept,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
@@ -350,37 +324,52 @@ def _common(
     return used(wanted.common, pairs.verifier, changed)
 
 
-def _figures(index: Index, start: Start, found: Found) -> dict[str, Any]:
-    """The counts of documents, pairs and groups, for the report."""
+def _scope(index: Index, start: Start, found: Found) -> GroupScope:
+    """The documents of the index, and those that the run looked at."""
+    pairs = found.linked.found
+    corpus, inside = pairs.corpus, int(pairs.inside.sum())
+    return GroupScope(
+        documents=start.documents,
+        unprocessed=count(index.client, index.path, index.target.stale()),
+        whole=start.whole,
+        reason=start.reason,
+        affected=inside + len(corpus.corrupt),
+        states=corpus.states,
+        stale=inside - len(found.groupings),
+        corrupt=len(corpus.corrupt),
+    )
+
+
+def _pairs(index: Index, found: Found) -> PairCounts:
+    """The pairs that the run looked at."""
     pairs = found.linked.found
     corpus, classes, candidates, inside = pairs.corpus, pairs.classes, pairs.candidates, pairs.inside
-    groups = found.entries.values()
+    return PairCounts(
+        copies=sum(len(rows) - 1 for rows in classes.members if inside[rows[0]]),
+        candidates=len(candidates),
+        compared=pairs.verifier.compared,
+        matches=int(found.linked.matches.sum()),
+        skipped=candidates.skipped,
+        large_buckets=with_passages(index, corpus, classes, candidates.large),
+    )
+
+
+def _groups(scope: GroupScope, found: Found) -> GroupCounts:
+    """The groups of the index: those that the run looked at, and the rest as the registry has them."""
+    groups, rest = found.entries.values(), found.rest
     members = sum(one.size - 1 for one in groups)
-    grouped = found.rest.documents + sum(one.size for one in groups)
-    stale = int(inside.sum()) - len(found.groupings)
-    corrupt = len(corpus.corrupt)
-    return {
-        "documents": start.documents,
-        "affected": int(inside.sum()) + corrupt,
-        "states": corpus.states,
-        "copies": sum(len(rows) - 1 for rows in classes.members if inside[rows[0]]),
-        "candidates": len(candidates),
-        "compared": pairs.verifier.compared,
-        "matches": int(found.linked.matches.sum()),
-        "skipped": candidates.skipped,
-        "large_buckets": with_passages(index, corpus, classes, candidates.large),
-        "groups": found.rest.groups + len(groups),
-        "grouped": grouped,
-        "alone": start.documents - grouped - stale - corrupt,
-        "largest": builtins.max([found.rest.largest, *(one.size for one in groups)]),
-        "min_similarity": builtins.min(
-            (one for one in (found.rest.min_similarity, *(one.min_similarity for one in groups)) if one is not None),
-            default=None,
+    grouped = rest.documents + sum(one.size for one in groups)
+    minima = [one for one in (rest.min_similarity, *(one.min_similarity for one in groups)) if one is not None]
+    return GroupCounts(
+        count=rest.groups + len(groups),
+        grouped=grouped,
+        alone=scope.documents - grouped - scope.stale - scope.corrupt,
+        largest=builtins.max([rest.largest, *(one.size for one in groups)]),
+        min_similarity=builtins.min(minima, default=None),
+        looked_at=GroupsLookedAt(
+            count=len(groups),
+            mean_similarity=sum(one.mean_similarity * (one.size - 1) for one in groups) / members if members else None,
+            pairs_below=sum(one.pairs_below for one in groups),
+            pairs_not_compared=sum(one.pairs_not_compared for one in groups),
         ),
-        "mean_similarity": sum(one.mean_similarity * (one.size - 1) for one in groups) / members if members else None,
-        "pairs_below": sum(one.pairs_below for one in groups),
-        "pairs_not_compared": sum(one.pairs_not_compared for one in groups),
-        "stale": stale,
-        "corrupt": corrupt,
-        "unchanged": start.documents - len(found.writes) - stale - corrupt,
-    }
+    )

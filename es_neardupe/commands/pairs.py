@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from functools import cached_property
+from itertools import combinations, islice, product
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import Bucket, with_passages
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.index.index import Index, opened
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
@@ -40,9 +43,12 @@ class Pair:
         return self.similarity if self.measure == "resemblance" else None
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Iterate over it for the pairs, most similar first; copies that need no comparing come before all others."""
+@dataclass(frozen=True, eq=False)
+class Pairs(Sequence[Pair]):
+    """A list of pairs, most similar first; copies that need no comparing come before all others.
+
+    Each pair is made when it is asked for: there may be millions.
+    """
 
     indices: tuple[str, ...]
     """Concrete indices that were read."""
@@ -73,20 +79,59 @@ class Pairs:
     """Whether exact copies are pairs of their own."""
     _most_copies: int
 
-    @property
-    def listed(self) -> int:
-        """How many pairs there are to iterate over."""
-        return self._number(self._most_copies)
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            indices=self.indices,
+            measure=self.measure,
+            min=self.min,
+            max=self.max,
+            pairs=len(self),
+            candidates=self.candidates,
+            skipped=self.skipped,
+        )
 
     @property
     def copies_not_listed(self) -> int:
         """Pairs left out because one of the two is a copy beyond the ``max_bucket``-th of the same text."""
-        return self._number(None) - self.listed
+        return int(self._numbers(None).sum()) - len(self)
 
-    def _number(self, most: int | None) -> int:
+    def _numbers(self, most: int | None) -> NDArray[np.int64]:
+        """How many pairs each class of copies makes, then each pair of classes."""
         sizes = np.array([len(rows[:most]) for rows in self._classes], np.int64)
-        copies = (sizes * (sizes - 1) // 2).sum() if self._copies else 0
-        return int(copies + (sizes[self._left] * sizes[self._right]).sum())
+        copies = sizes * (sizes - 1) // 2 * self._copies
+        return np.concatenate([copies, sizes[self._left] * sizes[self._right]])
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        """Up to which place the pairs of each of them are listed."""
+        return np.cumsum(self._numbers(self._most_copies))
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    @overload
+    def __getitem__(self, place: int) -> Pair: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Pair]: ...
+    def __getitem__(self, place: int | slice) -> Pair | list[Pair]:
+        if isinstance(place, slice):
+            return [self._at(k) for k in range(*place.indices(len(self)))]
+        if not -len(self) <= place < len(self):
+            raise IndexError(place)
+        return self._at(place % len(self))
+
+    def _at(self, place: int) -> Pair:
+        """The pair that iterating comes to after ``place`` others."""
+        source = int(np.searchsorted(self._ends, place, "right"))
+        rest = place - (int(self._ends[source - 1]) if source else 0)
+        if source < len(self._classes):
+            copies = self._classes[source][: self._most_copies]
+            return self._pair(*next(islice(combinations(copies, 2), rest, None)), 1.0)
+        number = source - len(self._classes)
+        left, right = (self._classes[side[number]][: self._most_copies] for side in (self._left, self._right))
+        one, other = divmod(rest, len(right))
+        return self._pair(left[one], right[other], float(self._similarity[number]))
 
     def __iter__(self) -> Iterator[Pair]:
         for copies in self._classes if self._copies else []:
@@ -155,7 +200,9 @@ def pairs(
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
         stale=int(away.sum()),
-        _classes=[[corpus.references[row][:2] for row in rows.tolist() if not away[row]] for rows in classes.members],
+        _classes=[
+            [Address(*corpus.references[row][:2]) for row in rows.tolist() if not away[row]] for rows in classes.members
+        ],
         _left=candidates.left[order],
         _right=candidates.right[order],
         _similarity=similarity[order],

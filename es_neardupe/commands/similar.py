@@ -8,6 +8,7 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text
@@ -71,6 +72,16 @@ class Similar:
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
 
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            query=self.query,
+            hits=len(self.hits),
+            candidates=self.candidates,
+            min=self.detection.min,
+            measure=self.measure,
+        )
+
 
 @dataclass(frozen=True)
 class _Probe:
@@ -87,7 +98,7 @@ def similar(
     text: options.Text = None,
     measure: options.Measure = "resemblance",
     matching: options.MatchingName = None,
-    min: options.MinimumOfHits = 0.5,
+    min: options.Minimum = None,
     max: options.Maximum = 1.0,
     features: options.Features = (),
     ngram: options.Ngram = None,
@@ -97,7 +108,8 @@ def similar(
     query: options.Query = None,
     max_candidates: options.CandidatesByKeys = 1000,
 ) -> Similar:
-    """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` and ``max``.
+    """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` (default: the
+    threshold of the index) and ``max``.
 
     Give ``id`` or ``text``. ``query`` filters the documents to compare with. Both sides are compared by their
     present texts. Raises `NotFound` for an unknown id, `InputError` for a probe without readable text, and

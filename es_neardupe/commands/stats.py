@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import bucket_sizes
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.read import read_groups
 from es_neardupe.index import queries
@@ -20,7 +21,7 @@ from es_neardupe.records import Product, State
 from es_neardupe.server.client import path
 from es_neardupe.server.search import count, refresh_if_allowed, search
 
-__all__ = ["BucketSize", "Stats", "stats"]
+__all__ = ["BucketSize", "GroupSizes", "Stats", "StatsScope", "stats"]
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class BucketSize:
 
 
 @dataclass(frozen=True)
-class Stats:
+class StatsScope:
     """Each document is counted once: ``documents = sum(states) + unknown + other_schemes + unprocessed``.
 
     Those of the states ``signed`` and ``short`` have keys and are compared. ``numeric`` of them have no other tokens
@@ -40,15 +41,6 @@ class Stats:
     failed + unknown + other_schemes + unprocessed``.
     """
 
-    index: str
-    indices: tuple[str, ...]
-    sidecars: tuple[str, ...]
-    """Our indices that hold the keys, where these are not in the documents (``init --sidecar``)."""
-    scheme: str
-    agree: int
-    """Bands that a candidate pair shares."""
-    fields: tuple[str, ...]
-    threshold: float
     documents: int
     """In scope."""
     left_alone: int
@@ -67,16 +59,56 @@ class Stats:
     """Documents without a fingerprint."""
     ungrouped: int
     """Documents with a fingerprint that wait for ``group``."""
-    groups: int
-    """Of two documents or more."""
+
+
+@dataclass(frozen=True)
+class GroupSizes:
+    """Groups of two documents or more: ``count = sum(sizes.values())``, ``grouped`` = the sum of size times number."""
+
+    count: int
     grouped: int
+    """Documents in them."""
     largest: int
     sizes: Mapping[int, int]
     """Group size -> number of groups of that size."""
+
+    @classmethod
+    def of(cls, sizes: Iterable[int]) -> GroupSizes:
+        """Counted from the size of each group."""
+        numbers = dict(sorted(Counter(sizes).items(), reverse=True))
+        grouped = sum(size * number for size, number in numbers.items())
+        return cls(sum(numbers.values()), grouped, max(numbers, default=0), numbers)
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What is in an index."""
+
+    index: str
+    indices: tuple[str, ...]
+    sidecars: tuple[str, ...]
+    """Our indices that hold the keys, where these are not in the documents (``init --sidecar``)."""
+    scheme: str
+    agree: int
+    """Bands that a candidate pair shares."""
+    fields: tuple[str, ...]
+    threshold: float
+    scope: StatsScope
+    groups: GroupSizes
     buckets: tuple[BucketSize, ...] | None
     """The band keys (or as many as must agree, joined by ``+``) that most documents share; None if not read."""
     bytes_per_document: Mapping[str, float] | None
     """Bytes on disk of each of our fields, over the documents; None where the server does not tell."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.scope.documents,
+            groups=self.groups.count,
+            grouped=self.groups.grouped,
+            unprocessed=self.scope.unprocessed,
+        )
 
 
 def stats(
@@ -93,7 +125,6 @@ def stats(
     found = answer["aggregations"]
     parts = {name: int(bucket["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
     numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
-    sizes = Counter(one.size for one in read_groups(index))
     return Stats(
         index=index.name,
         indices=index.target.indices,
@@ -102,19 +133,18 @@ def stats(
         agree=index.settings.scheme.agree,
         fields=index.settings.fields,
         threshold=index.settings.threshold,
-        documents=documents,
-        left_alone=count(index.client, index.path) - documents if index.target.left_alone else 0,
-        states={state.value: parts[state.value] for state in State},
-        numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
-        unknown=parts["unknown"],
-        other_schemes=parts["other_schemes"],
-        schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in found["schemes"]["buckets"]},
-        unprocessed=parts["unprocessed"],
-        ungrouped=int(found["ungrouped"]["doc_count"]),
-        groups=sum(sizes.values()),
-        grouped=sum(size * number for size, number in sizes.items()),
-        largest=max(sizes, default=0),
-        sizes=dict(sorted(sizes.items(), reverse=True)),
+        scope=StatsScope(
+            documents=documents,
+            left_alone=count(index.client, index.path) - documents if index.target.left_alone else 0,
+            states={state.value: parts[state.value] for state in State},
+            numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
+            unknown=parts["unknown"],
+            other_schemes=parts["other_schemes"],
+            schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in found["schemes"]["buckets"]},
+            unprocessed=parts["unprocessed"],
+            ungrouped=int(found["ungrouped"]["doc_count"]),
+        ),
+        groups=GroupSizes.of(one.size for one in read_groups(index)),
         buckets=None if quick else _buckets(index, progress),
         bytes_per_document=None if quick else _bytes(index, documents),
     )

@@ -12,6 +12,7 @@ from threading import Event
 from es_neardupe import options
 from es_neardupe.commands.enrich.enrich import EnrichReport, enrich
 from es_neardupe.commands.group import GroupReport, group
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import (
     BeingMigrated,
     Conflict,
@@ -31,7 +32,18 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.search import count, refresh
 
-__all__ = ["Lag", "Round", "WatchReport", "Work", "may_pass", "one_round", "watch"]
+__all__ = [
+    "Lag",
+    "Round",
+    "RoundPairs",
+    "RoundScope",
+    "RoundWrites",
+    "WatchReport",
+    "Work",
+    "may_pass",
+    "one_round",
+    "watch",
+]
 
 
 class Lag:
@@ -62,27 +74,50 @@ class Lag:
 
 
 @dataclass(frozen=True)
+class RoundScope:
+    """The documents that a round found."""
+
+    documents: int
+    """In the index when the round began."""
+    new: int
+    """Of these, without keys of the index's scheme."""
+
+
+@dataclass(frozen=True)
+class RoundPairs:
+    """The pairs that a round looked at."""
+
+    candidates: int
+    """All verified."""
+    skipped: int
+    """Comparisons left out in large buckets."""
+
+
+@dataclass(frozen=True)
+class RoundWrites:
+    """What a round wrote."""
+
+    enriched: int
+    """Got keys: the new ones and, where texts were read again, those whose text had changed."""
+    grouped: int
+    """Got another group, principal or similarity than they had."""
+    left: int
+    """Changed meanwhile, or refused by the server: they wait for the next round."""
+
+
+@dataclass(frozen=True)
 class Round:
-    """What one round did. Where it failed, the figures are those of what was done before."""
+    """What one round did. Where it failed, the parts are those of what was done before."""
 
     round: int
     at: str
     """When it began, in UTC."""
     index: str
-    documents: int | None
-    """In the index when the round began; None where the round did not come so far."""
-    new: int
-    """Of these, without keys of the index's scheme."""
-    enriched: int
-    """Got keys: the new ones and, where texts were read again, those whose text had changed."""
-    grouped: int
-    """Got another group, principal or similarity than they had."""
-    pairs: int
-    """Candidate pairs, all verified."""
-    skipped: int
-    """Comparisons left out in large buckets."""
-    left: int
-    """Changed meanwhile, or refused by the server: they wait for the next round."""
+    scope: RoundScope | None
+    """None where the round did not come to the end of ``enrich``."""
+    pairs: RoundPairs | None
+    """None where the round did not come to the end of ``group``."""
+    writes: RoundWrites
     lag: float
     """Seconds, at the end of the round: see `Lag`."""
     error: str | None
@@ -97,6 +132,17 @@ class Round:
     def grouping(self) -> GroupReport | None:
         """The whole report of ``group``."""
         return self._grouping
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            round=self.round,
+            index=self.index,
+            enriched=self.writes.enriched,
+            grouped=self.writes.grouped,
+            left=self.writes.left,
+            error=self.error,
+        )
 
 
 @dataclass
@@ -145,8 +191,8 @@ class Work:
     def left(self) -> int:
         """Documents that could not be settled."""
         enriched, grouped = self.enriched, self.grouped
-        left = enriched.conflicts + enriched.refused if enriched else 0
-        return left + (grouped.changed + grouped.refused + grouped.stale if grouped else 0)
+        left = enriched.writes.left if enriched else 0
+        return left + (grouped.writes.left + grouped.scope.stale if grouped else 0)
 
 
 def one_round(work: Work, number: int, *, strict: bool) -> Round:
@@ -163,13 +209,17 @@ def one_round(work: Work, number: int, *, strict: bool) -> Round:
         round=number,
         at=at,
         index=work.index.name,
-        documents=enriched.documents if enriched else None,
-        new=enriched.documents - enriched.current if enriched else 0,
-        enriched=enriched.written if enriched else 0,
-        grouped=grouped.written if grouped else 0,
-        pairs=grouped.candidates if grouped else 0,
-        skipped=grouped.skipped if grouped else 0,
-        left=work.left,
+        scope=(
+            RoundScope(enriched.scope.documents, enriched.scope.documents - enriched.scope.current)
+            if enriched
+            else None
+        ),
+        pairs=RoundPairs(grouped.pairs.candidates, grouped.pairs.skipped) if grouped else None,
+        writes=RoundWrites(
+            enriched=enriched.writes.written if enriched else 0,
+            grouped=grouped.writes.written if grouped else 0,
+            left=work.left,
+        ),
         lag=work.lag.seconds,
         error=None if error is None else type(error).__name__,
         message=None if error is None else str(error),
@@ -213,6 +263,9 @@ class WatchReport:
     failed: int
     """Rounds that an error ended."""
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(self, index=self.index, rounds=self.rounds, failed=self.failed)
 
 
 class _Stopped(Exception):

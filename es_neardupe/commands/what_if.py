@@ -15,6 +15,7 @@ from es_neardupe.candidates.detection import DetectionCase, detection_cases, det
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, Linked, groupings
 from es_neardupe.groups.registry import Registry
@@ -85,6 +86,15 @@ class WhatIf:
     """Documents without a fingerprint of the index's scheme: in no group."""
     thresholds: tuple[Threshold, ...]
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            groups=self.groups,
+            grouped=self.grouped,
+            thresholds=[one.min for one in self.thresholds],
+        )
 
 
 def what_if(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from es_neardupe.candidates.pair_arrays import components
+from es_neardupe.records import Address
 
 __all__ = ["KINDS", "Change", "Example", "GroupChanges", "changed_parts", "compare_groups"]
 
@@ -40,8 +41,8 @@ class Example:
     before: Mapping[str, int]
     """Group id -> documents."""
     after: Mapping[str, int]
-    documents: tuple[str, ...] = ()
-    """The ids of some documents in them."""
+    documents: tuple[Address, ...] = ()
+    """Some documents in them."""
 
 
 @dataclass(frozen=True)

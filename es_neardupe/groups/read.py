@@ -31,7 +31,7 @@ class Member:
     @property
     def address(self) -> Address:
         """Index and id."""
-        return self.index, self.id
+        return Address(self.index, self.id)
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Group:
     """A group of two or more documents, the principal first, then by falling similarity."""
 
     group: str
-    principal: str | None
-    """Its id; None if this user may not see that document, or if it was deleted: then the next ``group`` run makes
+    principal: Address | None
+    """None if this user may not see that document, or if it was deleted: then the next ``group`` run makes
     another one."""
     size: int
     min_similarity: float
@@ -103,7 +103,7 @@ def _group(id: str, principal: Member | None, members: list[Member]) -> Group:
     everyone = others if principal is None else [principal, *others]
     return Group(
         group=id,
-        principal=principal.id if principal else None,
+        principal=principal.address if principal else None,
         size=len(everyone),
         min_similarity=min(member.similarity for member in others),
         members=tuple(everyone),

@@ -110,8 +110,8 @@ class Storage(Protocol):
     def write_fingerprints(self, wanted: ToEnrich, send: Send, progress: Progress) -> Enriched:
         """Fingerprint documents by their current text; ``send`` writes."""
 
-    def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten:
-        """Write the group ids that the user's documents lack although they are to have them."""
+    def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
+        """Write the group ids that the user's documents lack; None where they are to have none."""
 
     def document_versions(self, references: Sequence[Reference], read: NDArray[np.int64]) -> NDArray[np.int64]:
         """Sequence number and primary term of the user's documents, of which fingerprints were ``read`` with these

@@ -42,5 +42,5 @@ def test_clean_asks_first(
 def test_clean_twice(client: Client, filled: str, server_cli: Cli) -> None:
     NearDupe(filled, client).init(SETTINGS)
     NearDupe(filled, client).enrich()
-    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 4
-    assert server_cli("clean", filled, "--yes", "--json").json["cleaned"] == 0
+    assert server_cli("clean", filled, "--yes", "--json").json["writes"]["written"] == 4
+    assert server_cli("clean", filled, "--yes", "--json").json["writes"]["written"] == 0

@@ -116,7 +116,7 @@ def test_containment_makes_no_groups(linkage: str, mails: str, client: Client) -
     assert NearDupe(mails, client).contained(id="mail0").found == 2
     assert versions(client, mails) == before
     done = NearDupe(mails, client).group(linkage=linkage)
-    assert (done.groups, done.alone) == (0, len(TEXTS))
+    assert (done.groups.count, done.groups.alone) == (0, len(TEXTS))
     assert len({fields["group"] for fields in ours(client, mails).values()}) == len(TEXTS)
 
 
@@ -252,9 +252,9 @@ def test_an_index_from_before_there_were_sampled_keys(client: Client, index_name
     properties = {"text": {"type": "text"}, "neardupe": fields | {"properties": older}}
     make_index(client, index_name, properties, _meta={"neardupe": settings.to_meta()})
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
-    assert NearDupe(index_name, client).enrich().written == len(TEXTS)
+    assert NearDupe(index_name, client).enrich().writes.written == len(TEXTS)
     assert NearDupe(index_name, client).similar(id="mail0").candidates == 0
-    assert NearDupe(index_name, client).group().alone == len(TEXTS)
+    assert NearDupe(index_name, client).group().groups.alone == len(TEXTS)
     assert NearDupe(index_name, client).init(settings).prepared == ()
     assert "samples" not in mapping(client, index_name)["properties"]["neardupe"]["properties"]
     refused = server_cli("contained", index_name, "--id", "mail0")

@@ -15,6 +15,24 @@ def test_doctor_tells_of_an_unknown_index(index_name: str, server_cli: Cli) -> N
     assert [one["level"] for one in done.json["checks"]] == ["ok", "error"]
 
 
+def test_doctor_before_init(client: Client, index_name: str, server_cli: Cli) -> None:
+    """It says whether the index can be used, and that init comes next: nothing is wrong with it."""
+    make_index(client, index_name, {"title": {"type": "text"}, "body": {"properties": {"en": {"type": "text"}}}})
+    done = server_cli("doctor", index_name, "--json")
+    levels = {one["name"]: one["level"] for one in done.json["checks"]}
+    said = {one["name"]: one["message"] for one in done.json["checks"]}
+    assert (done.code, levels.pop("scheme"), set(levels.values())) == (0, "warning", {"ok"})
+    assert {"_source", "fields", "privileges", "blocks", "limits"} <= levels.keys()
+    assert said["fields"] == f"text fields of {index_name}: body.en, title"
+    assert f"es-neardupe init {index_name} --field FIELD" in said["scheme"]
+
+
+def test_doctor_of_an_index_without_texts(client: Client, index_name: str, server_cli: Cli) -> None:
+    make_index(client, index_name, {"number": {"type": "integer"}})
+    done = server_cli("doctor", index_name, "--json")
+    assert (done.code, [one["name"] for one in done.json["checks"] if one["level"] == "error"]) == (1, ["fields"])
+
+
 def test_what_to_do_next(client: Client, index_name: str, server_cli: Cli) -> None:
     """From an index that was never prepared to one in which nothing is left to do, and back."""
 
@@ -27,7 +45,7 @@ def test_what_to_do_next(client: Client, index_name: str, server_cli: Cli) -> No
     make_index(client, index_name)
     put(client, index_name, {f"d{number}": {"text": text} for number, text in enumerate(family("doctor", 3))})
     level, message = problems().pop("scheme")
-    assert (level, f"es-neardupe init {index_name}" in message) == ("error", True)
+    assert (level, f"es-neardupe init {index_name}" in message) == ("warning", True)
     NearDupe(index_name, client).init(Settings(("text",)))
     assert {name: level for name, (level, _) in problems().items()} == {"documents": "warning"}
     NearDupe(index_name, client).enrich()

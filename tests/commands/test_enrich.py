@@ -36,10 +36,16 @@ def written_by(client: Client, index: str, **options: Any) -> tuple[EnrichReport
     after = versions(client, index)
     assert theirs(client, index) == users
     changed = {id for (name, id), version in after.items() if version != before[name, id]}
-    assert len(changed) == report.written
-    total = report.written + report.unchanged + report.deleted + report.conflicts + report.refused
-    assert report.read == total
-    assert sum(report.states.values()) == report.written
+    assert len(changed) == report.writes.written
+    total = (
+        report.writes.written
+        + report.writes.unchanged
+        + report.writes.deleted
+        + report.writes.conflicts
+        + report.writes.refused
+    )
+    assert report.scope.read == total
+    assert sum(report.writes.states.values()) == report.writes.written
     return report, changed
 
 
@@ -51,11 +57,11 @@ def test_check_renews_what_an_application_changed_and_only_that(client: Client, 
     change(client, index_name, "d03", {"text": " ".join(words("else", 40))})
     change(client, index_name, "d04", {"kind": "c"})
     assert ours(client, index_name) == before  # the application leaves our fields standing
-    assert written_by(client, index_name)[0].read == 0
-    assert NearDupe(index_name, client).enrich(check=True, dry_run=True).written == 1
+    assert written_by(client, index_name)[0].scope.read == 0
+    assert NearDupe(index_name, client).enrich(check=True, dry_run=True).writes.written == 1
     report, changed = written_by(client, index_name, check=True)
     assert changed == {"d03"}
-    assert (report.read, report.unchanged) == (20, 19)
+    assert (report.scope.read, report.writes.unchanged) == (20, 19)
     after = ours(client, index_name)
     assert after["d03"]["content"] != before["d03"]["content"]
     assert not set(after["d03"]["bands"]) & set(before["d03"]["bands"])
@@ -63,7 +69,7 @@ def test_check_renews_what_an_application_changed_and_only_that(client: Client, 
     assert {id: one for id, one in after.items() if id != "d03"} == {
         id: one for id, one in before.items() if id != "d03"
     }
-    assert NearDupe(index_name, client).group().written == 1
+    assert NearDupe(index_name, client).group().writes.written == 1
     assert written_by(client, index_name, check=True)[1] == set()
 
 
@@ -75,7 +81,7 @@ def test_since_limits_what_is_read_again(client: Client, index_name: str, server
     put(client, index_name, {"old": {"text": "never enriched", "changed": "2001-01-01"}})
     done = server_cli("enrich", index_name, "--since", "changed=2024-01-16", "--json")
     assert done.code == 0
-    assert (done.json["read"], done.json["written"]) == (6, 2)  # d15 to d19, and the new one
+    assert (done.json["scope"]["read"], done.json["writes"]["written"]) == (6, 2)  # d15 to d19, and the new one
     stored = ours(client, index_name)
     assert (stored["d17"]["state"], stored["d17"]["tokens"]) == ("short", 4)
     assert (stored["d02"]["state"], stored["d02"]["tokens"]) == ("signed", 40)  # older: not looked at
@@ -89,23 +95,23 @@ def test_all_writes_every_document_anew(client: Client, index_name: str) -> None
     before = ours(client, index_name)
     for id in ("d05", "d06"):  # damage that the content hash does not show
         change(client, index_name, id, {"neardupe": {"bands": ["a", "b"], "tokens": 7}})
-    assert written_by(client, index_name, check=True)[0].written == 0
+    assert written_by(client, index_name, check=True)[0].writes.written == 0
     report = NearDupe(index_name, client).enrich(all=True)
-    assert (report.read, report.written) == (20, 20)
+    assert (report.scope.read, report.writes.written) == (20, 20)
     assert ours(client, index_name) == before  # and the groups stand
-    assert NearDupe(index_name, client).group().written == 0
+    assert NearDupe(index_name, client).group().writes.written == 0
 
 
 def test_query_is_the_scope(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
     done = server_cli("enrich", index_name, "--query", '{"term": {"kind": "a"}}', "--json")
-    assert (done.code, done.json["documents"], done.json["written"]) == (0, 10, 10)
+    assert (done.code, done.json["scope"]["documents"], done.json["writes"]["written"]) == (0, 10, 10)
     assert {id for id, fields in ours(client, index_name).items() if fields} == {f"d{n:02}" for n in range(0, 20, 2)}
     bad = server_cli("enrich", index_name, "--query", '{"trem": {"kind": "a"}}')
     assert bad.code == 1
     assert "trem" in bad.err
     assert server_cli("enrich", index_name, "--query", "{").code == 2
-    assert written_by(client, index_name)[0].written == 10
+    assert written_by(client, index_name)[0].writes.written == 10
 
 
 def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str) -> None:
@@ -118,11 +124,11 @@ def test_documents_of_another_scheme_are_renewed(client: Client, index_name: str
     meta = {"_meta": {"neardupe": SETTINGS.to_meta()}}
     client.request("PUT", path(index_name, "_mapping"), body=meta)  # as a migration would leave it
     found = NearDupe(index_name, client).stats()
-    assert (found.other_schemes, found.unprocessed, sum(found.states.values())) == (10, 10, 0)
+    assert (found.scope.other_schemes, found.scope.unprocessed, sum(found.scope.states.values())) == (10, 10, 0)
     report, _ = written_by(client, index_name)
-    assert (report.current, report.written) == (0, 20)
+    assert (report.scope.current, report.writes.written) == (0, 20)
     assert ours(client, index_name) == right
-    assert NearDupe(index_name, client).stats().schemes == {SETTINGS.scheme.id: 20}
+    assert NearDupe(index_name, client).stats().scope.schemes == {SETTINGS.scheme.id: 20}
 
 
 def test_custom_routing_is_kept(client: Client, index_name: str) -> None:
@@ -133,15 +139,15 @@ def test_custom_routing_is_kept(client: Client, index_name: str) -> None:
     routings = {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)}
     NearDupe(index_name, client).init(SETTINGS)
     report, _ = written_by(client, index_name)
-    assert (report.written, report.refused) == (6, 0)
-    assert NearDupe(index_name, client).group().largest == 6
+    assert (report.writes.written, report.writes.refused) == (6, 0)
+    assert NearDupe(index_name, client).group().groups.largest == 6
     assert {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)} == routings
     found = NearDupe(index_name, client).similar(id="d0", min=0.8)
     assert {hit.id for hit in found.hits} == {f"d{n}" for n in range(1, 6)}
     assert {pair.resemblance for pair in NearDupe(index_name, client).pairs()} <= {
         jaccard(one, other) for one in texts for other in texts
     }
-    assert NearDupe(index_name, client).clean().cleaned == 6
+    assert NearDupe(index_name, client).clean().writes.written == 6
     assert {hit["_id"]: hit["_routing"] for hit in hits(client, index_name)} == routings
 
 
@@ -167,12 +173,12 @@ def test_fields_in_every_form_that_json_gives_them(client: Client, index_name: s
     }
     put(client, index_name, forms)
     NearDupe(index_name, client).init(Settings(("title", "body.text", "notes.line")))
-    assert written_by(client, index_name)[0].states == {"signed": 5}
+    assert written_by(client, index_name)[0].writes.states == {"signed": 5}
     stored = ours(client, index_name)
     assert {one["tokens"] for one in stored.values()} == {4 + 60 + 4}
     contents = {id: one["content"] for id, one in stored.items()}
     assert contents["nested"] == contents["dotted"] == contents["arrays"] == contents["objects"]
-    assert NearDupe(index_name, client).group().largest == 5
+    assert NearDupe(index_name, client).group().groups.largest == 5
     put(
         client,
         index_name,
@@ -212,14 +218,14 @@ def test_values_of_every_kind_and_totals_that_reconcile(client: Client, index_na
     assert {id: one["state"] for id, one in stored.items()} == {id: state for id, (_, state) in ODD.items()}
     for id, (_, state) in ODD.items():
         assert len(stored[id]["bands"]) == (SETTINGS.scheme.bands if state in ("signed", "short") else 0)
-    assert written_by(client, index_name, max_chars=100, check=True)[0].unchanged == len(ODD)
+    assert written_by(client, index_name, max_chars=100, check=True)[0].writes.unchanged == len(ODD)
     found = NearDupe(index_name, client).stats()
     wanted = {state: [s for _, s in ODD.values()].count(state) for state in {s for _, s in ODD.values()}}
-    assert {state: number for state, number in found.states.items() if number} == wanted == report.states
-    assert sum(found.states.values()) == found.documents == len(ODD)
+    assert {state: number for state, number in found.scope.states.items() if number} == wanted == report.writes.states
+    assert sum(found.scope.states.values()) == found.scope.documents == len(ODD)
     grouped = NearDupe(index_name, client).group()
-    assert (grouped.documents, grouped.states) == (len(ODD), found.states)
-    assert grouped.grouped + grouped.alone == len(ODD)
+    assert (grouped.scope.documents, grouped.scope.states) == (len(ODD), found.scope.states)
+    assert grouped.groups.grouped + grouped.groups.alone == len(ODD)
     assert len({one["group"] for one in ours(client, index_name).values()}) == len(ODD)  # none resembles another
     assert NearDupe(index_name, client).similar(id="null").hits == ()
     assert written_by(client, index_name, check=True)[1] == {"large"}  # it is not too large any more
@@ -234,10 +240,10 @@ def test_an_object_where_a_text_belongs(client: Client, index_name: str) -> None
     client.request("PUT", path(index_name, "_mapping"), body={"_meta": {"neardupe": meta}})
     put(client, index_name, {"text": {"part": "a b c d e f"}, "list": {"part": ["a", {"b": 1}]}})
     report, _ = written_by(client, index_name)
-    assert report.states == {"signed": 1, "empty": 1, "failed": 2}
+    assert report.writes.states == {"signed": 1, "empty": 1, "failed": 2}
     found = NearDupe(index_name, client).stats()
-    assert (found.states["failed"], sum(found.states.values())) == (2, found.documents)
-    assert NearDupe(index_name, client).group().alone == 4
+    assert (found.scope.states["failed"], sum(found.scope.states.values())) == (2, found.scope.documents)
+    assert NearDupe(index_name, client).group().groups.alone == 4
     with pytest.raises(InputError, match="holds an object"):
         NearDupe(index_name, client).similar(id="list")
 
@@ -246,9 +252,9 @@ def test_max_chars_on_the_command_line(client: Client, index_name: str, server_c
     filled(client, index_name, 3)
     put(client, index_name, {"long": {"text": "many words " * 1000}})
     done = server_cli("enrich", index_name, "--max-chars", "5000", "--json")
-    assert done.json["states"] == {"signed": 3, "too_large": 1}
+    assert done.json["writes"]["states"] == {"signed": 3, "too_large": 1}
     grouped = server_cli("group", index_name, "--json").json
-    assert (grouped["alone"], grouped["states"]["too_large"]) == (4, 1)
+    assert (grouped["groups"]["alone"], grouped["scope"]["states"]["too_large"]) == (4, 1)
 
 
 def test_workers_and_batches_change_nothing(client: Client, index_name: str) -> None:
@@ -269,4 +275,4 @@ def test_what_analysis_does_is_no_matter(analysis: str, client: Client, index_na
     )
     NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).enrich()
-    assert NearDupe(index_name, client).group().copies == 1
+    assert NearDupe(index_name, client).group().pairs.copies == 1

@@ -78,13 +78,13 @@ def test_bulk_actions_get_the_keys_that_enrich_gives(
     assert given == before
     ingested = ours(client, index_name)
     assert {fields["state"] for fields in ingested.values()} == {"signed", "short"}
-    assert near.enrich().read == 0
-    assert near.group().groups == 2
+    assert near.enrich().scope.read == 0
+    assert near.group().groups.count == 2
     grouped = ours(client, index_name)
 
     near.clean()
     near.init(SETTINGS)
-    assert near.enrich().written == len(given)
+    assert near.enrich().writes.written == len(given)
     assert {id: without_similarity(one) for id, one in ours(client, index_name).items()} == ingested
     near.group()
     assert ours(client, index_name) == grouped
@@ -107,9 +107,9 @@ def test_an_update_of_all_fields_renews_the_keys(
     assert now["d1"]["content"] != old["d1"]["content"]
     assert now["d1"]["group"] == old["d1"]["group"]
     assert "similarity" not in now["d1"]
-    assert near.stats(quick=True).ungrouped == 1
-    assert near.enrich(check=True).written == 0  # the keys fit the new text
-    assert near.group().written >= 1
+    assert near.stats(quick=True).scope.ungrouped == 1
+    assert near.enrich(check=True).writes.written == 0  # the keys fit the new text
+    assert near.group().writes.written >= 1
     assert ours(client, index_name)["d1"]["group"] != old["d1"]["group"]
 
 
@@ -129,13 +129,13 @@ def test_a_partial_update_marks_stale_and_enrich_renews(
     assert "group" in stored["d0"]  # collapse goes on to need one
     assert "similarity" in stored["d1"]  # its text is the same
     assert "d5" not in stored
-    assert near.stats(quick=True).unprocessed == 1
+    assert near.stats(quick=True).scope.unprocessed == 1
     before = versions(client, index_name)
     report = near.enrich()
-    assert (report.read, report.written) == (1, 1)
+    assert (report.scope.read, report.writes.written) == (1, 1)
     after = versions(client, index_name)
     assert [id for id in after if after[id] != before[id]] == [(index_name, "d0")]
-    assert near.enrich(check=True).written == 0
+    assert near.enrich(check=True).writes.written == 0
 
 
 def test_an_update_that_empties_the_text(
@@ -147,7 +147,7 @@ def test_an_update_that_empties_the_text(
     stored = ours(client, index_name)["d0"]
     assert (stored["state"], stored["bands"]) == ("empty", [])
     assert stored.keys().isdisjoint({"content", "signature", "principal", "similarity"})
-    assert near.enrich(check=True).written == 0
+    assert near.enrich(check=True).writes.written == 0
 
 
 def test_documents_whose_id_the_server_chooses(
@@ -155,27 +155,27 @@ def test_documents_whose_id_the_server_chooses(
 ) -> None:
     application.bulk(near.fingerprinted({"_index": index_name, **source} for source in documents().values()))
     assert all("bands" in fields and "group" not in fields for fields in ours(client, index_name).values())
-    assert near.enrich().written == len(documents())  # they get a group of their own
+    assert near.enrich().writes.written == len(documents())  # they get a group of their own
     groups = [fields["group"] for fields in ours(client, index_name).values()]
     assert len(set(groups)) == len(documents())
-    assert near.group().groups == 2
+    assert near.group().groups.count == 2
 
 
 def test_an_upsert(near: NearDupe, application: Application, client: Client, index_name: str) -> None:
     source = {"title": "T", "text": " ".join(words("upsert", 30))}
     action = {"_op_type": "update", "_index": index_name, "_id": "u", "doc": source, "doc_as_upsert": True}
     assert application.bulk(near.fingerprinted([action])) == 1
-    assert near.enrich().written == 1
-    assert near.group().alone == 1
+    assert near.enrich().writes.written == 1
+    assert near.group().groups.alone == 1
 
 
 def test_a_wrapped_driver_works_like_our_own(near: NearDupe, client: Client, index_name: str) -> None:
     put(client, index_name, documents())
-    assert near.enrich().written == len(documents())
-    assert near.group().groups == 2
+    assert near.enrich().writes.written == len(documents())
+    assert near.group().groups.count == 2
     assert near.similar(id="d0", min=0.8).hits[0].id in ("d1", "d2", "d3")
     near.close()  # not the user's client
-    assert near.stats().groups == 2
+    assert near.stats().groups.count == 2
 
 
 def test_fingerprinted_needs_init(client: Client, application: Application, index_name: str) -> None:

@@ -48,7 +48,7 @@ def regroup(client: Client, index: str, *, check: bool = True, **options: Any) -
     """What a user runs after changes; asserts that it was an incremental run."""
     NearDupe(index, client).enrich(check=True)
     report = NearDupe(index, client).group(check=check, **options)
-    assert not report.whole
+    assert not report.scope.whole
     return report
 
 
@@ -111,16 +111,18 @@ def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, option
     agreeing: dict[str, int] = {"bands": 16, "rows": 4, "agree": 2} if seed == TWO_BANDS else {}
     NearDupe(index_name, client).init(Settings(("text",), **agreeing))
     NearDupe(index_name, client).enrich()
-    assert NearDupe(index_name, client).group(**options).reason == "the first run"
+    assert NearDupe(index_name, client).group(**options).scope.reason == "the first run"
     assert_settled(client, index_name, **options)
     for _ in range(2):
         application.turn()
         report = regroup(client, index_name, **options)
-        assert report.affected == sum(report.states.values()) > report.written - report.deleted > 0
-        assert report.documents == report.written + report.unchanged == report.grouped + report.alone
+        scope, groups, writes = report.scope, report.groups, report.writes
+        assert scope.affected == sum(scope.states.values()) > writes.written - writes.deleted > 0
+        assert scope.affected == writes.written + writes.unchanged
+        assert scope.documents == groups.grouped + groups.alone
         assert_settled(client, index_name, **options)
     again = NearDupe(index_name, client).group(check=True, **options)
-    assert (again.written, again.affected, again.whole) == (0, 0, False)
+    assert (again.writes.written, again.scope.affected, again.scope.whole) == (0, 0, False)
 
 
 def asked_for(spy: Spy) -> set[str]:
@@ -147,7 +149,7 @@ def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage
     NearDupe(index_name, client).enrich()
     spy = Spy(client)
     report = NearDupe(index_name, spy).group(linkage=linkage)
-    assert (report.whole, report.affected, report.groups, report.grouped) == (False, 4, 1, 4)
+    assert (report.scope.whole, report.scope.affected, report.groups.count, report.groups.grouped) == (False, 4, 1, 4)
     stored = ours(client, index_name)
     keys = set(stored["new"]["bands"])
     others = {key for id in "abc" for key in stored[id]["bands"]} - keys
@@ -207,7 +209,7 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     assert 0.85 <= (told[larger].weakest or 0) < 0.95
 
     client.request("DELETE", path(index_name, "_doc", "x"), params={"refresh": "true"})
-    assert NearDupe(index_name, client).group(linkage="chain", min=0.85).affected == 0
+    assert NearDupe(index_name, client).group(linkage="chain", min=0.85).scope.affected == 0
     regroup(client, index_name, linkage="chain", min=0.85)
     split = members(client, index_name)
     assert split.keys() >= {larger}
@@ -228,7 +230,7 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
     texts["p"] += " and a few words more"
     start(client, index_name, {id: {"text": text} for id, text in texts.items()})
     ((id, ids),) = members(client, index_name).items()
-    assert (ids, groups_of(client, index_name)[0].principal) == ({*texts}, "p")
+    assert (ids, groups_of(client, index_name)[0].members[0].id) == ({*texts}, "p")
     put(client, index_name, {"p": {"text": " ".join(words("gone", 50))}})  # our fields are gone with it
     regroup(client, index_name, check=False)
     left = ours(client, index_name)
@@ -258,8 +260,8 @@ def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
     assert entry.min_similarity == pytest.approx(min(similarities.values()))
     assert entry.mean_similarity == pytest.approx(sum(similarities.values()) / 3)
     whole = NearDupe(index_name, client).group(linkage="complete", min=0.8)
-    assert (whole.pairs_below, whole.groups, whole.whole) == (0, 1, True)
-    assert whole.reason == "the last run had other settings: linkage star"
+    assert (whole.groups.looked_at.pairs_below, whole.groups.count, whole.scope.whole) == (0, 1, True)
+    assert whole.scope.reason == "the last run had other settings: linkage star"
     assert sorted(map(len, members(client, index_name).values())) == [3]
 
 
@@ -275,7 +277,7 @@ def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli:
     for policy, first in (("longest", "a"), ("oldest", "b"), ("newest", "a"), ("site:desc", "c"), ("site:asc", "a")):
         NearDupe(index_name, client).group(principal=policy)
         ((one),) = groups_of(client, index_name)
-        assert (one.principal, one.size) == (first, 4), policy
+        assert (one.members[0].id, one.size) == (first, 4), policy
         (advice,) = NearDupe(index_name, client).suggest_keep()
         assert (advice.keep[1], advice.policy, advice.is_principal, len(advice.redundant)) == (first, policy, True, 3)
     (other,) = server_cli("groups", index_name, "--suggest-keep", "--keep-policy", "published:asc", "--json").lines
@@ -316,26 +318,26 @@ def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> 
     application = Application(client, index_name, 21)
     start(client, index_name, {f"d{number}": application.document() for number in range(40)})
     first = server_cli("group", index_name, "--evidence", "--json").json
-    assert first["reason"] == "the last run had other settings: evidence False"
-    assert (first["written"], first["evidence"]["remembered"]) == (0, 0)
-    assert first["evidence"]["written"] == first["evidence"]["pairs"] > first["matches"] > 0
+    assert first["scope"]["reason"] == "the last run had other settings: evidence False"
+    assert (first["writes"]["written"], first["evidence"]["remembered"]) == (0, 0)
+    assert first["evidence"]["written"] == first["evidence"]["pairs"] > first["pairs"]["matches"] > 0
     put(client, index_name, {"d0": application.document(), "new": application.document()})
     changed = regroup(client, index_name, evidence=True)
     assert changed.evidence.written > 0
     again = NearDupe(index_name, client).group(evidence=True, rebuild=True)
-    assert (again.written, again.compared, again.evidence.written, again.evidence.removed) == (0, 0, 0, 0)
+    assert (again.writes.written, again.pairs.compared, again.evidence.written, again.evidence.removed) == (0, 0, 0, 0)
     assert_settled(client, index_name)
     dry = NearDupe(index_name, client).group(evidence=True, rebuild=True, dry_run=True)
-    assert (dry.evidence, dry.compared) == (None, 0)
-    assert len(NearDupe(index_name, client).clean().removed) == 2
+    assert (dry.evidence, dry.pairs.compared) == (None, 0)
+    assert len(NearDupe(index_name, client).clean().deleted_indices) == 2
 
 
 def test_other_features_need_whole_runs(client: Client, index_name: str) -> None:
     """No fingerprint tells when a field changes that it is not made from."""
     start(client, index_name, {str(n): {"text": text} for n, text in enumerate(family("whole", 3))}, features=["words"])
     again = NearDupe(index_name, client).group(features=["words"])
-    assert (again.whole, again.written) == (True, 0)
-    assert again.reason == "the measure looks at more than the words that keys are made from"
+    assert (again.scope.whole, again.writes.written) == (True, 0)
+    assert again.scope.reason == "the measure looks at more than the words that keys are made from"
 
 
 def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:
@@ -346,12 +348,12 @@ def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index
     start(client, index_name, {id: {"text": text} for id, text in (texts | alone).items()})
     ((id, _),) = members(client, index_name).items()
     change(client, index_name, "p", {"text": " ".join(words("else", 40))})
-    assert NearDupe(index_name, client).group(rebuild=True).stale == 1
+    assert NearDupe(index_name, client).group(rebuild=True).scope.stale == 1
     stored = ours(client, index_name)
     assert [stored[one]["group"] for one in ("p", "m1", "m2")] == [id] * 3
     assert sum(stored[one]["principal"] for one in texts) == 2
     assert members(client, index_name) == {id: {"m1", "m2"}}
-    assert NearDupe(index_name, client).group(check=True).affected == 0
+    assert NearDupe(index_name, client).group(check=True).scope.affected == 0
     regroup(client, index_name, check=False)
     assert ours(client, index_name)["p"]["group"] != id
     assert_settled(client, index_name)

@@ -75,8 +75,8 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     assert (tried.common.shingles, tried.common.documents) == (len(common), len(mailbox))
     assert tried.common.texts == 2
     copies = {("notice", "notice-again")}
-    assert (tried.common.effect.gained, tried.matches) == (0, len(wanted - copies))
-    assert tried.common.effect.lost == tried.common.effect.without - tried.matches > 100
+    assert (tried.common.effect.gained, tried.pairs.matches) == (0, len(wanted - copies))
+    assert tried.common.effect.lost == tried.common.effect.without - tried.pairs.matches > 100
     begins = "This e-mail and any attachments are confidential"
     assert tried.common.effect.examples[0].startswith((begins, begins.upper()))  # one of the texts has it in capitals
 
@@ -93,15 +93,15 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     put(client, index_name, {f"new{row}": {"text": " ".join(words(f"new{row}", 60))} for row in range(5)})
     NearDupe(index_name, client).enrich()
     again = NearDupe(index_name, client).group(ignore_common=0.2, max_bucket=500)
-    assert (again.whole, again.written) == (False, 5)
+    assert (again.scope.whole, again.writes.written) == (False, 5)
     with pytest.raises(SettingsError, match=r"is for `ignore_common` 0\.2\. Use that, or add `renew`"):
         NearDupe(index_name, client).pairs(ignore_common=0.3)
     listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")
-    assert {(one["a"], one["b"]) for one in listed.lines} == wanted
+    assert {(one["a"]["id"], one["b"]["id"]) for one in listed.lines} == wanted
     assert "shingles were ignored: more than 0.3 of 179 random documents have them" in listed.err
     assert stored_lists(client, index_name) == [stored]  # pairs writes nothing
     renewed = NearDupe(index_name, client).group(ignore_common=0.3, renew=True, max_bucket=500)
-    assert renewed.whole is (renewed.common is not None and renewed.common.version != stored["version"])
+    assert renewed.scope.whole is (renewed.common is not None and renewed.common.version != stored["version"])
     assert stored_lists(client, index_name)[0]["share"] == 0.3
     refused = server_cli("group", index_name, "--default-rules", "--ignore-common", "0.2", "--measure", "edit")
     assert (refused.code, one_line(refused.err)) == (
@@ -114,13 +114,13 @@ def test_large_buckets_say_what_their_texts_share(
     client: Client, index_name: str, mailbox: dict[str, str], server_cli: Cli
 ) -> None:
     report = NearDupe(index_name, client).group(max_bucket=30, dry_run=True)
-    top = report.large_buckets[0]
+    top = report.pairs.large_buckets[0]
     assert top.size > 30
     assert top.documents >= top.size
     assert len(top.passage) > 100
     assert top.passage.removesuffix("...") in NOTICE
     assert top.compared <= 30 * top.size
-    assert report.skipped == sum(one.skipped for one in report.large_buckets) > 0
+    assert report.pairs.skipped == sum(one.skipped for one in report.pairs.large_buckets) > 0
     shown = server_cli("pairs", index_name, "--max-bucket", "30")
     assert f"documents share: '{top.passage}'" in shown.err
 

@@ -184,7 +184,7 @@ def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, i
     NearDupe(index_name, client).enrich(query={"ids": {"values": ["again", "f1"]}}, check=True)
     report = NearDupe(index_name, client).group(evidence=True)
     ran, after = report.evidence, kept(client, evidence)
-    assert not report.whole
+    assert not report.scope.whole
     assert ran is not None
     assert (ran.compared, ran.left_out, ran.refused) == (3, 0, 0)  # f1 with the other texts of its family
     assert ran.remembered == 3

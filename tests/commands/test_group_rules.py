@@ -79,9 +79,9 @@ def test_options_are_remembered_one_by_one(news: NearDupe) -> None:
     ):
         expected |= given
         report = news.group(**given)
-        assert (in_force(report), report.whole) == (expected, True)
+        assert (in_force(report), report.scope.whole) == (expected, True)
         again = news.group()
-        assert (in_force(again), again.whole, again.written) == (expected, False, 0)
+        assert (in_force(again), again.scope.whole, again.writes.written) == (expected, False, 0)
     assert in_force(news.group(default_rules=True, linkage="chain")) == DEFAULTS | {"linkage": "chain"}
     assert in_force(news.group()) == DEFAULTS | {"linkage": "chain"}
     assert in_force(news.group(default_rules=True)) == DEFAULTS
@@ -99,7 +99,7 @@ def test_options_are_remembered_one_by_one(news: NearDupe) -> None:
 def test_measures_are_remembered_with_what_belongs_to_them(news: NearDupe, given: JSON, measure: str) -> None:
     assert news.group(**given).measure == measure
     again = news.group()
-    assert (again.measure, again.written) == (measure, 0)
+    assert (again.measure, again.writes.written) == (measure, 0)
     assert news.group(min=0.9).measure == measure
     assert (in_force(news.group(default_rules=True)), news.group().measure) == (DEFAULTS, "resemblance")
 
@@ -117,11 +117,11 @@ def test_neither_a_dry_run_nor_a_killed_one_is_remembered(news: NearDupe, monkey
     assert in_force(news.group()) == DEFAULTS | {"min": 0.7}
     killed(news, monkeypatch, linkage="chain", min=0.9)
     shown = news.group(dry_run=True)
-    assert (in_force(shown), shown.whole) == (DEFAULTS | {"min": 0.7}, True)
+    assert (in_force(shown), shown.scope.whole) == (DEFAULTS | {"min": 0.7}, True)
     assert [one.policy for one in news.suggest_keep()] == ["longest"] * len(news.groups())
     again = news.group()
-    assert (in_force(again), again.reason) == (DEFAULTS | {"min": 0.7}, "the last run did not come to its end")
-    assert not news.group().whole
+    assert (in_force(again), again.scope.reason) == (DEFAULTS | {"min": 0.7}, "the last run did not come to its end")
+    assert not news.group().scope.whole
 
 
 def test_a_first_run_that_was_killed_leaves_the_defaults(news: NearDupe, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,14 +132,14 @@ def test_a_first_run_that_was_killed_leaves_the_defaults(news: NearDupe, monkeyp
 def test_how_a_run_behaves_is_not_remembered(news: NearDupe) -> None:
     assert news.group(evidence=True, rebuild=True).evidence is not None
     again = news.group()
-    assert (again.evidence, again.whole) == (None, False)
+    assert (again.evidence, again.scope.whole) == (None, False)
 
 
 def test_the_threshold_of_the_index_given_as_min_is_remembered(news: NearDupe) -> None:
     """It decides the same, so nothing is grouped anew; but it is a rule now."""
     assert news.group().rules.match.min is None
     given = news.group(min=0.6)
-    assert (given.whole, given.written, given.rules.match.min) == (False, 0, 0.6)
+    assert (given.scope.whole, given.writes.written, given.rules.match.min) == (False, 0, 0.6)
     assert news.group().rules.match.min == 0.6
 
 
@@ -193,7 +193,7 @@ def test_notes_of_another_version(news: NearDupe, client: Client, server_cli: Cl
         assert f"version {version}, not 1" in one_line(refused.err)
         assert f"es-neardupe group {news.name} --default-rules" in one_line(refused.err)
     done = news.group(default_rules=True)
-    assert (in_force(done), done.reason, done.groups) == (DEFAULTS, "the first run", 2)
+    assert (in_force(done), done.scope.reason, done.groups.count) == (DEFAULTS, "the first run", 2)
     assert in_force(news.group()) == DEFAULTS
 
 
@@ -241,7 +241,7 @@ def test_migrate_carries_the_rules_over(news: NearDupe) -> None:
     expected = DEFAULTS | {"linkage": "chain", "principal": "newest", "within": "site", "max_bucket": 30, "min": 0.5}
     assert (last_rules(news).match.min, last_rules(news).min) == (None, 0.5)
     again = news.group()
-    assert (in_force(again), again.whole, again.written) == (expected, False, 0)
+    assert (in_force(again), again.scope.whole, again.writes.written) == (expected, False, 0)
 
 
 def test_migrate_keeps_a_minimum_that_was_given(news: NearDupe) -> None:

@@ -54,7 +54,7 @@ def filled(client: Client, index_name: str) -> str:
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
     NearDupe(index_name, client).init(PRESET)
-    assert NearDupe(index_name, client).enrich().written == len(TEXTS)
+    assert NearDupe(index_name, client).enrich().writes.written == len(TEXTS)
     return index_name
 
 
@@ -96,22 +96,26 @@ def test_candidates_are_the_pairs_with_two_common_keys(client: Client, filled: s
 def test_groups_hold_as_documents_come_and_go(client: Client, filled: str) -> None:
     def settled() -> None:
         fresh = NearDupe(filled, client).group(min=0.9, evidence=True, rebuild=True, dry_run=True)
-        assert (fresh.whole, fresh.written) == (True, 0)
+        assert (fresh.scope.whole, fresh.writes.written) == (True, 0)
 
     first = NearDupe(filled, client).group(min=0.9, evidence=True)
-    assert first.whole
-    assert first.grouped >= 3
+    assert first.scope.whole
+    assert first.groups.grouped >= 3
     settled()
     put(client, filled, {f"new{k}": {"text": edited(f"new{k}", 3 * k)} for k in range(3)})
     put(client, filled, {"copy": {"text": edited("copy", 5)}})
     client.request("DELETE", path(filled, "_doc", "a/b"), params={"refresh": "true"})
     NearDupe(filled, client).enrich()
     changed = NearDupe(filled, client).group(min=0.9, evidence=True, check=True)
-    assert (changed.whole, changed.written > 0) == (False, True)
+    assert (changed.scope.whole, changed.writes.written > 0) == (False, True)
     settled()
     (tried,) = NearDupe(filled, client).what_if(min=[0.95]).thresholds
     meant = NearDupe(filled, client).group(min=0.95, dry_run=True)
-    assert (tried.groups, tried.grouped, tried.largest) == (meant.groups, meant.grouped, meant.largest)
+    assert (tried.groups, tried.grouped, tried.largest) == (
+        meant.groups.count,
+        meant.groups.grouped,
+        meant.groups.largest,
+    )
     assert tried.detection == PRESET.scheme.detection(0.95)
 
 

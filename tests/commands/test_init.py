@@ -99,7 +99,7 @@ def test_our_field_is_mapped_otherwise(ours_before: JSON, client: Client, index_
     refused(server_cli("init", index_name, "--field", "text"), "neardupe", "--prefix")
     assert mapping(client, index_name) == before
     assert server_cli("init", index_name, "--field", "text", "--prefix", "dupes").code == 0
-    assert server_cli("enrich", index_name, "--prefix", "dupes", "--json").json["written"] == 1
+    assert server_cli("enrich", index_name, "--prefix", "dupes", "--json").json["writes"]["written"] == 1
 
 
 @pytest.mark.parametrize(

@@ -49,22 +49,22 @@ def test_every_kind_of_file(kind: str, client: Client, index_name: str, server_c
     assert server_cli("init", index_name, "--field", "text", "--create").code == 0
     name = make_files(tmp_path, kind)
     dry = server_cli("load", index_name, name, "--dry-run", "--json")
-    assert (dry.json["indexed"], hits(client, index_name)) == (len(TEXTS), [])
+    assert (dry.json["writes"]["written"], hits(client, index_name)) == (len(TEXTS), [])
     done = server_cli("load", index_name, name, "--json")
     assert (done.code, done.err) == (0, "")
-    assert (done.json["read"], done.json["indexed"]) == (len(TEXTS), len(TEXTS))
-    assert done.json["states"] == dry.json["states"]
+    assert (done.json["scope"]["read"], done.json["writes"]["written"]) == (len(TEXTS), len(TEXTS))
+    assert done.json["writes"]["states"] == dry.json["writes"]["states"]
     ids = {id: f"{id[1:]}/{id}.txt" if kind == "folder" else id for id in TEXTS}
     found = {hit["_id"]: hit["_source"]["text"] for hit in hits(client, index_name)}
     assert found == {ids[id]: text for id, text in TEXTS.items()}
 
     loaded = ours(client, index_name)
-    assert NearDupe(index_name, client).enrich(check=True).written == 0
+    assert NearDupe(index_name, client).enrich(check=True).writes.written == 0
     NearDupe(index_name, client).clean()
     NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).enrich()
     assert ours(client, index_name) == loaded
-    assert NearDupe(index_name, client).group().largest == 4
+    assert NearDupe(index_name, client).group().groups.largest == 4
 
 
 @pytest.mark.parametrize("options", [("--id-field", "id"), ()])
@@ -74,10 +74,10 @@ def test_standard_input(
     server_cli("init", index_name, "--field", "text", "--create")
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(json_lines())))
     done = server_cli("load", index_name, "-", "--json", *options)
-    assert (done.code, done.json["indexed"]) == (0, len(TEXTS))
+    assert (done.code, done.json["writes"]["written"]) == (0, len(TEXTS))
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b'{"text": "no id at all"}\n')))
     done = server_cli("load", index_name, "-", "--json", *options)
-    assert (done.json["indexed"], done.json["bad"]) == (0, 1)
+    assert (done.json["writes"]["written"], done.json["scope"]["bad"]) == (0, 1)
     assert "stdin:1" in done.err
 
 
@@ -87,13 +87,13 @@ def test_text_field_and_id_field(client: Client, index_name: str, server_cli: Cl
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     server_cli("init", index_name, "--field", "body.text", "--create")
     done = server_cli("load", index_name, str(file), "--text-field", "content", "--id-field", "url", "--json")
-    assert (done.code, done.json["indexed"]) == (0, len(TEXTS))
+    assert (done.code, done.json["writes"]["written"]) == (0, len(TEXTS))
     found = {hit["_id"]: hit["_source"] for hit in hits(client, index_name)}
     assert set(found) == {line["url"] for line in lines}
     assert found["http://x/0?a=b"]["body"] == {"text": TEXTS["d0"]}
     assert "content" not in found["http://x/0?a=b"]
     missing = server_cli("load", index_name, str(file), "--text-field", "absent", "--json")
-    assert (missing.json["bad"], missing.json["indexed"]) == (len(TEXTS), 0)
+    assert (missing.json["scope"]["bad"], missing.json["writes"]["written"]) == (len(TEXTS), 0)
 
 
 def test_what_is_there_is_left_alone_unless_it_is_replaced(
@@ -109,17 +109,16 @@ def test_what_is_there_is_left_alone_unless_it_is_replaced(
     dry = server_cli("load", index_name, str(file), "--dry-run", "--json").json
     assert versions(client, index_name) == before
     done = server_cli("load", index_name, str(file), "--json").json
-    assert (done["indexed"], done["existing"]) == (len(TEXTS) - 1, 1)
-    for count in ("read", "indexed", "existing", "states"):
-        assert dry[count] == done[count]
+    assert (done["writes"]["written"], done["scope"]["existing"]) == (len(TEXTS) - 1, 1)
+    assert (dry["scope"], dry["writes"]) == (done["scope"], done["writes"])
     after = versions(client, index_name)
     assert all(after[address] == version for address, version in before.items())
     again = server_cli("load", index_name, str(file), "--json").json
-    assert (again["indexed"], again["existing"]) == (0, len(TEXTS))
+    assert (again["writes"]["written"], again["scope"]["existing"]) == (0, len(TEXTS))
     assert versions(client, index_name) == after
 
     replaced = server_cli("load", index_name, str(file), "--replace", "--json").json
-    assert (replaced["indexed"], replaced["existing"]) == (len(TEXTS), 0)
+    assert (replaced["writes"]["written"], replaced["scope"]["existing"]) == (len(TEXTS), 0)
     users = theirs(client, index_name)
     assert json.loads(users[index_name, "d0"]) == {"id": "d0", "text": TEXTS["d0"]}
     assert json.loads(users[index_name, "other"]) == there["other"]
@@ -133,7 +132,7 @@ def test_several_files_and_an_id_that_comes_twice(
     one.write_bytes(json_lines(n="first"))
     two.write_bytes(gzip.compress(json_lines(n="second")))
     done = server_cli("load", index_name, str(one), str(two), "--replace", "--json")
-    assert (done.json["indexed"], done.json["duplicates"]) == (len(TEXTS), len(TEXTS))
+    assert (done.json["writes"]["written"], done.json["scope"]["duplicates"]) == (len(TEXTS), len(TEXTS))
     assert {hit["_source"]["n"] for hit in hits(client, index_name)} == {"first"}
 
 
@@ -145,8 +144,8 @@ def test_a_packed_file_that_breaks_off(client: Client, index_name: str, server_c
     done = server_cli("load", index_name, str(file), "--json")
     assert "Traceback" not in done.err
     assert "cannot be read further" in done.err
-    assert done.json["bad"] in (1, 2)  # the rest of a line may have come out
-    assert 0 < done.json["indexed"] < 500
+    assert done.json["scope"]["bad"] in (1, 2)  # the rest of a line may have come out
+    assert 0 < done.json["writes"]["written"] < 500
 
 
 def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
@@ -158,7 +157,7 @@ def test_unusual_ids(client: Client, index_name: str, server_cli: Cli, tmp_path:
         "".join(json.dumps(line) + "\n" for line in [*lines, {"id": "x" * 513, "text": "too long"}]), "utf-8"
     )
     done = server_cli("load", index_name, str(file), "--json")
-    assert (done.json["indexed"], done.json["bad"]) == (len(ids), 1)
-    assert NearDupe(index_name, client).group().largest == len(ids)
+    assert (done.json["writes"]["written"], done.json["scope"]["bad"]) == (len(ids), 1)
+    assert NearDupe(index_name, client).group().groups.largest == len(ids)
     for id in ids:
         assert {hit.id for hit in NearDupe(index_name, client).similar(id=id, min=0.8).hits} == set(ids) - {id}

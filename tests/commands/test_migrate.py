@@ -59,9 +59,9 @@ def check_new(client: Client, index: str) -> None:
     """Nothing tells of the migration any more, and a run of each command finds nothing to do."""
     assert mapping(client, index)["_meta"].keys() == {"neardupe", "yours"}
     assert all("neardupe_next" not in hit["_source"] for hit in hits(client, index))
-    assert NearDupe(index, client).enrich(check=True).written == 0
+    assert NearDupe(index, client).enrich(check=True).writes.written == 0
     again = NearDupe(index, client).group(check=True)
-    assert (again.written, again.whole, again.min) == (0, False, 0.5)
+    assert (again.writes.written, again.scope.whole, again.min) == (0, False, 0.5)
     assert {fields["scheme"] for fields in ours(client, index).values()} == {again.scheme}
     assert all(fields["samples"] for fields in ours(client, index).values() if fields["tokens"] > 40)
 
@@ -70,17 +70,17 @@ def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name:
     """What is prepared changes nothing that serves; ids stay; users' changes in the middle are not lost."""
     grouped(client, index_name)
     before, users = ours(client, index_name), theirs(client, index_name)
-    assert NearDupe(index_name, client).migrate(**NEW, dry_run=True).enriched == len(before)
+    assert NearDupe(index_name, client).migrate(**NEW, dry_run=True).writes.enriched == len(before)
     assert "neardupe_next" not in mapping(client, index_name)["properties"]
     prepared = NearDupe(index_name, client).migrate(**NEW, prepare=True)
     assert ours(client, index_name) == before
     assert {hit.id for hit in NearDupe(index_name, client).similar(id="f0-0").hits} == {"f0-1", "f0-1b", "f0-2"}
-    told = prepared.comparison
+    told = prepared.groups
     assert told is not None
-    assert (prepared.state, prepared.enriched, told.documents) == ("prepared", len(before), len(before))
+    assert (prepared.state, prepared.writes.enriched, told.documents) == ("prepared", len(before), len(before))
     was = partition(client, index_name)
     assert told.before == len(was) < told.after == FAMILIES
-    assert NearDupe(index_name, client).migrate(dry_run=True).comparison == told
+    assert NearDupe(index_name, client).migrate(dry_run=True).groups == told
 
     def meanwhile(comparison: object) -> bool:
         actions: list[tuple[JSON, JSON | None]] = [({"delete": {"_index": index_name, "_id": "f1-0"}}, None)]
@@ -90,7 +90,7 @@ def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name:
         return True
 
     done = NearDupe(index_name, client).migrate(confirm=meanwhile)
-    assert (done.state, done.left, done.comparison) == ("done", 0, told)
+    assert (done.state, done.writes.left, done.groups) == ("done", 0, told)
     check_new(client, index_name)
     after = ours(client, index_name)
     assert {id: one["group"] for id, one in after.items() if id[:2] == "f0"} == dict.fromkeys(
@@ -102,7 +102,7 @@ def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name:
     groups = partition(client, index_name)
     assert {frozenset(("f0-0", "f0-1", "f0-1b", "f0-2")), frozenset(("f1-1", "f1-2"))} <= groups
     assert NearDupe(index_name, client).contained(id="f0-1").hits
-    assert NearDupe(index_name, client).migrate(**NEW).switched == 0
+    assert NearDupe(index_name, client).migrate(**NEW).writes.switched == 0
 
 
 def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -171,7 +171,12 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
     with pytest.raises(TypeError, match="sise"):
         NearDupe(index_name, client).migrate(**NEW, sise=3)
     run = server_cli("migrate", index_name, "--shingle", "3", "--prepare", "--json")
-    assert (run.code, run.json["state"], run.json["grouped"], run.json["enriched"]) == (0, "prepared", False, 2)
+    assert (run.code, run.json["state"], run.json["regroups"], run.json["writes"]["enriched"]) == (
+        0,
+        "prepared",
+        False,
+        2,
+    )
     with pytest.raises(SchemeMismatch, match="shingle: 3, not 4"):
         NearDupe(index_name, client).migrate(shingle=4)
     with pytest.raises(BeingMigrated, match="--abort"):
@@ -227,4 +232,8 @@ def test_several_indices(client: Client, index_name: str) -> None:
     assert NearDupe(alias, client).migrate().state == "done"
     (after,) = NearDupe(alias, client).groups()
     assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
-    assert NearDupe(alias, client).enrich(check=True).written == NearDupe(alias, client).group(check=True).written == 0
+    assert (
+        NearDupe(alias, client).enrich(check=True).writes.written
+        == NearDupe(alias, client).group(check=True).writes.written
+        == 0
+    )

@@ -52,9 +52,9 @@ def check_new(client: Client, index: str) -> None:
     assert ours["_meta"].keys() == {"neardupe", "@source"}
     assert "migration" not in ours["_meta"]["neardupe"]
     assert not any("_next" in name for name in beside(client, index))
-    assert NearDupe(index, client).enrich(check=True).written == 0
+    assert NearDupe(index, client).enrich(check=True).writes.written == 0
     again = NearDupe(index, client).group(check=True)
-    assert (again.written, again.whole, again.min) == (0, False, 0.5)
+    assert (again.writes.written, again.scope.whole, again.min) == (0, False, 0.5)
 
 
 def partition(client: Client, index: str) -> set[frozenset[str]]:
@@ -72,7 +72,7 @@ def test_as_with_keys_in_the_documents(client: Client, index_name: str, write_gr
         both.run(command)
     before = state(client, both.sidecar)
     one, other = both.run(NearDupe.migrate, **NEW, prepare=True)
-    for example in (*one["comparison"]["examples"], *other["comparison"]["examples"]):
+    for example in (*one["groups"]["examples"], *other["groups"]["examples"]):
         assert example.pop("documents"), "some of them, by the scores of other queries"
     assert one == other
     if not write_group:
@@ -81,10 +81,10 @@ def test_as_with_keys_in_the_documents(client: Client, index_name: str, write_gr
     assert both.run(NearDupe.similar, id="d000")[0] == both.run(NearDupe.similar, id="d000")[1]
     before = state(client, both.sidecar)
     one, other = (dataclasses.asdict(NearDupe(index, client).migrate()) for index in both.names)
-    assert (one["state"], one["left"]) == (other["state"], other["left"]) == ("done", 0)
-    assert one["comparison"]["before"] == other["comparison"]["before"]
-    assert one["comparison"]["moved"] == other["comparison"]["moved"]
-    assert other["switched"] > 0
+    assert (one["state"], one["writes"]["left"]) == (other["state"], other["writes"]["left"]) == ("done", 0)
+    assert one["groups"]["before"] == other["groups"]["before"]
+    assert one["groups"]["moved"] == other["groups"]["moved"]
+    assert other["writes"]["switched"] > 0
     assert both.groups(both.inline) == both.groups(both.sidecar)
     check_new(client, both.sidecar)
     if not write_group:
@@ -103,16 +103,16 @@ def test_what_is_prepared_changes_nothing_that_serves(client: Client, index_name
     grouped(client, index_name)
     ours, users = beside(client, index_name), state(client, index_name)
     dry = NearDupe(index_name, client).migrate(**NEW, dry_run=True, show_requests=3)
-    assert (dry.state, dry.enriched) == ("not begun", len(documents()))
+    assert (dry.state, dry.writes.enriched) == ("not begun", len(documents()))
     assert [(one.method, one.path) for one in dry.requests] == [("PUT", f"/{index_name}-neardupe_next-sidecar")]
     assert beside(client, index_name) == ours
     prepared = NearDupe(index_name, client).migrate(**NEW, prepare=True)
-    assert (prepared.state, prepared.enriched) == ("prepared", len(documents()))
-    assert prepared.comparison is not None
-    assert prepared.comparison.after > prepared.comparison.before
-    assert all(one.documents for one in prepared.comparison.examples)
+    assert (prepared.state, prepared.writes.enriched) == ("prepared", len(documents()))
+    assert prepared.groups is not None
+    assert prepared.groups.after > prepared.groups.before
+    assert all(one.documents for one in prepared.groups.examples)
     assert {name: one for name, one in beside(client, index_name).items() if "_next" not in name} == ours
-    assert NearDupe(index_name, client).migrate(dry_run=True).comparison == prepared.comparison
+    assert NearDupe(index_name, client).migrate(dry_run=True).groups == prepared.groups
     shown = NearDupe(index_name, client).migrate(dry_run=True, show_requests=2).requests
     assert [one.path.partition("?")[0] for one in shown] == [f"/{index_name}-neardupe_next-sidecar/_mapping"] * 2
     with pytest.raises(SchemeMismatch, match="on its way to other settings"):
@@ -197,7 +197,7 @@ def test_group_ids_in_the_documents(client: Client, index_name: str) -> None:
         id: one.group for one in NearDupe(index_name, client).groups() for id in (member.id for member in one.members)
     }
     assert {id: found[id]["group"] for id in groups} == groups
-    assert NearDupe(index_name, client).group(check=True).mirrored.written == 0
+    assert NearDupe(index_name, client).group(check=True).writes.mirrored.written == 0
 
 
 def test_several_indices(client: Client, index_name: str) -> None:
@@ -220,7 +220,11 @@ def test_several_indices(client: Client, index_name: str) -> None:
     assert NearDupe(alias, client).migrate().state == "done"
     (after,) = NearDupe(alias, client).groups()
     assert (after.group, {one.id for one in after.members}) == (before.group, {"a0", "a1", "b0", "b1"})
-    assert NearDupe(alias, client).enrich(check=True).written == NearDupe(alias, client).group(check=True).written == 0
+    assert (
+        NearDupe(alias, client).enrich(check=True).writes.written
+        == NearDupe(alias, client).group(check=True).writes.written
+        == 0
+    )
 
 
 def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -232,4 +236,4 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
     run = server_cli("migrate", index_name, "--shingle", "3", "--yes")
     assert (run.code, "2 documents switched." in run.out, "State: done" in run.out) == (0, True, True)
     again: Any = server_cli("migrate", index_name, "--shingle", "3", "--yes", "--json").json
-    assert (again["switched"], again["state"]) == (0, "done")
+    assert (again["writes"]["switched"], again["state"]) == (0, "done")

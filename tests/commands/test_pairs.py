@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.pairs import Pair, Pairs
 from es_neardupe.errors import SettingsError
+from es_neardupe.records import Address
 from es_neardupe.server.client import Client
 from es_neardupe.verification.criterion import check_min
 
@@ -39,7 +40,8 @@ def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
     sizes = draw(st.lists(st.integers(0, 4), max_size=5))
     numbers = iter(draw(st.permutations(range(sum(sizes)))))
     classes = [
-        [("xy"[number % 2], f"d{number:02}") for number in sorted(next(numbers) for _ in range(n))] for n in sizes
+        [Address("xy"[number % 2], f"d{number:02}") for number in sorted(next(numbers) for _ in range(size))]
+        for size in sizes
     ]
     every = list(combinations(range(len(sizes)), 2))
     linked = draw(st.lists(st.sampled_from(every), unique=True)) if every else []
@@ -72,7 +74,14 @@ def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
     """Each pair of documents once, copies first, ordered within; what is not listed is counted."""
     made, classes, linked = case
     listed = list(made)
-    assert len(listed) == made.listed
+    assert len(listed) == len(made)
+    assert [made[place] for place in range(len(made))] == listed == made[:]
+    assert [made[-place] for place in range(1, len(made) + 1)] == listed[::-1] == made[::-1]
+    assert made[1:4] == listed[1:4]
+    for place in (len(made), -len(made) - 1):
+        with pytest.raises(IndexError):
+            made[place]
+    assert "\n" not in repr(made)
     most = made._most_copies
     copied = classes if made._copies else []
     wanted = {frozenset(pair): 1.0 for copies in copied for pair in combinations(copies[:most], 2)}
@@ -86,10 +95,10 @@ def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
     assert [pair.similarity for pair in listed] == sorted((pair.similarity for pair in listed), reverse=True)
     for pair in listed:
         assert isinstance(pair, Pair)
-        assert (pair.a[1], pair.a[0]) < (pair.b[1], pair.b[0])
+        assert (pair.a.id, pair.a.index) < (pair.b.id, pair.b.index)
     whole = sum(len(one) * (len(one) - 1) // 2 for one in copied)
     whole += sum(len(classes[a]) * len(classes[b]) for (a, b), _ in linked)
-    assert made.listed + made.copies_not_listed == whole
+    assert len(made) + made.copies_not_listed == whole
 
 
 def test_group_and_pairs_with_a_wrong_min(client: Client, filled: str, server_cli: Cli) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from conftest import Cli
-from server_tools import JSON, change, family, hits, make_index, put, send, words
+from server_tools import JSON, change, family, hits, make_index, put, reconcile, send, words
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.group import GroupReport
@@ -33,31 +33,30 @@ WHOLE = {"signed": 15, "short": 4, "empty": 3, "too_large": 2, "failed": 0}
 def check(client: Client, index: str) -> Stats:
     """The sums of stats, and each part against the stored documents, counted by other code."""
     found = NearDupe(index, client).stats(quick=True)
+    scope, groups = found.scope, found.groups
     stored = [hit["_source"].get("neardupe") or {} for hit in hits(client, index)]
-    assert found.documents == len(stored)
-    assert tuple(found.states) == STATES
-    assert found.documents == sum(found.states.values()) + found.unknown + found.other_schemes + found.unprocessed
-    keyed = found.states["signed"] + found.states["short"] - found.numeric
-    others = sum(found.states[name] for name in ("empty", "too_large", "failed"))
-    outside = found.unknown + found.other_schemes + found.unprocessed
-    assert found.documents == keyed + found.numeric + others + outside
+    assert scope.documents == len(stored)
+    assert tuple(scope.states) == STATES
+    outside = scope.unknown + scope.other_schemes + scope.unprocessed
+    assert scope.documents == sum(scope.states.values()) + outside
+    keyed = scope.states["signed"] + scope.states["short"] - scope.numeric
+    others = sum(scope.states[name] for name in ("empty", "too_large", "failed"))
+    assert scope.documents == keyed + scope.numeric + others + outside
     parts = Counter(part_of(one) for one in stored)
-    assert found.states == {name: parts[name] for name in STATES}
-    assert (found.unknown, found.other_schemes, found.unprocessed) == tuple(
+    assert scope.states == {name: parts[name] for name in STATES}
+    assert (scope.unknown, scope.other_schemes, scope.unprocessed) == tuple(
         parts[name] for name in ("unknown", "other_schemes", "unprocessed")
     )
     numeric = [one for one in stored if one.get("numeric") is True and part_of(one) in ("signed", "short")]
-    assert found.numeric == len(numeric)
+    assert scope.numeric == len(numeric)
+    assert groups.count == sum(groups.sizes.values())
+    assert groups.grouped == sum(size * number for size, number in groups.sizes.items())
     return found
 
 
 def check_group(report: GroupReport) -> GroupReport:
     """The sums of a run, whether it looked at all documents or at some."""
-    left = report.stale + report.corrupt
-    assert report.documents == report.grouped + report.alone + left
-    written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
-    assert report.documents == sum(written) + left
-    assert report.affected == sum(report.states.values()) + report.corrupt
+    reconcile("group", report)
     return report
 
 
@@ -99,10 +98,10 @@ GARBAGE: list[JSON] = [
 
 def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
-    assert check(client, index_name).unprocessed == len(TEXTS)
+    assert check(client, index_name).scope.unprocessed == len(TEXTS)
     NearDupe(index_name, client).enrich(max_chars=MAX_CHARS)
     found = check(client, index_name)
-    assert (found.states, found.numeric) == (WHOLE, 6)
+    assert (found.scope.states, found.scope.numeric) == (WHOLE, 6)
     NearDupe(index_name, client).group()
     shown = server_cli("stats", index_name, "--quick")
     assert "numbers only" in shown.out
@@ -121,19 +120,19 @@ def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str,
     change(client, index_name, left[0], {"neardupe": GARBAGE[0]})
     change(client, index_name, left[1], {"neardupe": GARBAGE[6]})
     found = check(client, index_name)
-    assert found.unknown > 0
-    assert found.documents == len(TEXTS) - 5
+    assert found.scope.unknown > 0
+    assert found.scope.documents == len(TEXTS) - 5
     report = server_cli("stats", index_name, "--json").json
-    assert report["unknown"] == found.unknown
+    assert report["scope"]["unknown"] == found.scope.unknown
     assert "no known state" in server_cli("stats", index_name, "--quick").out
     for rebuild in (False, True):
         grouped = check_group(NearDupe(index_name, client).group(rebuild=rebuild, dry_run=not rebuild))
-        assert grouped.documents + grouped.unprocessed == found.documents
-    assert grouped.affected == grouped.documents > grouped.corrupt > 0
+        assert grouped.scope.documents + grouped.scope.unprocessed == found.scope.documents
+    assert grouped.scope.affected == grouped.scope.documents > grouped.scope.corrupt > 0
 
     NearDupe(index_name, client).enrich(check=True, max_chars=MAX_CHARS)  # mends all of it
     found = check(client, index_name)
-    assert (found.unknown, found.other_schemes, found.unprocessed) == (0, 0, 0)
+    assert (found.scope.unknown, found.scope.other_schemes, found.scope.unprocessed) == (0, 0, 0)
 
 
 def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, tmp_path: Any) -> None:
@@ -143,28 +142,36 @@ def test_every_report_adds_up(client: Client, index_name: str, server_cli: Cli, 
     parts: Counter[str] = Counter()
     for scope in (query, None):
         report = NearDupe(index_name, client).enrich(query=scope, max_chars=MAX_CHARS)
-        assert report.documents + report.excluded == total
-        assert report.read == report.written + report.unchanged + report.deleted + report.conflicts + report.refused
-        assert report.written == sum(report.states.values())
-        assert report.read == report.documents - report.current
-        assert report.numeric <= report.states.get("signed", 0) + report.states.get("short", 0)
-        parts.update({**report.states, "numeric": report.numeric})
-        assert report.excluded == (total - 12 if scope else 0)
+        assert report.scope.documents + report.scope.excluded == total
+        assert report.scope.read == report.writes.total
+        assert report.writes.written == sum(report.writes.states.values())
+        assert report.scope.read == report.scope.documents - report.scope.current
+        assert report.writes.numeric <= report.writes.states.get("signed", 0) + report.writes.states.get("short", 0)
+        parts.update({**report.writes.states, "numeric": report.writes.numeric})
+        assert report.scope.excluded == (total - 12 if scope else 0)
     assert parts == Counter({name: number for name, number in WHOLE.items() if number} | {"numeric": 6})
-    again = server_cli("enrich", index_name, "--all", "--query", '{"term": {"lang": "en"}}', "--dry-run")
-    assert f"out of scope {total - 12}" in " ".join(again.out.split())
+    tried = server_cli("enrich", index_name, "--all", "--query", '{"term": {"lang": "en"}}', "--dry-run")
+    assert f"out of scope {total - 12}" in " ".join(tried.out.split())
 
     file = tmp_path / "more.jsonl"
     lines = ['{"id": "f0", "text": "there"}', '{"id": "m1", "text": "1 2"}', '{"id": "m1", "text": "x"}', "no json"]
     file.write_text("\n".join([*lines, '{"id": "m2", "text": ""}', '{"id": "m3", "text": "a b c d e"}']), "utf-8")
     loaded = NearDupe(index_name, client).load([str(file)])
-    assert loaded.read == loaded.indexed + loaded.existing + loaded.bad + loaded.duplicates + loaded.refused == 6
-    assert loaded.indexed == sum(loaded.states.values()) == 3
-    assert (loaded.states, loaded.numeric) == ({"signed": 1, "short": 1, "empty": 1}, 1)
-    assert check_group(NearDupe(index_name, client).group()).documents == total + 3
+    assert loaded.scope.read == loaded.scope.existing + loaded.scope.bad + loaded.scope.duplicates + loaded.writes.total
+    assert (loaded.scope.read, loaded.scope.existing, loaded.scope.bad, loaded.scope.duplicates) == (6, 1, 1, 1)
+    assert loaded.writes.written == sum(loaded.writes.states.values()) == 3
+    assert (loaded.writes.states, loaded.writes.numeric) == ({"signed": 1, "short": 1, "empty": 1}, 1)
+    assert check_group(NearDupe(index_name, client).group()).scope.documents == total + 3
+    again = check_group(NearDupe(index_name, client).group())
+    assert (again.scope.affected, again.writes.total, again.pairs.copies, again.groups.looked_at.count) == (0, 0, 0, 0)
+    assert again.groups.count > 0
     found = check(client, index_name)
-    assert (found.documents, found.numeric) == (total + 3, 7)
+    assert (found.scope.documents, found.scope.numeric) == (total + 3, 7)
     assert "numeric" not in next(h["_source"]["neardupe"] for h in hits(client, index_name) if h["_id"] == "m3")
     change(client, index_name, "n0", {"text": "no numbers any more in this text"})
     NearDupe(index_name, client).enrich(check=True, max_chars=MAX_CHARS)
-    assert check(client, index_name).numeric == 6
+    assert check(client, index_name).scope.numeric == 6
+    changed = check_group(NearDupe(index_name, client).group())
+    assert 0 < changed.scope.affected < changed.scope.documents
+    cleaned = NearDupe(index_name, client).clean()
+    assert cleaned.documents == cleaned.writes.total == cleaned.writes.written == total + 3

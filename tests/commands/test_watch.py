@@ -23,7 +23,7 @@ from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.commands.watch import metrics, serving
-from es_neardupe.commands.watch import Lag, Round, WatchReport, _pause
+from es_neardupe.commands.watch import Lag, Round, RoundScope, RoundWrites, WatchReport, _pause
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.hidden_indices import Companion, companion_name, exists, read
@@ -95,11 +95,11 @@ def test_what_comes_and_changes_while_it_runs(client: Client, index_name: str) -
         done = len(rounds)
         wait_until(lambda: len(rounds) > done + 1)
     assert together(client, index_name, "b0", "b2")
-    assert sum(one.new for one in rounds) == 2 + 6
-    assert sum(one.enriched for one in rounds) == 2 + 6 + 1
-    assert sum(one.pairs for one in rounds) >= 1 + 3 + 3
+    assert sum(one.scope.new for one in rounds) == 2 + 6
+    assert sum(one.writes.enriched for one in rounds) == 2 + 6 + 1
+    assert sum(one.pairs.candidates for one in rounds) >= 1 + 3 + 3
     assert {one.error for one in rounds} == {None}
-    assert rounds[-1].documents == 6
+    assert rounds[-1].scope.documents == 6
     assert (rounds[-1].lag, lag.seconds) == (0, 0)
     assert lease_is_free(client, index_name)
 
@@ -149,7 +149,7 @@ def test_trouble_that_passes(client: Client, index_name: str) -> None:
         wait_until(lambda: bool(rounds) and rounds[-1].error is None)
     kinds = ["Unreachable", "RequestError", "Blocked", "IncompleteAnswer"]
     assert [one.error for one in rounds[:5]] == [*kinds, None]
-    assert [one.documents for one in rounds[:5]] == [None] * 4 + [2]
+    assert [one.scope.documents for one in rounds[:5]] == [None] * 4 + [2]
     assert together(client, index_name, "a0", "a1")
 
 
@@ -185,11 +185,16 @@ def test_another_run_is_waited_for(client: Client, index_name: str) -> None:
         wait_until(lambda: len(rounds) > 2)
     assert {one.error for one in rounds} == {"LeaseHeld"}
     assert "works on index" in str(rounds[0].message)
-    assert (rounds[0].documents, rounds[0].new, rounds[0].enriched, rounds[0].grouped) == (2, 2, 2, 0)
+    assert (rounds[0].scope.documents, rounds[0].scope.new, rounds[0].writes.enriched, rounds[0].writes.grouped) == (
+        2,
+        2,
+        2,
+        0,
+    )
     assert rounds[2].lag > rounds[1].lag > 0
     with watching(client, index_name) as rounds:
         wait_until(lambda: bool(rounds))
-    assert (rounds[0].error, rounds[0].grouped, rounds[0].lag) == (None, 2, 0)
+    assert (rounds[0].error, rounds[0].writes.grouped, rounds[0].lag) == (None, 2, 0)
 
 
 def test_a_stop_in_the_middle(client: Client, index_name: str) -> None:
@@ -244,11 +249,16 @@ def test_the_service(client: Client, index_name: str) -> None:
     assert said.startswith("Stopping: ")
     assert f"Stopped. Rounds: {1 + len(out.splitlines())}, failed: 0." in said
     rounds = [first, *map(json.loads, out.splitlines())]
-    assert (first["new"], first["enriched"], first["grouped"], first["pairs"]) == (3, 3, 3, 3)
+    assert (
+        first["scope"]["new"],
+        first["writes"]["enriched"],
+        first["writes"]["grouped"],
+        first["pairs"]["candidates"],
+    ) == (3, 3, 3, 3)
     assert address.startswith("http://127.0.0.1:")
     assert (samples["documents"], samples["pairs_verified_total"], samples["round_seconds_count"]) == (3, 3, 1)
     assert (later["documents"], later["lag_seconds"], later["documents_left"]) == (5, 0, 0)
-    assert later["pairs_verified_total"] == sum(one["pairs"] for one in rounds)
+    assert later["pairs_verified_total"] == sum(one["pairs"]["candidates"] for one in rounds)
     assert later["last_success_timestamp_seconds"] >= samples["last_success_timestamp_seconds"] > 1.7e9
     assert lease_is_free(client, index_name)
 
@@ -264,7 +274,7 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     rules = ["--linkage", "complete", "--principal", "newest", "--within", "site", "--window", "at:30"]
     assert server_cli("group", index_name, *rules).code == 0
     run = server_cli("watch", index_name, "--once", "--json", "--evidence")
-    assert (run.code, run.json["grouped"], run.json["error"]) == (0, 3, None)
+    assert (run.code, run.json["writes"]["grouped"], run.json["error"]) == (0, 3, None)
     assert together(client, index_name, "a0", "a1")
     assert not together(client, index_name, "a1", "a2")
     assert {id for id, one in ours(client, index_name).items() if one["principal"]} == {"a1", "a2"}
@@ -330,8 +340,8 @@ def test_metrics_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_metrics_of_failed_rounds() -> None:
     """A failed round counts by the kind of its error, and what was done before it counts too."""
     registry, count = metrics("news", Lag())
-    done = Round(1, "", "news", 9, 4, 4, 0, 0, 0, 1, 0.0, "LeaseHeld", "why", 2.0)
-    for one in (done, replace(done, error="Unreachable", documents=None, enriched=0), done):
+    done = Round(1, "", "news", RoundScope(9, 4), None, RoundWrites(4, 0, 1), 0.0, "LeaseHeld", "why", 2.0)
+    for one in (done, replace(done, error="Unreachable", scope=None, writes=RoundWrites(0, 0, 1)), done):
         count(one)
 
     def value(name: str, **labels: str) -> float | None:

@@ -53,8 +53,12 @@ def test_it_says_what_group_would_do(client: Client, index_name: str) -> None:
         assert (found.min, found.linkage, found.unknown, found.stale, found.unprocessed) == (0.7, linkage, 0, 0, 0)
         for one in found.thresholds:
             report = NearDupe(index_name, client).group(min=one.min, linkage=linkage, rebuild=True, dry_run=True)
-            assert (one.groups, one.grouped, one.largest) == (report.groups, report.grouped, report.largest)
-            assert (one.detection, found.candidates) == (report.detection, report.candidates)
+            assert (one.groups, one.grouped, one.largest) == (
+                report.groups.count,
+                report.groups.grouped,
+                report.groups.largest,
+            )
+            assert (one.detection, found.candidates) == (report.detection, report.pairs.candidates)
         assert len({one.grouped for one in found.thresholds}) > 2
     assert versions(client, index_name) == written
 
@@ -100,7 +104,11 @@ def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: 
     assert (found.measure, found.max, found.linkage) == ("jaccard (literal)", 0.99, "chain")
     for one in found.thresholds:
         report = NearDupe(index_name, client).group(dry_run=True, min=one.min)
-        assert (one.groups, one.grouped, one.largest) == (report.groups, report.grouped, report.largest)
+        assert (one.groups, one.grouped, one.largest) == (
+            report.groups.count,
+            report.groups.grouped,
+            report.groups.largest,
+        )
         assert (one.detection, one.detection_cases) == (None, report.detection_cases)
     assert (found.thresholds[1].joined, found.thresholds[1].left) == (0, 0)
 
@@ -108,8 +116,12 @@ def test_by_the_measure_and_rules_of_the_last_group(client: Client, index_name: 
     NearDupe(index_name, client).group(default_rules=True, min=0.6, evidence=True, **apart)
     (again,) = NearDupe(index_name, client).what_if(min=[0.7]).thresholds
     report = NearDupe(index_name, client).group(min=0.7, dry_run=True)
-    assert (again.groups, again.grouped, again.largest) == (report.groups, report.grouped, report.largest)
-    assert again.grouped < NearDupe(index_name, client).group(default_rules=True, min=0.7, dry_run=True).grouped
+    assert (again.groups, again.grouped, again.largest) == (
+        report.groups.count,
+        report.groups.grouped,
+        report.groups.largest,
+    )
+    assert again.grouped < NearDupe(index_name, client).group(default_rules=True, min=0.7, dry_run=True).groups.grouped
 
 
 def test_what_is_not_known_is_counted(client: Client, index_name: str) -> None:

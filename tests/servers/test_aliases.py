@@ -35,9 +35,9 @@ def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, se
     name = base + suffix.format(base=base)
     users = theirs(client, name)
     assert NearDupe(name, client).init(SETTINGS).prepared == (f"{base}-1", f"{base}-2")
-    assert NearDupe(name, client).enrich().written == 10
+    assert NearDupe(name, client).enrich().writes.written == 10
     grouped = NearDupe(name, client).group()
-    assert (grouped.written, grouped.largest, grouped.documents) == (10, 6, 10)
+    assert (grouped.writes.written, grouped.groups.largest, grouped.scope.documents) == (10, 6, 10)
     assert theirs(client, name) == users
     where = {(hit["_index"], hit["_id"]) for hit in hits(client, name) if hit["_source"].get("neardupe")}
     assert where == set(users)  # written where they lie
@@ -50,16 +50,16 @@ def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, se
     assert {(hit.index, hit.id) for hit in found.hits} == {(f"{base}-{1 + k % 2}", f"d{k}") for k in range(1, 6)}
     lines = server_cli("pairs", name, "--json").lines
     assert len(lines) == 15
-    assert [one["index_a"] != one["index_b"] for one in lines].count(True) == 9
+    assert [one["a"]["index"] != one["b"]["index"] for one in lines].count(True) == 9
     line = server_cli("groups", name, "--min-size", "6", "--json").lines[0]
-    assert line["members"][0]["index"] == line["principal_index"] == f"{base}-1"
+    assert line["members"][0]["index"] == line["principal"]["index"] == f"{base}-1"
     assert f"{base}-2/d1" in server_cli("pairs", name).out
     assert f"{base}-2/d1" in server_cli("groups", name).out
     stats = NearDupe(name, client).stats()
-    assert (stats.documents, stats.indices) == (10, (f"{base}-1", f"{base}-2"))
-    assert NearDupe(name, client).group().written == 0
+    assert (stats.scope.documents, stats.indices) == (10, (f"{base}-1", f"{base}-2"))
+    assert NearDupe(name, client).group().writes.written == 0
     assert {one.level for one in NearDupe(name, client).doctor()} == {"ok"}
-    assert NearDupe(name, client).clean().cleaned == 10
+    assert NearDupe(name, client).clean().writes.written == 10
     assert "neardupe" not in mapping(client, f"{base}-2")["_meta"]
 
 
@@ -67,10 +67,10 @@ def test_one_of_them_alone(client: Client, base: str) -> None:
     NearDupe(f"{base}-1", client).init(SETTINGS)
     with pytest.raises(NotInitialised, match=f"{base}-2 has no near-duplicate keys"):
         NearDupe(f"{base}-all", client).enrich()
-    assert NearDupe(f"{base}-1", client).enrich().written == 5
+    assert NearDupe(f"{base}-1", client).enrich().writes.written == 5
     assert not any(ours(client, f"{base}-2").values())
     assert NearDupe(f"{base}-all", client).init(SETTINGS).prepared == (f"{base}-2",)
-    assert NearDupe(f"{base}-all", client).enrich().written == 5
+    assert NearDupe(f"{base}-all", client).enrich().writes.written == 5
 
 
 def test_the_same_id_in_two_indices(client: Client, base: str) -> None:

@@ -181,14 +181,8 @@ def test_files_with_bad_lines(client: Client, filled: str, server_cli: Cli, tmp_
     done = server_cli("load", filled, str(file), "--json")
     assert done.code == 0
     report = done.json
-    assert {name: report[name] for name in ("read", "indexed", "bad", "duplicates", "existing", "refused")} == {
-        "read": 11,
-        "indexed": 2,
-        "bad": 8,
-        "duplicates": 1,
-        "existing": 0,
-        "refused": 0,
-    }
+    assert report["scope"] == {"read": 11, "bad": 8, "duplicates": 1, "existing": 0}
+    assert (report["writes"]["written"], report["writes"]["refused"]) == (2, 0)
     told = done.err.splitlines()
     assert [line.removeprefix(f"{file}:").partition(":")[0] for line in told] == [
         "2", "3", "5", "6", "7", "8", "9", "10", "12",
@@ -246,7 +240,7 @@ def test_a_document_that_the_mapping_refuses(client: Client, index_name: str, se
     file.write_text('{"_id": "a", "text": "fine"}\n{"_id": "b", "text": "x", "n": "many"}\n', "utf-8")
     done = server_cli("load", index_name, str(file), "--json")
     assert (done.code, done.out.count("\n")) == (1, 1)
-    assert (done.json["indexed"], done.json["refused"]) == (1, 1)
+    assert (done.json["writes"]["written"], done.json["writes"]["refused"]) == (1, 1)
     assert "The server refused" in done.err
     assert "Traceback" not in done.err
 
@@ -272,16 +266,21 @@ def test_stored_fingerprints_that_are_not_ours(client: Client, filled: str, serv
         change(client, filled, id, {"neardupe": fields})
     done = server_cli("group", filled, "--json")
     assert done.code == 0
-    assert (done.json["corrupt"], done.json["grouped"], done.json["documents"]) == (len(FORGED), 4, 4 + len(FORGED))
-    assert done.json["documents"] == sum(done.json[name] for name in ("grouped", "alone", "stale", "corrupt"))
+    assert (done.json["scope"]["corrupt"], done.json["groups"]["grouped"], done.json["scope"]["documents"]) == (
+        len(FORGED),
+        4,
+        4 + len(FORGED),
+    )
+    scope, groups = done.json["scope"], done.json["groups"]
+    assert scope["documents"] == groups["grouped"] + groups["alone"] + scope["stale"] + scope["corrupt"]
     assert f"{len(FORGED)} documents have unreadable keys" in done.err
     assert f"enrich {filled} --all" in done.err
     assert len(server_cli("pairs", filled, "--json").lines) == 6
-    assert server_cli("stats", filled, "--json").json["documents"] == 4 + len(FORGED)
+    assert server_cli("stats", filled, "--json").json["scope"]["documents"] == 4 + len(FORGED)
     assert len(server_cli("groups", filled, "--json").lines) == 1
     assert len(server_cli("similar", filled, "--id", "d0", "--json").json["hits"]) == 3
-    assert server_cli("enrich", filled, "--all", "--json").json["written"] == 4 + len(FORGED)
-    assert server_cli("group", filled, "--json").json["corrupt"] == 0
+    assert server_cli("enrich", filled, "--all", "--json").json["writes"]["written"] == 4 + len(FORGED)
+    assert server_cli("group", filled, "--json").json["scope"]["corrupt"] == 0
 
 
 def test_our_field_as_a_list_of_objects(client: Client, filled: str) -> None:
@@ -292,13 +291,13 @@ def test_our_field_as_a_list_of_objects(client: Client, filled: str) -> None:
     scheme = SETTINGS.scheme.id
     odd = {"text": " ".join(family("bad", 1)), "neardupe": [{"scheme": scheme, "group": "g"}, {"principal": False}]}
     put(client, filled, {"odd": odd})
-    assert NearDupe(filled, client).group().corrupt == 1
+    assert NearDupe(filled, client).group().scope.corrupt == 1
     assert len(list(NearDupe(filled, client).pairs())) == 6
     NearDupe(filled, client).groups()
     NearDupe(filled, client).stats()
-    assert NearDupe(filled, client).enrich(check=True).written == 1
-    assert NearDupe(filled, client).group().grouped == 5
+    assert NearDupe(filled, client).enrich(check=True).writes.written == 1
+    assert NearDupe(filled, client).group().groups.grouped == 5
     send(client, [({"delete": {"_index": filled, "_id": "odd"}}, None)])
     put(client, filled, {"odd": odd})
-    assert NearDupe(filled, client).clean().left == 0
+    assert NearDupe(filled, client).clean().writes.left == 0
     assert all("neardupe" not in hit["_source"] for hit in hits(client, filled))

@@ -98,8 +98,8 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
         assert State.of(client, INDEX) == wanted
         assert theirs(client, INDEX) == users
         assert [len(numbers) for numbers in copies(client, INDEX).values()] == [1, 1, 1]
-        assert NearDupe(INDEX, client).enrich(check=True).written == 0
-        assert NearDupe(INDEX, client).group(rebuild=True, evidence=True).written == 0
+        assert NearDupe(INDEX, client).enrich(check=True).writes.written == 0
+        assert NearDupe(INDEX, client).group(rebuild=True, evidence=True).writes.written == 0
 
 
 def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:

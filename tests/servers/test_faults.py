@@ -343,7 +343,7 @@ def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: Fau
         NearDupe(index_name, slow).enrich()
     proxy.set(Fault(dribbling(0.1), BULK))
     report = NearDupe(index_name, slow).enrich(all=True)
-    assert (report.read, report.written + report.unchanged) == (6, 6)
+    assert (report.scope.read, report.writes.written + report.writes.unchanged) == (6, 6)
     slow.close()
 
 
@@ -359,12 +359,12 @@ def test_a_gateway_that_takes_small_requests_only(
     fault = Fault(too_large(2000), BULK, range(1, 100))
     proxy.set(fault)
     report = NearDupe(index_name, through).load([str(file)])
-    assert (report.read, report.indexed, report.refused) == (5, 4, 1)
-    assert "larger than the server allows" in report.refusals[0]
+    assert (report.scope.read, report.writes.written, report.writes.refused) == (5, 4, 1)
+    assert "larger than the server allows" in report.writes.refusals[0]
     assert ours(client, index_name).keys() == sizes.keys() - {"long"}
     proxy.set()
     report = NearDupe(index_name, through).load([str(file)])
-    assert (report.indexed, report.existing) == (1, 4)
+    assert (report.writes.written, report.scope.existing) == (1, 4)
 
 
 def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: Client, index_name: str) -> None:
@@ -376,7 +376,7 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
     queue = Queue(12)
     proxy.set(Fault(queue, BULK, range(1, 1000)))
     report = NearDupe(index_name, through).enrich(batch=24, workers=4)
-    assert (report.read, report.written, report.refused) == (300, 300, 0)
+    assert (report.scope.read, report.writes.written, report.writes.refused) == (300, 300, 0)
     assert len([one for one in ours(client, index_name).values() if one["state"] == "signed"]) == 300
     assert 12 < queue.most <= 48
     early, late = (sum(queue.refused[part]) for part in (slice(None, 18), slice(18, None)))
@@ -394,7 +394,7 @@ def test_a_lost_answer_and_a_synthetic_source(
     fault = Fault(lost_answer, BULK)
     proxy.set(fault)
     report = NearDupe(index_name, through).enrich()
-    assert (fault.met, report.written, report.unchanged) == (1, 5, 0)
+    assert (fault.met, report.writes.written, report.writes.unchanged) == (1, 5, 0)
     assert re.fullmatch(r"[0-9T:-]+\.000Z", hits(client, index_name)[0]["_source"]["neardupe"]["at"])
 
 
@@ -415,8 +415,8 @@ def test_documents_that_a_clean_could_not_write_and_that_changed_then(
 
     proxy.set(Fault(meanwhile, BULK))
     report = NearDupe(index_name, through).clean()
-    assert (report.documents, report.cleaned, report.deleted, report.left) == (6, 5, 1, 0)
-    assert report.refusals == ("null_pointer_exception: no room",)
+    assert (report.documents, report.writes.written, report.writes.deleted, report.writes.left) == (6, 5, 1, 0)
+    assert report.writes.refusals == ("null_pointer_exception: no room",)
     assert ours(client, index_name) == {id: {} for id in ("d1", "d2", "d3", "d4", "d5")}
 
 
@@ -434,7 +434,7 @@ def test_documents_that_go_before_a_clean_reads_them(
     proxy.set(fault)
     report = NearDupe(index_name, through).clean()
     assert fault.met == 1
-    assert (report.documents, report.cleaned, report.deleted, report.left) == (5, 5, 0, 0)
+    assert (report.documents, report.writes.written, report.writes.deleted, report.writes.left) == (5, 5, 0, 0)
 
 
 def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_name: str) -> None:
@@ -460,7 +460,7 @@ def test_a_server_that_is_away_for_a_moment(client: Client, proxy: FaultProxy, i
     for command in ("enrich", "group"):
         fault = Fault(vanishing(proxy, 0.05), BULK)
         proxy.set(fault)
-        assert getattr(NearDupe(index_name, waiting), command)().written == 6
+        assert getattr(NearDupe(index_name, waiting), command)().writes.written == 6
         assert fault.met == 1
     waiting.close()
 

@@ -101,13 +101,17 @@ def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_
         check_shown(done.out + done.err)
     report = NearDupe(grouped, client).group(check=True)
     again = NearDupe(grouped, client).group(rebuild=True)
-    assert again.corrupt > 30
-    assert report.documents == again.documents == again.grouped + again.alone + again.stale + again.corrupt
-    assert NearDupe(grouped, client).enrich(all=True).refused == 0
+    assert again.scope.corrupt > 30
+    assert (
+        report.scope.documents
+        == again.scope.documents
+        == again.groups.grouped + again.groups.alone + again.scope.stale + again.scope.corrupt
+    )
+    assert NearDupe(grouped, client).enrich(all=True).writes.refused == 0
     settled = NearDupe(grouped, client).group()
-    assert (settled.corrupt, settled.groups) == (0, 2)
+    assert (settled.scope.corrupt, settled.groups.count) == (0, 2)
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
-    assert NearDupe(grouped, client).clean().left == 0
+    assert NearDupe(grouped, client).clean().writes.left == 0
     assert (theirs(client, grouped), others(client, grouped)) == (before, beside)
 
 
@@ -126,7 +130,7 @@ def test_group_ids(grouped: str, client: Client) -> None:
     assert len(NearDupe(grouped, client).suggest_keep()) == 2
     for options in ({"check": True}, {"rebuild": True}, {}):
         report = NearDupe(grouped, client).group(evidence=True, **options)
-    assert (report.groups, report.corrupt) == (2 + 8, 0)
+    assert (report.groups.count, report.scope.corrupt) == (2 + 8, 0)
     found = hits(client, companion_name(open_target(client, grouped), Companion.GROUPS))
     assert {len(hit["_id"]) for hit in found if hit["_source"]["kind"] == "group"} == {16}
     assert {hit["_id"] for hit in found} >= {"lease", "run"}
@@ -178,7 +182,7 @@ def test_forged_leases(grouped: str, client: Client) -> None:
     forged = [*replaced(entries["lease"])]
     for one in forged[:: len(forged) // 4]:
         if index_forged(client, registry, {"lease": one}):
-            assert NearDupe(grouped, client).group().groups == 2
+            assert NearDupe(grouped, client).group().groups.count == 2
 
 
 def refusal(run: Callable[[], object]) -> str | None:
@@ -206,8 +210,8 @@ def test_forged_rules(grouped: str, client: Client) -> None:
             for run in (NearDupe(grouped, client).suggest_keep, NearDupe(grouped, client).group):
                 said = refusal(run)
                 assert said is None or f"es-neardupe group {grouped} --default-rules" in said
-            assert NearDupe(grouped, client).group(default_rules=True).groups == 2
-            assert NearDupe(grouped, client).group().groups == 2
+            assert NearDupe(grouped, client).group(default_rules=True).groups.count == 2
+            assert NearDupe(grouped, client).group().groups.count == 2
 
 
 def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:
@@ -223,6 +227,6 @@ def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:
     }
     put(client, grouped, forged)
     report = NearDupe(grouped, client).group(max_bucket=10)
-    assert report.groups == 2
-    assert report.skipped > 0
-    assert report.candidates < 100 * len(forged)
+    assert report.groups.count == 2
+    assert report.pairs.skipped > 0
+    assert report.pairs.candidates < 100 * len(forged)

@@ -62,17 +62,17 @@ def test_a_frozen_index_and_one_that_is_written(archive: Client) -> None:
     assert (blocks.level, "searchable snapshot" in blocks.message) == ("error", True)
 
     NearDupe("news", archive).init(SETTINGS, sidecar=True)
-    assert NearDupe("news", archive).enrich().written == 24
+    assert NearDupe("news", archive).enrich().writes.written == 24
     NearDupe("news", archive).group()
     groups = [{member.id[:2] for member in one.members} for one in NearDupe("news", archive).groups()]
     assert sorted(groups, key=str) == [{f"f{n}"} for n in range(6)]
     sizes = [len({member.index for member in one.members}) for one in NearDupe("news", archive).groups()]
     assert sizes == [2] * 6
     assert NearDupe("news", archive).similar(id="f0-0").hits
-    assert NearDupe("news", archive).enrich().read == 0
+    assert NearDupe("news", archive).enrich().scope.read == 0
     assert {one.level for one in NearDupe("news", archive).doctor()} == {"ok"}
 
     assert NearDupe("news", archive).migrate(threshold=0.8).state == "done"
-    assert NearDupe("news", archive).clean().left == 0
+    assert NearDupe("news", archive).clean().writes.left == 0
     assert (mapping(archive, "news-1"), versions(archive, "news-1")) == before
     assert not any("neardupe" in hit["_source"] for hit in hits(archive, "news"))

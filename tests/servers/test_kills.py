@@ -109,4 +109,4 @@ def check_moments(client: Client, index: str, commands: list[Command], number: i
         after = versions(client, index)
         assert {address for address in untouched if after[address] != before[address]} == set()
     for name, options in commands:
-        assert getattr(NearDupe(index, client), name)(**options).written == 0
+        assert getattr(NearDupe(index, client), name)(**options).writes.written == 0

@@ -23,16 +23,20 @@ def test_twelve_thousand_documents_on_four_shards(client: Client, index_name: st
 
     dry = NearDupe(index_name, client).enrich(dry_run=True)
     enriched = NearDupe(index_name, client).enrich()
-    assert (dry.written, enriched.written, enriched.read) == (NUMBER,) * 3
+    assert (dry.writes.written, enriched.writes.written, enriched.scope.read) == (NUMBER,) * 3
     assert count(client, index_name, {"exists": {"field": "neardupe.scheme"}}) == NUMBER
     grouped = NearDupe(index_name, client).group()
-    assert (grouped.documents, grouped.written, grouped.unprocessed) == (NUMBER, NUMBER, 0)
-    assert (grouped.groups, grouped.grouped, grouped.alone) == (PAIRS, 2 * PAIRS, NUMBER - 2 * PAIRS)
+    assert (grouped.scope.documents, grouped.writes.written, grouped.scope.unprocessed) == (NUMBER, NUMBER, 0)
+    assert (grouped.groups.count, grouped.groups.grouped, grouped.groups.alone) == (
+        PAIRS,
+        2 * PAIRS,
+        NUMBER - 2 * PAIRS,
+    )
     expected = {frozenset((f"d{2 * n:05}", f"d{2 * n + 1:05}")) for n in range(PAIRS)}
     assert {frozenset(member.id for member in one.members) for one in NearDupe(index_name, client).groups()} == expected
     assert {frozenset((one.a[1], one.b[1])) for one in NearDupe(index_name, client).pairs()} == expected
-    assert NearDupe(index_name, client).enrich(check=True).unchanged == NUMBER
-    assert NearDupe(index_name, client).group().written == 0
-    assert NearDupe(index_name, client).stats().groups == PAIRS
-    assert NearDupe(index_name, client).clean().cleaned == NUMBER
+    assert NearDupe(index_name, client).enrich(check=True).writes.unchanged == NUMBER
+    assert NearDupe(index_name, client).group().writes.written == 0
+    assert NearDupe(index_name, client).stats().groups.count == PAIRS
+    assert NearDupe(index_name, client).clean().writes.written == NUMBER
     assert count(client, index_name, {"exists": {"field": "neardupe"}}) == 0

@@ -58,13 +58,18 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     shown = server_cli("enrich", forum)
     assert "of other relations, left alone" in shown.out
     report = NearDupe(forum, client).enrich(all=True)
-    assert (report.documents, report.excluded, report.left_alone, report.written) == (5, 5, 5, 5)
-    assert NearDupe(forum, client).enrich(check=True).read == 5
-    assert NearDupe(forum, client).enrich(query={"ids": {"values": ["q0", "a0"]}}, check=True).read == 1
+    assert (report.scope.documents, report.scope.excluded, report.scope.left_alone, report.writes.written) == (
+        5,
+        5,
+        5,
+        5,
+    )
+    assert NearDupe(forum, client).enrich(check=True).scope.read == 5
+    assert NearDupe(forum, client).enrich(query={"ids": {"values": ["q0", "a0"]}}, check=True).scope.read == 1
     grouped = NearDupe(forum, client).group()
-    assert (grouped.documents, grouped.largest, grouped.unprocessed) == (5, 5, 0)
+    assert (grouped.scope.documents, grouped.groups.largest, grouped.scope.unprocessed) == (5, 5, 0)
     stats = NearDupe(forum, client).stats()
-    assert (stats.documents, stats.left_alone, stats.unprocessed) == (5, 5, 0)
+    assert (stats.scope.documents, stats.scope.left_alone, stats.scope.unprocessed) == (5, 5, 0)
     assert {one.level for one in NearDupe(forum, client).doctor()} == {"ok"}
     audit = NearDupe(forum, client).audit()
     assert (audit.documents, audit.recall.pairs, audit.recall.found) == (5, 10, 10)
@@ -80,7 +85,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     assert "must" in NearDupe(forum, client).search_request("bridge")["query"]["bool"]  # scored, as without children
     assert {id for id, fields in ours(client, forum).items() if fields} == {"q0", "q1", "q2", "q3", "plain"}
     assert (theirs(client, forum), where(client, forum)) == (users, routings)
-    assert NearDupe(forum, client).clean().cleaned == 5
+    assert NearDupe(forum, client).clean().writes.written == 5
     assert (theirs(client, forum), where(client, forum)) == (users, routings)
 
 
@@ -96,11 +101,14 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     with pytest.raises(SchemeMismatch, match="relations: answer\\+vote, not all but children"):
         NearDupe(forum, client).init(Settings(("text",)))
     report = NearDupe(forum, client).enrich()
-    assert (report.written, report.left_alone) == (6, 4)  # 4 answers, the vote, and the one without a relation
-    assert NearDupe(forum, client).group().largest == 6
+    assert (report.writes.written, report.scope.left_alone) == (
+        6,
+        4,
+    )  # 4 answers, the vote, and the one without a relation
+    assert NearDupe(forum, client).group().groups.largest == 6
     change(client, forum, "a2", {"text": " ".join(words("other", 50))}, routing="q2")
-    assert NearDupe(forum, client).enrich(check=True).written == 1
-    assert NearDupe(forum, client).group().largest == 5
+    assert NearDupe(forum, client).enrich(check=True).writes.written == 1
+    assert NearDupe(forum, client).group().groups.largest == 5
     assert where(client, forum) == routings
     assert {key: one for key, one in theirs(client, forum).items() if key[1] != "a2"} == {
         key: one for key, one in users.items() if key[1] != "a2"
@@ -113,13 +121,13 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     ]
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     done = server_cli("load", forum, str(file), "--routing-field", "_routing", "--json")
-    assert (done.json["indexed"], done.json["bad"]) == (1, 2)
+    assert (done.json["writes"]["written"], done.json["scope"]["bad"]) == (1, 2)
     assert "its kind is 'question', which this index leaves alone (init --relation)" in done.err
     assert "no text or whole number in '_routing' to take the routing from" in done.err
     assert where(client, forum) == routings | {"a9": "q1"}
-    assert server_cli("load", forum, str(file), "--routing-field", "_routing", "--json").json["existing"] == 1
+    assert server_cli("load", forum, str(file), "--routing-field", "_routing", "--json").json["scope"]["existing"] == 1
     moved = NearDupe(forum, client).migrate(threshold=0.5, sample_mod=4)
-    assert (moved.state, moved.switched, [one for one in moved.changes if "relations" in one]) == ("done", 7, [])
+    assert (moved.state, moved.writes.switched, [one for one in moved.changes if "relations" in one]) == ("done", 7, [])
     assert mapping(client, forum)["_meta"]["neardupe"]["relations"] == ["answer", "vote"]
     assert where(client, forum) == routings | {"a9": "q1"}
 
@@ -152,8 +160,8 @@ def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cl
     users = theirs(client, index_name)
     assert server_cli("init", index_name, "--field", "comments.text").code == 0
     report = NearDupe(index_name, client).enrich()
-    assert (report.documents, report.states) == (5, {"signed": 4, "empty": 1})
-    assert NearDupe(index_name, client).group().grouped == 4
+    assert (report.scope.documents, report.writes.states) == (5, {"signed": 4, "empty": 1})
+    assert NearDupe(index_name, client).group().groups.grouped == 4
     found = {hit.id: hit.similarity for hit in NearDupe(index_name, client).similar(id="d0", min=0.5).hits}
     assert found == {
         "d1": 1,
@@ -169,7 +177,7 @@ def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cl
         NearDupe(index_name, client).enrich(since=("comments.at", "2025-01-01"))
     with pytest.raises(SettingsError, match=r"no date field 'comments\.at'"):
         NearDupe(index_name, client).group(window="comments.at:3")
-    assert NearDupe(index_name, client).clean().cleaned == 5
+    assert NearDupe(index_name, client).clean().writes.written == 5
     assert theirs(client, index_name) == users
 
 
@@ -181,21 +189,21 @@ def test_routing_is_kept_by_every_command(client: Client, index_name: str, serve
     file.write_text("\n".join(lines), "utf-8")
     assert server_cli("init", index_name, "--field", "text", "--sample-mod", "4").code == 0
     refused = server_cli("load", index_name, str(file), "--json")
-    assert (refused.code, refused.json["refused"]) == (1, 6)
-    assert "routing" in refused.json["refusals"][0]
+    assert (refused.code, refused.json["writes"]["refused"]) == (1, 6)
+    assert "routing" in refused.json["writes"]["refusals"][0]
     dry = server_cli("load", index_name, str(file), "--routing-field", "user", "--dry-run", "--json").json
-    assert (dry["indexed"], dry["existing"]) == (6, 0)
-    assert server_cli("load", index_name, str(file), "--routing-field", "user", "--json").json["indexed"] == 6
+    assert (dry["writes"]["written"], dry["scope"]["existing"]) == (6, 0)
+    assert server_cli("load", index_name, str(file), "--routing-field", "user", "--json").json["writes"]["written"] == 6
     routings = where(client, index_name)
     assert routings == {f"d{n}": f"user{n}" for n in range(6)}
     users = theirs(client, index_name)
     dry = server_cli("load", index_name, str(file), "--routing-field", "user", "--dry-run", "--json").json
-    assert (dry["indexed"], dry["existing"]) == (0, 6)
+    assert (dry["writes"]["written"], dry["scope"]["existing"]) == (0, 6)
 
-    assert NearDupe(index_name, client).group(evidence=True).largest == 6
+    assert NearDupe(index_name, client).group(evidence=True).groups.largest == 6
     change(client, index_name, "d5", {"text": texts[4]}, routing="user5")
-    assert NearDupe(index_name, client).enrich(check=True).written == 1
-    assert NearDupe(index_name, client).group(evidence=True).reason == "1 new or changed documents"
+    assert NearDupe(index_name, client).enrich(check=True).writes.written == 1
+    assert NearDupe(index_name, client).group(evidence=True).scope.reason == "1 new or changed documents"
     assert NearDupe(index_name, client).groups()[0].size == 6
     assert {hit.id for hit in NearDupe(index_name, client).contained(id="d4", min=0.5).hits} == set(routings) - {"d4"}
     assert {one.value for one in NearDupe(index_name, client).compare("d4", "d5").measures} == {1}
@@ -205,7 +213,7 @@ def test_routing_is_kept_by_every_command(client: Client, index_name: str, serve
     assert where(client, index_name) == routings
     changed = {key: one for key, one in theirs(client, index_name).items() if key[1] != "d5"}
     assert changed == {key: one for key, one in users.items() if key[1] != "d5"}
-    assert NearDupe(index_name, client).clean().cleaned == 6
+    assert NearDupe(index_name, client).clean().writes.written == 6
     assert where(client, index_name) == routings
 
 

@@ -173,11 +173,11 @@ def test_limits_change_nothing_but_the_pace(news: str, server_cli: Cli, client: 
     """Each request is a second's worth at most; the keys are the same."""
     prepared(server_cli, news)
     slow = server_cli("enrich", news, "--max-rate", "20", "--max-load", "2", "--json", "--workers", "4")
-    assert slow.json["written"] == 3
+    assert slow.json["writes"]["written"] == 3
     again = server_cli("enrich", news, "--check", "--json")
-    assert (again.json["unchanged"], again.json["written"]) == (3, 0)
+    assert (again.json["writes"]["unchanged"], again.json["writes"]["written"]) == (3, 0)
     with NearDupe(news, url=client.url, max_rate=1000, max_load=1) as opened:
-        assert opened.enrich(all=True).written == 3
+        assert opened.enrich(all=True).writes.written == 3
 
 
 def test_what_migrate_has_like_all_that_write(
@@ -194,6 +194,6 @@ def test_what_migrate_has_like_all_that_write(
     undo = server_cli("migrate", news, "--abort", "--dry-run", "--show-requests", "2", "--json").json["requests"]
     assert [one["path"].partition("?")[0] for one in undo] == [f"/{news}/_mapping", "/_bulk"]
     run = server_cli("migrate", news, "--yes", "--max-rate", "20", "--max-load", "2", *how)
-    assert (run.code, run.json["state"], run.json["switched"]) == (0, "done", 3)
+    assert (run.code, run.json["state"], run.json["writes"]["switched"]) == (0, "done", 3)
     summary = json.loads(file.read_text())
     assert (summary["command"], summary["result"], summary["scheme"]) == ("migrate", run.json, run.json["scheme"])

@@ -27,7 +27,7 @@ def load_and_pair(cli: Cli, index: str, file: Path) -> tuple[JSON, Pairs]:
     assert loaded.code == 0, loaded.err
     paired = cli("pairs", index, "--json")
     assert (paired.code, paired.err) == (0, "")
-    return loaded.json, {(one["a"], one["b"]): one["resemblance"] for one in paired.lines}
+    return loaded.json, {(one["a"]["id"], one["b"]["id"]): one["resemblance"] for one in paired.lines}
 
 
 @pytest.mark.parametrize("articles", ["articles_100.train", "articles_1000.train.xz", "articles_2500.train.xz"])
@@ -42,10 +42,10 @@ def test_all_planted_pairs_and_no_other(
     planted = read_data(f"ttds_articles/{articles.partition('.')[0]}.truth").read_text("utf-8").splitlines()
 
     loaded, found = load_and_pair(server_cli, index_name, file)
-    assert loaded["indexed"] == len(lines)
+    assert loaded["writes"]["written"] == len(lines)
     assert set(found) == {tuple(sorted(line.split())) for line in planted}
     grouped = NearDupe(index_name, client).group()
-    assert (grouped.groups, grouped.grouped) == (len(planted), 2 * len(planted))
+    assert (grouped.groups.count, grouped.groups.grouped) == (len(planted), 2 * len(planted))
 
 
 @pytest.mark.parametrize("name", ["senate_press/sample_12_senators", "civil_codes/sections_field_family_20"])
@@ -53,7 +53,7 @@ def test_recall_and_exactness(name: str, client: Client, index_name: str, server
     truth = read_truth(f"{name}.exact_pairs.tsv")
     wanted = {pair: value for pair, value in truth.items() if value >= THRESHOLD}
     loaded, found = load_and_pair(server_cli, index_name, read_data(f"{name}.jsonl.xz"))
-    assert loaded["indexed"] == loaded["read"] > 12_000
+    assert loaded["writes"]["written"] == loaded["scope"]["read"] > 12_000
     assert {pair: round(value, 6) for pair, value in found.items()} == {pair: truth.get(pair) for pair in found}
     assert len(wanted.keys() & found.keys()) >= 0.99 * len(wanted)
 
@@ -66,11 +66,20 @@ def test_recall_and_exactness(name: str, client: Client, index_name: str, server
 
     # Groups are made of these pairs: each member's similarity is the one to the principal.
     report = NearDupe(index_name, client).group()
-    assert (report.documents, report.stale, report.corrupt, report.refused) == (loaded["indexed"], 0, 0, 0)
-    assert report.documents == report.grouped + report.alone == report.written + report.unchanged
+    assert (report.scope.documents, report.scope.stale, report.scope.corrupt, report.writes.refused) == (
+        loaded["writes"]["written"],
+        0,
+        0,
+        0,
+    )
+    assert (
+        report.scope.documents
+        == report.groups.grouped + report.groups.alone
+        == report.writes.written + report.writes.unchanged
+    )
     for group in NearDupe(index_name, client).groups():
         for member in group.members[1:]:
-            pair = min(group.principal or "", member.id), max(group.principal or "", member.id)
+            pair = tuple(sorted((group.members[0].id, member.id)))
             assert round(found[pair], 6) == pytest.approx(member.similarity, abs=1e-6)
             assert member.similarity >= THRESHOLD
-    assert NearDupe(index_name, client).group().written == 0
+    assert NearDupe(index_name, client).group().writes.written == 0

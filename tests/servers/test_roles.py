@@ -162,7 +162,7 @@ def test_client_certificates_log_in(worked: Secured) -> None:
     certificate = {"client_cert": str(pem.cert), "client_key": str(pem.key)}
     for trust in ({"ca_certs": str(worked.ca_file)}, {"cert_fingerprint": worked.tls.of_authority}):
         client = connect(ConnectionSettings(worked.url, **certificate, **trust))
-        assert NearDupe(WORKED, client).stats().documents == len(TEXTS)
+        assert NearDupe(WORKED, client).stats().scope.documents == len(TEXTS)
         with pytest.raises(Forbidden, match="neardupe-read lacks"):
             NearDupe(WORKED, client).enrich(all=True)
         client.close()

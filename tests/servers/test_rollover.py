@@ -70,7 +70,7 @@ def test_a_rollover_in_the_middle_of_a_run(
 
     in_the_middle(monkeypatch, roll)
     done = NearDupe(name, client).enrich(batch=2, workers=1)
-    assert (done.written, done.documents, done.prepared) == (4, 4, ())
+    assert (done.writes.written, done.scope.documents, done.prepared) == (4, 4, ())
     new = next(index for index in client.request("GET", path(name, "_mapping")) if index not in first.indices)
     assert "neardupe" not in mapping(client, new)["properties"]  # nothing was written there before our mapping
 
@@ -80,27 +80,29 @@ def test_a_rollover_in_the_middle_of_a_run(
             work(NearDupe(name, client))
     assert may_pass(RolledOver(""))  # a watch goes on
     dry = NearDupe(name, client).enrich(dry_run=True)
-    assert (dry.prepared, dry.written, dry.documents) == ((new,), 4, 8)
+    assert (dry.prepared, dry.writes.written, dry.scope.documents) == ((new,), 4, 8)
     assert "neardupe" not in mapping(client, new)["properties"]
     again = server_cli("enrich", name, "--json")
     assert again.json["prepared"] == [new]
-    assert again.json["written"] == 4
+    assert again.json["writes"]["written"] == 4
     assert f"New behind {name} since a rollover, and were prepared like the others: {new}." in again.err
     assert mapping(client, new)["_meta"] == mapping(client, first.indices[0])["_meta"]
-    assert NearDupe(name, client).group().largest == 8
+    assert NearDupe(name, client).group().groups.largest == 8
     assert theirs(client, name) == users
 
     third = rolling.roll()
     rolling.add(8, 9)
     rounds: list[Round] = []
     NearDupe(name, client).watch(once=True, on_round=rounds.append)
-    assert [(one.enriched, one.documents, one.prepared, one.error) for one in rounds] == [(1, 9, (third,), None)]
+    assert [(one.writes.enriched, one.scope.documents, one.prepared, one.error) for one in rounds] == [
+        (1, 9, (third,), None)
+    ]
     assert NearDupe(name, client).groups()[0].size == 9
     assert {one["group"] for one in ours(client, name).values()} == {NearDupe(name, client).groups()[0].group}
     (warning,) = (one for one in NearDupe(name, client).doctor() if one.level != "ok")
     assert (warning.name, warning.level) == ("rollover", "warning")
     assert "no index template gives the next index" in warning.message
-    assert NearDupe(name, client).clean().cleaned == 9
+    assert NearDupe(name, client).clean().writes.written == 9
     assert NearDupe(name, client).clean().documents == 0
 
 
@@ -116,7 +118,7 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
     second = rolling.roll()
     rolling.add(3, 5)
     dry = NearDupe(name, client).migrate(dry_run=True)
-    assert (dry.state, dry.enriched) == ("prepared", 2)
+    assert (dry.state, dry.writes.enriched) == ("prepared", 2)
     assert "_meta" not in mapping(client, second)
 
     puts = 3 if sidecar else 4  # an index beside the second one is made with its mapping
@@ -131,7 +133,11 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
     assert told[0]["neardupe"] == told[1]["neardupe"]
     assert [one.keys() - {"@source"} for one in told] == [{"neardupe"}] * 2
     assert [one.size for one in NearDupe(name, client).groups()] == [9]
-    assert NearDupe(name, client).enrich(check=True).written == NearDupe(name, client).group(check=True).written == 0
+    assert (
+        NearDupe(name, client).enrich(check=True).writes.written
+        == NearDupe(name, client).group(check=True).writes.written
+        == 0
+    )
 
 
 def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Client) -> None:
@@ -162,7 +168,7 @@ def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, clie
     second = rolling.roll()
     rolling.add(1, 3)
     done = NearDupe(name, client).enrich(tune=True)
-    assert (done.prepared, done.written) == ((second,), 3)
+    assert (done.prepared, done.writes.written) == ((second,), 3)
     assert done.tuned is not None
     assert done.tuned.keys() == {first, second}
     with tuned(opened(Index(name, client)), "test"):
@@ -186,7 +192,7 @@ def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> 
     rolling.add(3, 4)
     NearDupe(name, client).enrich()
     again = NearDupe(name, client).group()
-    assert (again.reason, again.written) == ("1 new or changed documents", 1)
+    assert (again.scope.reason, again.writes.written) == ("1 new or changed documents", 1)
     (after,) = NearDupe(name, client).groups()
     assert (after.group, after.size) == (before.group, 4)
     assert NearDupe(name, client).group_history(after.group).history[0].event == "founded"
@@ -216,14 +222,14 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     assert {one.level for one in NearDupe(name, client).doctor() if one.name != "documents"} == {"ok"}
     new = rolling.roll()
     assert mapping(client, new)["_meta"] == {"neardupe": SETTINGS.to_meta()}
-    assert NearDupe(name, client).stats().unprocessed == 2  # no rollover stands in the way of anything
+    assert NearDupe(name, client).stats().scope.unprocessed == 2  # no rollover stands in the way of anything
     actions = [{"_op_type": "create", "_id": "d2", "@timestamp": "2026-01-01", "text": rolling.texts[2]}]
     with NearDupe(name, url=client.url) as dupes:
         sent = list(dupes.fingerprinted(actions))
     send(client, [({"create": {"_index": name, "_id": "d2"}}, {k: v for k, v in sent[0].items() if k[0] != "_"})])
     done = NearDupe(name, client).enrich()  # type: ignore[assignment]
-    assert (done.prepared, done.current, done.written) == ((), 1, 2)  # type: ignore[attr-defined]
-    assert NearDupe(name, client).group().largest == 3
+    assert (done.prepared, done.scope.current, done.writes.written) == ((), 1, 2)  # type: ignore[attr-defined]
+    assert NearDupe(name, client).group().groups.largest == 3
 
 
 def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:
@@ -237,7 +243,7 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
         NearDupe(index, client).group()
     with held(index_of(client, alone)), pytest.raises(LeaseHeld):
         NearDupe(name, client).group()
-    assert NearDupe(index, client).group().largest == 2
+    assert NearDupe(index, client).group().groups.largest == 2
     other = Settings(("text",), prefix="other")
     NearDupe(name, client).init(other)
     with held(opened(Index(name, "other", client))):
@@ -275,11 +281,11 @@ def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypat
         rolling.add(2, 4)
 
     in_the_middle(monkeypatch, roll, "refresh")
-    assert NearDupe(name, client).enrich().written == 2
+    assert NearDupe(name, client).enrich().writes.written == 2
     assert "neardupe" not in mapping(client, rolled[0])["properties"]
     again = NearDupe(name, client).enrich()
-    assert (again.written, again.prepared) == (2, tuple(rolled))
-    assert NearDupe(name, client).group().largest == 4
+    assert (again.writes.written, again.prepared) == (2, tuple(rolled))
+    assert NearDupe(name, client).group().groups.largest == 4
 
 
 def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) -> None:
@@ -299,7 +305,7 @@ def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
         NearDupe(rolling.name, client).load(["-"])
     rolling.add(0, 2)
     NearDupe(index, client).enrich()  # the backing index by its own name, as any index
-    assert NearDupe(index, client).group().largest == 2
+    assert NearDupe(index, client).group().groups.largest == 2
     registry = companion_name(open_target(client, index), Companion.GROUPS)
     assert registry.startswith("ds-")  # no dot in front, as the server's own have
     client.request("DELETE", path(registry))

@@ -65,9 +65,9 @@ def news(secured_server: Secured) -> Iterator[Secured]:
         put(admin, NEWS, documents)
         NearDupe(NEWS, admin).init(Settings(("text",), sample_mod=4))
         with secured_server.client("runner") as runner:
-            assert NearDupe(NEWS, runner).enrich().written == len(documents)
+            assert NearDupe(NEWS, runner).enrich().writes.written == len(documents)
             grouped = NearDupe(NEWS, runner).group(evidence=True)
-        assert (grouped.groups, grouped.written) == (6, len(documents))
+        assert (grouped.groups.count, grouped.writes.written) == (6, len(documents))
         yield secured_server
         for name in (NEWS, f"{NEWS}-neardupe-groups", f"{NEWS}-neardupe-pairs"):
             admin.request("DELETE", path(name))
@@ -248,11 +248,11 @@ def test_pairs_and_stats_count_visible_documents(reader: Client, admin: Client) 
     assert max(one.documents for one in large) == 3
     found = NearDupe(NEWS, reader).pairs()
     assert {(one.a[1], one.b[1]): one.similarity for one in found} == wanted
-    assert len(wanted) == found.listed < len(everything)
+    assert len(wanted) == len(found) < len(everything)
     stats = NearDupe(NEWS, reader).stats()
     sizes = Counter(one.size for one in NearDupe(NEWS, reader).groups())
-    assert stats.documents == stats.states["signed"] == stats.schemes[stats.scheme] == len(PUBLIC)
-    assert (stats.sizes, stats.grouped) == (dict(sizes), sum(sizes.elements()))
+    assert stats.scope.documents == stats.scope.states["signed"] == stats.scope.schemes[stats.scheme] == len(PUBLIC)
+    assert (stats.groups.sizes, stats.groups.grouped) == (dict(sizes), sum(sizes.elements()))
     assert stats.buckets is not None
     assert max(one.documents for one in stats.buckets) == 3
     assert stats.bytes_per_document is None
@@ -369,7 +369,7 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
     with news.client("runner") as runner:
         assert {one.level for one in NearDupe(NEWS, runner).doctor()} == {"ok"}
     assert registry(admin) == before
-    assert NearDupe(NEWS, admin).stats().documents == len(PUBLIC) + len(HIDDEN)
+    assert NearDupe(NEWS, admin).stats().scope.documents == len(PUBLIC) + len(HIDDEN)
 
 
 def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
@@ -386,7 +386,7 @@ def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
             with pytest.raises(Forbidden, match=f"This user does not see text of index {NEWS}"):
                 refused()
         assert len(NearDupe(NEWS, client).groups()) == 6  # these need none
-        assert NearDupe(NEWS, client).stats().documents == len(PUBLIC) + len(HIDDEN)
+        assert NearDupe(NEWS, client).stats().scope.documents == len(PUBLIC) + len(HIDDEN)
 
 
 def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) -> None:
@@ -396,9 +396,9 @@ def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) ->
     file = tmp_path / "clean.jsonl"
     file.write_text("".join(json.dumps({"id": str(k), "text": t}) + "\n" for k, t in enumerate(family("clean", 2))))
     with news.client("cleaner") as cleaner:
-        assert NearDupe(CLEANED, cleaner).load([str(file)]).indexed == 2
+        assert NearDupe(CLEANED, cleaner).load([str(file)]).writes.written == 2
         NearDupe(CLEANED, admin).group(evidence=True)
-        assert NearDupe(CLEANED, cleaner).clean().cleaned == 2
+        assert NearDupe(CLEANED, cleaner).clean().writes.written == 2
     left = admin.request("GET", path("_cat", "indices", f"{CLEANED}*"), params={"h": "index", "format": "json"})
     assert [one["index"] for one in left] == [CLEANED]
     admin.request("DELETE", path(CLEANED))

@@ -37,10 +37,14 @@ def test_groups_are_those_of_inline_keys_through_random_changes(client: Client, 
         untouched(client, both.sidecar, before)
         assert both.groups(both.inline) == both.groups(both.sidecar), turn
         assert both.groups(both.sidecar).keys() == documents.keys()
-        for name in ("documents", "groups", "grouped", "alone", "largest", "min_similarity", "matches", "stale"):
-            assert one[name] == other[name], (turn, name)
+        assert one["pairs"]["matches"] == other["pairs"]["matches"], turn
+        for part, name in (
+            *(("scope", name) for name in ("documents", "stale")),
+            *(("groups", name) for name in ("count", "grouped", "alone", "largest", "min_similarity")),
+        ):
+            assert one[part][name] == other[part][name], (turn, name)
         again = NearDupe(both.sidecar, client).group(**options)
-        assert (again.written, again.stale) == (0, 0)
+        assert (again.writes.written, again.scope.stale) == (0, 0)
 
 
 def test_every_command_says_the_same(client: Client, index_name: str) -> None:
@@ -127,7 +131,7 @@ def test_write_group_writes_group_ids_and_nothing_else(client: Client, index_nam
     assert mapping(client, index_name)["properties"]["neardupe"]["properties"] == {"group": {"type": "keyword"}}
     after = state(client, index_name)
     again = NearDupe(index_name, client).enrich()
-    assert (again.read, again.mirrored.written) == (0, 0)  # our own write is no change of the text
+    assert (again.scope.read, again.writes.mirrored.written) == (0, 0)  # our own write is no change of the text
     _work(client, index_name)
     untouched(client, index_name, after)
 
@@ -138,11 +142,11 @@ def test_write_group_writes_group_ids_and_nothing_else(client: Client, index_nam
     assert (found.without_group, [hit.id for hit in found.apart], found.hits) == (1, ["late"], collapsed.hits)
     client.request("DELETE", path(index_name, "_doc", "late"), params={"refresh": True})
     change(client, index_name, "d000", {"text": "another text than before " * 4})
-    assert NearDupe(index_name, client).group().mirrored.written == 0  # enrich has not seen it
+    assert NearDupe(index_name, client).group().writes.mirrored.written == 0  # enrich has not seen it
     _work(client, index_name)
     assert _stored(client, index_name)["d000"]["principal"]
     cleaned = NearDupe(index_name, client).clean()
-    assert cleaned.cleaned == len(before)
+    assert cleaned.writes.written == len(before)
     assert not any("neardupe" in hit["_source"] for hit in hits(client, index_name))
 
 
@@ -153,8 +157,8 @@ def test_a_change_while_group_ids_are_written_is_noticed(client: Client, index_n
     change(client, entries, "d001", {"@source": {"mirrored": False}})
     change(client, index_name, "d001", {"text": "what nobody has seen"})
     report = NearDupe(index_name, client).group()
-    assert report.mirrored.left == 1
-    assert NearDupe(index_name, client).enrich().written == 1
+    assert report.writes.mirrored.left == 1
+    assert NearDupe(index_name, client).enrich().writes.written == 1
 
 
 def test_only_changed_texts_are_read_and_gone_documents_are_removed(client: Client, index_name: str) -> None:
@@ -165,20 +169,20 @@ def test_only_changed_texts_are_read_and_gone_documents_are_removed(client: Clie
     change(client, index_name, "d003", {"text": "another text of seven words or so"})
     client.request("DELETE", path(index_name, "_doc", "d004"), params={"refresh": True})
     shown = NearDupe(index_name, client).stats(quick=True)
-    assert shown.documents == len(documents)  # counts are those of the last enrich
+    assert shown.scope.documents == len(documents)  # counts are those of the last enrich
     for one in NearDupe(index_name, client).groups():
         assert "d004" not in [member.id for member in one.members]
     report = NearDupe(index_name, client).enrich()
-    assert (report.read, report.written, report.unchanged, report.removed) == (2, 1, 1, 1)
-    assert report.documents == len(documents) - 1
+    assert (report.scope.read, report.writes.written, report.writes.unchanged, report.removed) == (2, 1, 1, 1)
+    assert report.scope.documents == len(documents) - 1
     stored = _stored(client, index_name)
     assert "d004" not in stored
     assert stored["d002"]["group"] == group
     assert stored["d002"]["similarity"] is not None
     assert stored["d003"]["similarity"] is None
-    assert NearDupe(index_name, client).enrich().read == 0
+    assert NearDupe(index_name, client).enrich().scope.read == 0
     everything = NearDupe(index_name, client).enrich(all=True)
-    assert everything.written == len(documents) - 1
+    assert everything.writes.written == len(documents) - 1
 
 
 def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, index_name: str) -> None:
@@ -193,7 +197,7 @@ def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, ind
     assert [
         one for one in told if one.startswith(f"of the entries, 1 are of an index that was called {index_name} before")
     ]
-    assert NearDupe(index_name, client).enrich().written == 1
+    assert NearDupe(index_name, client).enrich().writes.written == 1
     assert [one.level for one in NearDupe(index_name, client).doctor() if one.name == "sidecar"] == ["ok"]
 
 
@@ -211,7 +215,7 @@ def test_a_read_only_index(client: Client, index_name: str) -> None:
         _work(client, index_name)
         assert NearDupe(index_name, client).groups()
         assert {one.level for one in NearDupe(index_name, client).doctor()} == {"ok"}
-        removed = NearDupe(index_name, client).clean().removed
+        removed = NearDupe(index_name, client).clean().deleted_indices
         assert f"{index_name}-neardupe-sidecar" in removed
         untouched(client, index_name, before)
     finally:
@@ -240,7 +244,7 @@ def test_texts_in_stored_fields_alone(client: Client, index_name: str) -> None:
     found = NearDupe(stored, client).similar(id=change_id, min=0.1)
     assert found.query["tokens"] > 0
     assert NearDupe(stored, client).audit(sample=50).lost
-    assert NearDupe(stored, client).enrich().read == 0
+    assert NearDupe(stored, client).enrich().scope.read == 0
     with pytest.raises(IndexUnusable, match="title"):
         NearDupe(stored, client).search("text", fields=["title"])
 
@@ -260,7 +264,7 @@ def test_routing_is_kept(client: Client, index_name: str) -> None:
     assert found.size == 6
     client.request("DELETE", path(index_name, "_doc", "r3"), params={"routing": "way3", "refresh": True})
     report = NearDupe(index_name, client).enrich(query={"match_none": {}})
-    assert (report.removed, report.documents) == (1, 0)  # the others are seen to be there by their routing
+    assert (report.removed, report.scope.documents) == (1, 0)  # the others are seen to be there by their routing
 
 
 @pytest.mark.parametrize("write_group", [False, True])
@@ -274,7 +278,7 @@ def test_a_block_of_ours_is_told_by_its_name(client: Client, index_name: str, wr
     (found,) = [one for one in NearDupe(index_name, client).doctor() if one.name == "blocks"]
     assert re.search(lift.removeprefix("by "), found.message.replace(": nothing can be written", ""))
     client.request("PUT", path(ours, "_settings"), body={"index.blocks.write": None})
-    assert NearDupe(index_name, client).enrich().written > 0
+    assert NearDupe(index_name, client).enrich().writes.written > 0
 
 
 def test_since_reads_recent_texts_and_all_that_changed(client: Client, index_name: str, server_cli: Cli) -> None:
@@ -289,10 +293,14 @@ def test_since_reads_recent_texts_and_all_that_changed(client: Client, index_nam
     change(client, index_name, older[1], {"text": "something else"})
     command = ("enrich", index_name, "--since", f"date={date}", "--json")
     report = server_cli(*command).json
-    assert (report["read"], report["written"], report["unchanged"]) == (len(recent) + 1, 2, len(recent) - 1)
+    assert (report["scope"]["read"], report["writes"]["written"], report["writes"]["unchanged"]) == (
+        len(recent) + 1,
+        2,
+        len(recent) - 1,
+    )
     changed = {id for id, one in _stored(client, index_name).items() if one["content"] != wanted[id]["content"]}
     assert changed == {older[0], older[1]}
-    assert server_cli(*command).json["written"] == 0
+    assert server_cli(*command).json["writes"]["written"] == 0
     assert "has no field" in server_cli("enrich", index_name, "--since", f"nodate={date}").err
 
 
@@ -386,12 +394,12 @@ def test_rights_on_the_index_beside_suffice(secured_server: Secured) -> None:
         with pytest.raises(Forbidden):
             NearDupe(index, user).init(settings)
         NearDupe(index, user).init(settings, sidecar=True)
-        assert NearDupe(index, user).enrich().written == len(documents)
-        assert NearDupe(index, user).group(evidence=True).groups
+        assert NearDupe(index, user).enrich().writes.written == len(documents)
+        assert NearDupe(index, user).group(evidence=True).groups.count
         assert {one.level for one in NearDupe(index, user).doctor()} == {"ok"}
         assert NearDupe(index, user).search("text").hits
         assert NearDupe(index, user).similar(text=documents["d000"]["text"]).hits
-        assert len(NearDupe(index, user).clean().removed) == 3
+        assert len(NearDupe(index, user).clean().deleted_indices) == 3
         untouched(admin, index, before)
         admin.request("DELETE", path(index))
 
@@ -415,7 +423,7 @@ def test_a_rollover_gets_another_index_beside(client: Client, index_name: str) -
         with pytest.raises(NotInitialised, match="--sidecar"):
             NearDupe(name, client).enrich()
         assert NearDupe(name, client).init(settings, sidecar=True).prepared == (second,)
-        assert NearDupe(name, client).enrich().written == 1
+        assert NearDupe(name, client).enrich().writes.written == 1
         assert {*NearDupe(name, client).stats().indices} == {first, second}  # ours are not behind the alias
     finally:
         client.request("DELETE", template)

@@ -48,7 +48,7 @@ def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, se
         with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
             work(NearDupe(name, client))
     dry = NearDupe(name, client).enrich(dry_run=True, show_requests=2)
-    assert (dry.prepared, dry.documents, dry.written) == ((new,), 8, 4)
+    assert (dry.prepared, dry.scope.documents, dry.writes.written) == ((new,), 8, 4)
     assert {json.loads(one.body.splitlines()[0])["create"]["_index"] for one in dry.requests} == {made}
     assert not exists(client, made)
 
@@ -70,7 +70,7 @@ def test_clean_after_a_rollover(rolling: Rolling, client: Client) -> None:
     dry = NearDupe(name, client).clean(dry_run=True, show_requests=2)
     assert [(one.method, one.path) for one in dry.requests] == [("DELETE", path(beside))]
     assert exists(client, beside)
-    assert NearDupe(name, client).clean().removed == (beside,)
+    assert NearDupe(name, client).clean().deleted_indices == (beside,)
     assert not exists(client, beside)
 
 
@@ -94,12 +94,12 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     report = NearDupe(index_name, client).init(SETTINGS, sidecar=True)
     assert report.left_alone == {"kind": ("answer",)}
     done = NearDupe(index_name, client).enrich()
-    assert (done.documents, done.left_alone, done.written, done.excluded) == (6, 6, 6, 6)
+    assert (done.scope.documents, done.scope.left_alone, done.writes.written, done.scope.excluded) == (6, 6, 6, 6)
     grouped = NearDupe(index_name, client).group()
-    assert (grouped.documents, grouped.grouped, grouped.unprocessed) == (6, 6, 0)
+    assert (grouped.scope.documents, grouped.groups.grouped, grouped.scope.unprocessed) == (6, 6, 0)
     assert {hit["_id"] for hit in hits(client, f"{index_name}-neardupe-sidecar")} == {f"p{k}" for k in range(6)}
     shown = NearDupe(index_name, client).stats(quick=True)
-    assert (shown.documents, shown.left_alone, shown.unprocessed) == (6, 6, 0)
+    assert (shown.scope.documents, shown.scope.left_alone, shown.scope.unprocessed) == (6, 6, 0)
     assert {hit.id for hit in NearDupe(index_name, client).similar(text=some[0], min=0.5).hits} == {
         f"p{k}" for k in range(6)
     }
@@ -112,8 +112,8 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     client.request("PUT", path(index_name, "_doc", "p3"), params={"routing": "p3", "refresh": True}, body=now_child)
     assert NearDupe(index_name, client).enrich().removed == 1
     after = NearDupe(index_name, client).stats(quick=True)
-    assert (after.documents, after.left_alone, after.states["signed"]) == (5, 7, 5)
-    assert NearDupe(index_name, client).group().documents == 5
+    assert (after.scope.documents, after.scope.left_alone, after.scope.states["signed"]) == (5, 7, 5)
+    assert NearDupe(index_name, client).group().scope.documents == 5
 
 
 @pytest.mark.parametrize("write_group", [False, True])
@@ -158,12 +158,12 @@ def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_na
     put(client, index_name, texts(3, 6))
     for beside in (False, True, True, False):
         made = NearDupe(index_name, client).init(SETTINGS, sidecar=beside).sidecars
-        assert NearDupe(index_name, client).enrich().written >= 6
+        assert NearDupe(index_name, client).enrich().writes.written >= 6
         assert NearDupe(index_name, client).stats(quick=True).sidecars == made
         NearDupe(index_name, client).group()
-        assert NearDupe(index_name, client).clean().removed == (f"{index_name}-neardupe-groups", *made)
+        assert NearDupe(index_name, client).clean().deleted_indices == (f"{index_name}-neardupe-groups", *made)
         assert not any(exists(client, name) for name in made)
-        assert NearDupe(index_name, client).clean().removed == ()
+        assert NearDupe(index_name, client).clean().deleted_indices == ()
 
 
 def test_source_that_a_setting_disables(client: Client, index_name: str) -> None:
@@ -173,8 +173,8 @@ def test_source_that_a_setting_disables(client: Client, index_name: str) -> None
     with pytest.raises(IndexUnusable, match="has _source disabled"):
         NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).init(SETTINGS, sidecar=True)
-    assert NearDupe(index_name, client).enrich().written >= 6
-    assert NearDupe(index_name, client).group().stale == 0
+    assert NearDupe(index_name, client).enrich().writes.written >= 6
+    assert NearDupe(index_name, client).group().scope.stale == 0
     assert [one.message for one in NearDupe(index_name, client).doctor() if one.level != "ok"] == []
 
 
@@ -189,13 +189,13 @@ def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool
     assert all('"tags": ["a", "b"]' in doc for doc in before.values())
     NearDupe(index_name, client).init(Settings(("text",), threshold=0.6), sidecar=sidecar, write_group=sidecar)
     done = NearDupe(index_name, client).enrich()
-    assert done.written == done.documents == len(documents)
+    assert done.writes.written == done.scope.documents == len(documents)
     NearDupe(index_name, client).group()
     assert 0 < min(one.min_similarity for one in NearDupe(index_name, client).groups()) < 1
     assert_settled(client, index_name)
-    assert NearDupe(index_name, client).enrich(check=True).written == 0
+    assert NearDupe(index_name, client).enrich(check=True).writes.written == 0
     assert theirs(client, index_name) == before
-    assert NearDupe(index_name, client).clean().left == 0
+    assert NearDupe(index_name, client).clean().writes.left == 0
     assert {json.dumps(hit["_source"]) for hit in hits(client, index_name)} == {*before.values()}
 
 
@@ -206,6 +206,6 @@ def test_source_that_is_derived(client: Client, index_name: str) -> None:
         NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).init(SETTINGS, sidecar=True, write_group=True)
     done = NearDupe(index_name, client).enrich()
-    assert done.mirrored.written == done.written == done.documents
-    assert NearDupe(index_name, client).group().stale == 0
-    assert NearDupe(index_name, client).enrich().read == 0
+    assert done.writes.mirrored.written == done.writes.written == done.scope.documents
+    assert NearDupe(index_name, client).group().scope.stale == 0
+    assert NearDupe(index_name, client).enrich().scope.read == 0

@@ -30,8 +30,8 @@ def test_the_whole_job(client: Client, index_name: str) -> None:
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
     users = theirs(client, index_name)
     assert NearDupe(index_name, client).init(SETTINGS).prepared == (index_name,)
-    assert NearDupe(index_name, client).enrich().written == len(texts)
-    assert NearDupe(index_name, client).enrich(check=True).unchanged == len(texts)
+    assert NearDupe(index_name, client).enrich().writes.written == len(texts)
+    assert NearDupe(index_name, client).enrich(check=True).writes.unchanged == len(texts)
     found = NearDupe(index_name, client).similar(id="f007-1", min=0.7)
     truth = true_pairs({id: text for id, text in texts.items() if id.startswith("f")}, 0.7)
     wanted = {(set(pair) - {"f007-1"}).pop(): value for pair, value in truth.items() if "f007-1" in pair}
@@ -41,15 +41,15 @@ def test_the_whole_job(client: Client, index_name: str) -> None:
     assert (directions["f007-1"], directions["alone0007"]) == ("CONTAINS", "CONTAINED")  # which begins the family
     assert set(directions) <= {"f007-0", "f007-1", "f007-2", "alone0007"}
     grouped = NearDupe(index_name, client).group(evidence=True)
-    assert (grouped.groups, grouped.grouped, grouped.written) == (30, 90, len(texts))
-    assert NearDupe(index_name, client).group(evidence=True).written == 0
+    assert (grouped.groups.count, grouped.groups.grouped, grouped.writes.written) == (30, 90, len(texts))
+    assert NearDupe(index_name, client).group(evidence=True).writes.written == 0
     pairs = {(one.a[1], one.b[1]): one.resemblance for one in NearDupe(index_name, client).pairs()}
     assert pairs == pytest.approx(truth)
     assert {one.size for one in NearDupe(index_name, client).groups()} == {3}
-    assert NearDupe(index_name, client).stats().documents == len(texts)
+    assert NearDupe(index_name, client).stats().scope.documents == len(texts)
     assert {one.level for one in NearDupe(index_name, client).doctor()} == {"ok"}
     assert theirs(client, index_name) == users
-    assert NearDupe(index_name, client).clean().cleaned == len(texts)
+    assert NearDupe(index_name, client).clean().writes.written == len(texts)
     assert not any(ours(client, index_name).values())
 
 
@@ -61,9 +61,9 @@ def test_commands_from_a_file_to_a_collapsed_search(index_name: str, server_cli:
     file = tmp_path / "texts.jsonl"
     file.write_text("".join(json.dumps({"id": id, "text": text}) + "\n" for id, text in texts.items()), "utf-8")
     assert server_cli("init", index_name, "--field", "text", "--create").code == 0
-    assert server_cli("load", index_name, str(file), "--json").json["indexed"] == len(texts)
-    assert server_cli("group", index_name, "--json").json["groups"] == 2
-    sizes = {one["principal"][:-1]: one["size"] for one in server_cli("groups", index_name, "--json").lines}
+    assert server_cli("load", index_name, str(file), "--json").json["writes"]["written"] == len(texts)
+    assert server_cli("group", index_name, "--json").json["groups"]["count"] == 2
+    sizes = {one["principal"]["id"][:-1]: one["size"] for one in server_cli("groups", index_name, "--json").lines}
     assert sizes == {"harbour": 4, "wheat": 2}
     found = server_cli("search", index_name, "harbour wheat clocks", "--json").json
     assert {hit["id"][:-1]: hit["near_copies"] + 1 for hit in found["hits"]} == stories
@@ -76,16 +76,16 @@ def test_incremental(client: Client, index_name: str) -> None:
     NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).enrich()
     NearDupe(index_name, client).group()
-    before = {one.principal: one.group for one in NearDupe(index_name, client).groups()}
+    before = {one.members[0].id: one.group for one in NearDupe(index_name, client).groups()}
     put(client, index_name, {"new": {"text": family(3, 1)[0]}})
     change(client, index_name, "05-1", {"text": " ".join(words("away", 200))})
     client.request("DELETE", path(index_name, "_doc", "07-2"), params={"refresh": "true"})
-    assert NearDupe(index_name, client).enrich(check=True).written == 2
+    assert NearDupe(index_name, client).enrich(check=True).writes.written == 2
     report = NearDupe(index_name, client).group(check=True)
-    assert (report.whole, report.groups, report.largest, report.alone) == (False, 20, 4, 1)
+    assert (report.scope.whole, report.groups.count, report.groups.largest, report.groups.alone) == (False, 20, 4, 1)
     assert {one.group for one in NearDupe(index_name, client).groups()} == set(before.values())
     again = NearDupe(index_name, client).group(rebuild=True, dry_run=True)
-    assert (again.written, again.unchanged) == (0, len(hits(client, index_name)))
+    assert (again.writes.written, again.writes.unchanged) == (0, len(hits(client, index_name)))
 
 
 def test_own_driver(client: Client, index_name: str) -> None:
@@ -103,5 +103,5 @@ def test_own_driver(client: Client, index_name: str) -> None:
         actions = [{"_id": f"d{n}", "text": text} for n, text in enumerate(family("own", 3))]
         assert bulk(driver, near.fingerprinted(actions), index=index_name, refresh=True)[0] == 3
         assert {state["state"] for state in ours(client, index_name).values()} == {"signed"}
-        assert near.enrich().written == 0
-        assert near.group().groups == 1
+        assert near.enrich().writes.written == 0
+        assert near.group().groups.count == 1

@@ -85,16 +85,20 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     part = number_with(client, index_name, "scheme")
     assert 60 < part < 3 * NUMBER
     rest = NearDupe(index_name, client).enrich()
-    assert rest.current >= part  # the server goes on with a request whose client is gone
-    assert rest.written == rest.read - rest.unchanged <= 3 * NUMBER - part
+    assert rest.scope.current >= part  # the server goes on with a request whose client is gone
+    assert rest.writes.written == rest.scope.read - rest.writes.unchanged <= 3 * NUMBER - part
     assert number_with(client, index_name, "scheme") == 3 * NUMBER
     for _ in range(2):
         killed_midway("group", client, index_name, more_than(client, index_name, "similarity"))
     assert 60 < number_with(client, index_name, "similarity") < 3 * NUMBER
-    assert 0 < NearDupe(index_name, client).group().written < 3 * NUMBER
+    assert 0 < NearDupe(index_name, client).group().writes.written < 3 * NUMBER
     assert theirs(client, index_name) == users
     disturbed = ours(client, index_name)
-    assert NearDupe(index_name, client).enrich(check=True).written == NearDupe(index_name, client).group().written == 0
+    assert (
+        NearDupe(index_name, client).enrich(check=True).writes.written
+        == NearDupe(index_name, client).group().writes.written
+        == 0
+    )
 
     client.request("DELETE", path(index_name))
     filled(client, index_name)

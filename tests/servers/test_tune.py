@@ -63,7 +63,7 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
 
     assert NearDupe(index, client).enrich(tune=True, dry_run=True, progress=look).tuned is None
     done = NearDupe(index, client).enrich(tune=True, progress=look)
-    assert (done.written, done.tuned) == (12, {index: {f"index.{name}": one for name, one in FORMER.items()}})
+    assert (done.writes.written, done.tuned) == (12, {index: {f"index.{name}": one for name, one in FORMER.items()}})
     assert seen[0] == FORMER
     assert seen[-1] == LOWERED
     check_untouched(client, index)
@@ -108,7 +108,7 @@ def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client,
     assert record.before == {f"index.{name}": one for name, one in FORMER.items()}
     (check,) = (one for one in NearDupe(index, client).doctor() if one.name == "tuning")
     assert (check.level, index in check.message) == ("warning", True)
-    assert NearDupe(index, client).enrich(dry_run=True).documents == 12
+    assert NearDupe(index, client).enrich(dry_run=True).scope.documents == 12
     assert stored(client, index) == (LOWERED if lowered else FORMER)
     run = server_cli("enrich", index)
     assert run.code == 0
@@ -123,7 +123,7 @@ def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) 
     put(client, index_name, DOCUMENTS)
     (beside,) = NearDupe(index_name, client).init(SETTINGS, sidecar=True).sidecars
     done = NearDupe(index_name, client).enrich(tune=True)
-    assert (done.written, done.tuned) == (12, {beside: {"index.refresh_interval": None}})
+    assert (done.writes.written, done.tuned) == (12, {beside: {"index.refresh_interval": None}})
     before = mapping(client, beside)
     for command in (["enrich"], ["clean", "--yes"]):
         moment = Moment(1, "after", of="_bulk")
@@ -181,7 +181,7 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
             admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if nobody had given them back
             put_setting(admin, NEWS, "refresh_interval", "-1")
             with pytest.warns(TuningWarning, match="could not be given back"):
-                assert NearDupe(NEWS, runner).enrich().written == 12
+                assert NearDupe(NEWS, runner).enrich().writes.written == 12
             assert stored(admin, NEWS)["refresh_interval"] == "-1"
             with pytest.warns(TuningWarning, match="They are back as they were"):
                 NearDupe(NEWS, admin).enrich()

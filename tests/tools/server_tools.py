@@ -210,8 +210,8 @@ def registry(client: Client, index: str) -> Registry:
 def assert_settled(client: Client, index: str, **options: Any) -> None:
     """A whole run would change nothing, the registry says what the documents say, and totals reconcile."""
     fresh = NearDupe(index, client).group(rebuild=True, dry_run=True, **options)
-    assert (fresh.whole, fresh.written, fresh.stale) == (True, 0, 0)
-    assert fresh.documents == fresh.grouped + fresh.alone == fresh.unchanged
+    assert (fresh.scope.whole, fresh.writes.written, fresh.scope.stale) == (True, 0, 0)
+    assert fresh.scope.documents == fresh.groups.grouped + fresh.groups.alone == fresh.writes.unchanged
     there = {one.group: (one.size, one.members[0].address, one.min_similarity) for one in groups_of(client, index)}
     told = {one.group: (one.size, one.principal, pytest.approx(one.min_similarity)) for one in living(client, index)}
     assert there == told
@@ -226,20 +226,32 @@ def living(client: Client, index: str) -> list[Entry]:
 
 
 def reconcile(name: str, report: Any) -> None:
-    """The sums that the reports promise."""
+    """The sums that the reports promise; each is one short line in a Python shell."""
+    assert "\n" not in repr(report)
+    assert len(repr(report)) < 200
     if name == "load":
-        parts = (report.indexed, report.existing, report.bad, report.duplicates, report.refused)
-        assert (report.read, report.indexed) == (sum(parts), sum(report.states.values()))
+        assert (
+            report.scope.read
+            == report.scope.bad + report.scope.duplicates + report.scope.existing + report.writes.total
+        )
+        assert report.writes.written == sum(report.writes.states.values())
     if name == "enrich":
-        parts = (report.written, report.unchanged, report.deleted, report.conflicts, report.refused)
-        assert (report.read, report.written) == (sum(parts), sum(report.states.values()))
+        assert report.scope.read == report.writes.total
+        assert report.writes.written == sum(report.writes.states.values())
     if name == "group":
-        assert report.documents == report.grouped + report.alone + report.stale + report.corrupt
-        written = (report.written, report.unchanged, report.changed, report.deleted, report.refused)
-        assert report.documents == sum(written) + report.stale + report.corrupt
+        scope, pairs, groups = report.scope, report.pairs, report.groups
+        left = scope.stale + scope.corrupt
+        assert scope.documents == groups.grouped + groups.alone + left
+        assert scope.affected == sum(scope.states.values()) + scope.corrupt == report.writes.total + left
+        assert scope.affected == scope.documents or not scope.whole
+        assert pairs.matches <= pairs.candidates
+        assert pairs.skipped == sum(one.skipped for one in pairs.large_buckets)
+        assert 2 * groups.count <= groups.grouped
+        assert groups.looked_at.count == groups.count or not scope.whole
+        assert (groups.looked_at.mean_similarity is None) == (groups.looked_at.count == 0)
         if report.evidence:
             kept = report.evidence
             assert kept.pairs == kept.accepted + kept.rejected
             assert kept.pairs == kept.written + kept.judged_anew + kept.unchanged + kept.left_out + kept.refused
     if name == "clean":
-        assert report.documents == report.cleaned + report.deleted + report.left
+        assert report.documents == report.writes.total

@@ -166,7 +166,8 @@ class World:
             self.proxy.set()
             self.faults_met += sum(fault.met for _, fault in faults)
         reconcile(name, report)
-        return not (getattr(report, "refused", 0) or getattr(report, "left", 0))
+        writes = getattr(report, "writes", None)
+        return writes is None or not (writes.left if name in ("clean", "migrate") else writes.refused)
 
     def _tuned(self, name: str) -> JSON:
         return {"tune": True} if name in ("enrich", "group", "migrate") and self.dice.random() < 0.15 else {}
@@ -210,8 +211,8 @@ class World:
             self.disturbed("migrate", **wanted)
         self.settings = Settings(("text",), threshold=threshold)
         done = NearDupe(self.index, self.client).migrate(**wanted)
-        self.log.append(f"  on to its end: {done.state}, {done.left} left")
-        assert (done.state, done.left) == ("done", 0)
+        self.log.append(f"  on to its end: {done.state}, {done.writes.left} left")
+        assert (done.state, done.writes.left) == ("done", 0)
         assert not [name for name in self._settings() if "_next" in name]
 
     def begin_anew(self) -> None:
@@ -237,8 +238,8 @@ class World:
         self.check_fingerprints()
         self.check_groups()
         self.check_settings()
-        assert NearDupe(self.index, self.client).enrich(check=True).written == 0
-        assert NearDupe(self.index, self.client).group(check=True, **self.grouping).written == 0
+        assert NearDupe(self.index, self.client).enrich(check=True).writes.written == 0
+        assert NearDupe(self.index, self.client).group(check=True, **self.grouping).writes.written == 0
 
     def _settings(self) -> dict[str, JSON]:
         """Of the index and of ours beside it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import typer
@@ -77,7 +77,7 @@ def _show(report: AuditReport) -> None:
         print_table(["lost, because", "pairs", "to mend it"], [_lost(report, one) for one in lost])
         print_table(["lost", "similarity", "a", "b"], list(_examples(report, lost)))
     for one in report.wrong:
-        both = " and ".join(_named(report, document) for document in (one.a, one.b))
+        both = " and ".join(named(document, len(report.indices) > 1) for document in (one.a, one.b))
         show(f"denied: {both}, said to be {one.claimed:.4f} similar, are {one.actual:.4f} similar")
     say(f"{report.seconds:.1f} s")
 
@@ -115,11 +115,7 @@ def _lost(report: AuditReport, one: Lost) -> tuple[object, ...]:
 def _examples(report: AuditReport, lost: list[Lost]) -> Iterator[tuple[object, ...]]:
     for one in lost:
         for pair in one.examples:
-            yield one.reason.value, pair.similarity, _named(report, pair.a), _named(report, pair.b)
-
-
-def _named(report: AuditReport, document: Mapping[str, str]) -> str:
-    return named((document["index"], document["id"]), len(report.indices) > 1)
+            yield one.reason.value, pair.similarity, *(named(end, len(report.indices) > 1) for end in (pair.a, pair.b))
 
 
 def _warn(report: AuditReport) -> None:

@@ -10,8 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first
-from es_neardupe.cli.output import ExitCode, print_json, printable, progress_bars, say, show, warn
-from es_neardupe.cli.phrasing import phrase
+from es_neardupe.cli.output import ExitCode, print_json, print_table, printable, progress_bars, say, show, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -44,25 +43,33 @@ def clean(
     if not yes and not dry_run:
         found = clean_(opened, dry_run=True, **given)
         what = f"Remove {prefix!r} from {found.documents:,} documents of {index}?"
-        if found.removed and not found.documents:
-            what = f"Delete {', '.join(found.removed)}?"
+        if found.deleted_indices and not found.documents:
+            what = f"Delete {', '.join(found.deleted_indices)}?"
         typer.confirm(printable(what), abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = clean_(opened, dry_run=dry_run, show_requests=show_requests, progress=progress, **given)
     result(report)
+    writes = report.writes
     if as_json:
         print_json(report)
     else:
         done = "would be cleaned" if dry_run else "cleaned"
-        show(
-            phrase(f"{report.cleaned:,} documents {done}, {report.deleted:,} deleted meanwhile, {report.left:,} left.")
+        print_table(
+            [f"{index}, this run", "documents"],
+            [
+                ("with fields of ours", report.documents),
+                (f"  {done}", writes.written),
+                ("  deleted meanwhile", writes.deleted),
+                ("  left: changed again and again", writes.conflicts),
+                ("  left: refused by the server", writes.refused),
+            ],
         )
-        for name in report.removed:
+        for name in report.deleted_indices:
             show(f"Index {name} {'would be deleted' if dry_run else 'deleted'}.")
         show_first(report.requests)
-        if report.documents or not any("-sidecar" in name for name in report.removed):
+        if report.documents or not any("-sidecar" in name for name in report.deleted_indices):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
-    for reason in report.refusals:
+    for reason in writes.refusals:
         warn(f"The server refused: {reason}")
-    if report.left:
+    if writes.left:
         raise typer.Exit(ExitCode.FAILED)

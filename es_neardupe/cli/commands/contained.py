@@ -72,7 +72,7 @@ def _show(found: Contained) -> None:
     if found.hits:
         print_table(heads, [_row(hit, several) for hit in found.hits])
         for hit in found.hits:
-            show(f"{named((hit.index, hit.id), several)}: {hit.excerpt}")
+            show(f"{named(hit, several)}: {hit.excerpt}")
     compared = found.candidates - found.not_compared
     say(
         f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} keys, "
@@ -88,7 +88,7 @@ def _show(found: Contained) -> None:
 
 
 def _row(hit: ContainedHit, several: bool) -> tuple[object, ...]:
-    id, passages = named((hit.index, hit.id), several), len(hit.passages)
+    id, passages = named(hit, several), len(hit.passages)
     estimated = str(hit.estimated_of_probe)
     return id, hit.direction.value, hit.of_probe, estimated, hit.of_document, hit.common_words, passages
 

@@ -106,41 +106,43 @@ def _tell(index: Index, records: list[Record], settings: Settings, words: str | 
     with progress_bars() as progress:
         enriched = enrich(index, progress=progress)
     show(
-        f"{enriched.written:,} documents enriched in {enriched.seconds:.1f} s; {prepared.bands} keys each find a pair "
-        f"exactly {settings.threshold:g} similar with probability {prepared.detection:.4f}"
+        f"{enriched.writes.written:,} documents enriched in {enriched.seconds:.1f} s; {prepared.bands} keys each "
+        f"find a pair exactly {settings.threshold:g} similar with probability {prepared.detection:.4f}"
     )
     _step(3, "load: new documents get their keys as they are indexed")
     found = opened(index)
     with progress_bars() as progress:
         loaded = load_records(found, new, progress=progress)
-    show(f"{loaded.indexed:,} documents loaded in {loaded.seconds:.1f} s")
+    show(f"{loaded.writes.written:,} documents loaded in {loaded.seconds:.1f} s")
     _step(4, "group: candidates by keys, every pair verified on its texts, groups written back")
     with progress_bars() as progress:
         grouped = group(index, progress=progress)
     show(
-        f"{grouped.candidates:,} candidate pairs verified, {grouped.matches:,} at least {grouped.min:g} similar, "
-        f"{grouped.copies:,} exact copies; {grouped.seconds:.1f} s"
+        f"{grouped.pairs.candidates:,} candidate pairs verified, {grouped.pairs.matches:,} at least "
+        f"{grouped.min:g} similar, {grouped.pairs.copies:,} exact copies; {grouped.seconds:.1f} s"
     )
-    if grouped.skipped:
+    if grouped.pairs.skipped:
         show(
-            f"{grouped.skipped:,} comparisons were skipped: keys that too many texts share (see --max-bucket of group)"
+            f"{grouped.pairs.skipped:,} comparisons were skipped: keys that too many texts share "
+            f"(see --max-bucket of group)"
         )
     totals = stats(index, quick=True)
     show(
-        f"{totals.documents:,} documents: {totals.grouped:,} in {totals.groups:,} groups of two or more, "
-        f"{totals.documents - totals.grouped:,} alone; every member is at least "
-        f"{grouped.min_similarity or 1:.4f} similar to the principal of its group"
+        f"{totals.scope.documents:,} documents: {totals.groups.grouped:,} in {totals.groups.count:,} groups of two or "
+        f"more, {totals.scope.documents - totals.groups.grouped:,} alone; every member is at least "
+        f"{grouped.groups.min_similarity or 1:.4f} similar to the principal of its group"
     )
     _step(5, "groups: the ten largest")
     largest = groups(index, top=10)
     show_groups(largest, members=1)
     ids = [record.id for record in records]
-    probe = _MIT if _MIT in ids else largest[0].principal if largest else ids[0]
+    principal = largest[0].principal if largest else None
+    probe = _MIT if _MIT in ids else principal.id if principal else ids[0]
     _step(6, f"similar: the near-duplicates of {probe}")
     show_similar(similar(index, id=probe, top=5))
     _step(7, "An ordinary search, before and after it collapses on the group")
-    text = str(records[ids.index(largest[0].principal or probe if largest else probe)].source[field])
-    query = words or " ".join(text.split()[:12])
+    example = records[ids.index(principal.id if principal else probe)]
+    query = words or " ".join(str(example.source[field]).split()[:12])
     for collapse in (False, True):
         hits = list(search_hits(index.client, index.name, field, query, found.fields.group, collapse=collapse))
         how = f'with "collapse": {{"field": "{found.fields.group}"}}' if collapse else "before"

@@ -8,7 +8,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.charts import plot_counts
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
@@ -89,9 +89,7 @@ def _row(level: Level) -> tuple[object, ...]:
 def _example(example: Example, several: bool) -> list[tuple[object, ...]]:
     """A line for each document of the pair."""
     sides = ((f"{example.similarity:.4f}", example.a, example.excerpt_a), ("", example.b, example.excerpt_b))
-    return [
-        (value, f"{name['index']}/{name['id']}" if several else name["id"], excerpt) for value, name, excerpt in sides
-    ]
+    return [(value, named(name, several), excerpt) for value, name, excerpt in sides]
 
 
 def _say(found: DistributionReport, plot: str | None) -> None:

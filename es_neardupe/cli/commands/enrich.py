@@ -60,34 +60,43 @@ def enrich(
             progress=progress,
         )
     result(report)
+    scope, writes, mirrored = report.scope, report.writes, report.writes.mirrored
     tell_of_prepared(index, report.prepared, dry_run=dry_run)
     if as_json:
         print_json(report)
     else:
         done = "would be written" if dry_run else "written"
         print_table(
-            [f"{index}, scheme {report.scheme}", "documents"],
+            [f"{index}, scheme {report.scheme}", "index"],
             [
-                *([("out of scope", report.excluded)] if report.excluded else []),
-                *([("  of other relations, left alone", report.left_alone)] if report.left_alone else []),
-                ("in scope", report.documents),
-                ("  had keys already", report.current),
-                ("read", report.read),
-                (f"  {done}", report.written),
-                ("  unchanged", report.unchanged),
-                ("  deleted meanwhile", report.deleted),
-                ("  changed again and again", report.conflicts),
-                ("  refused by the server", report.refused),
+                *([("documents out of scope", scope.excluded)] if scope.excluded else []),
+                *([("  of other relations, left alone", scope.left_alone)] if scope.left_alone else []),
+                ("documents in scope", scope.documents),
+                ("  had keys already", scope.current),
+            ],
+        )
+        outcomes = [
+            (f"  {done}", writes.written),
+            ("  unchanged", writes.unchanged),
+            ("  deleted meanwhile", writes.deleted),
+            ("  changed again and again", writes.conflicts),
+            ("  refused by the server", writes.refused),
+        ]
+        print_table(
+            ["this run", ""],
+            [
+                ("documents read", scope.read),
+                *(outcomes if scope.read else []),
                 *([("of documents that are gone, removed", report.removed)] if report.removed else []),
-                *([("group ids written into documents", report.mirrored.written)] if report.mirrored.written else []),
+                *([("group ids written into documents", mirrored.written)] if mirrored is not None else []),
             ],
         )
         show_first(report.requests)
-        say_speed(report.states, report.read, report.seconds)
+        say_speed(writes.states, scope.read, report.seconds)
         tell_of_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
-    if report.mirrored.left:
-        warn(f"{report.mirrored.left:,} documents changed before their group id was written: run the command again.")
-    if report.conflicts:
-        warn(f"{report.conflicts:,} documents kept changing: run the same command again for them.")
-    fail_on(report.refused, report.refusals)
+    if mirrored is not None and mirrored.left:
+        warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")
+    if writes.conflicts:
+        warn(f"{writes.conflicts:,} documents kept changing: run the same command again for them.")
+    fail_on(writes.refused, writes.refusals)

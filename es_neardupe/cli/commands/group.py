@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
@@ -114,40 +115,28 @@ def group(
         _show_groups(report)
         show_first(report.requests)
     _warn_of_groups(report)
-    fail_on(report.refused, report.refusals)
+    fail_on(report.writes.refused, report.writes.refusals)
     if report.evidence is not None:
         fail_on(report.evidence.refused, report.evidence.refusals, "pairs of the evidence")
 
 
 def _show_groups(report: GroupReport) -> None:
-    done = "would be written" if report.dry_run else "written"
+    scope, groups = report.scope, report.groups
     show(f"Rules: {report.rules}.")
     print_table(
-        [f"{report.index}, scheme {report.scheme}", ""],
+        [f"{report.index}, scheme {report.scheme}", "index"],
         [
-            ("documents", report.documents),
-            (phrase(f"  in {report.groups:,} groups"), report.grouped),
-            ("  alone", report.alone),
-            ("  left as they are: text changed since enrich", report.stale),
-            ("  left as they are: keys unreadable", report.corrupt),
-            ("looked at in this run", report.affected),
-            ("exact copies", report.copies),
-            ("candidate pairs, all verified", report.candidates),
-            (f"  {wanted(report.measure, report.min, report.max)}", report.matches),
-            ("comparisons skipped in large buckets", report.skipped),
-            ("largest group", report.largest),
-            ("least similarity to a principal", report.min_similarity),
-            ("mean similarity to a principal", report.mean_similarity),
-            ("pairs of members less similar to each other", report.pairs_below),
-            ("  not compared in very large groups", report.pairs_not_compared),
-            (f"documents {done}", report.written),
-            ("  unchanged", report.unchanged),
-            ("  changed or deleted meanwhile", report.changed + report.deleted),
-            *([("group ids written into documents", report.mirrored.written)] if report.mirrored.written else []),
+            ("documents with keys", scope.documents),
+            (phrase(f"  in {groups.count:,} groups"), groups.grouped),
+            ("  alone", groups.alone),
+            *([("documents without keys", scope.unprocessed)] if scope.unprocessed else []),
+            ("largest group", groups.largest),
+            ("least similarity to a principal", groups.min_similarity),
         ],
     )
-    looked = "Looked at all documents" if report.whole else "Looked at what changed"
-    say(f"{looked}: {report.reason}. {report.seconds:.1f} s")
+    print_table(["this run", ""], [("documents looked at", scope.affected), *(_run(report) if scope.affected else ())])
+    looked = "Looked at all documents" if scope.whole else "Looked at what changed"
+    say(f"{looked}: {scope.reason}. {report.seconds:.1f} s")
     if report.evidence is not None:
         kept = report.evidence
         say(
@@ -158,17 +147,39 @@ def _show_groups(report: GroupReport) -> None:
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 
+def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
+    """What a run that had something to look at found and wrote."""
+    scope, pairs, groups, writes = report.scope, report.pairs, report.groups.looked_at, report.writes
+    yield f"  {'would be written' if report.dry_run else 'written'}", writes.written
+    yield "  unchanged", writes.unchanged
+    yield "  changed or deleted meanwhile", writes.conflicts + writes.deleted
+    yield "  left as they are: text changed since enrich", scope.stale
+    yield "  left as they are: keys unreadable", scope.corrupt
+    yield "exact copies", pairs.copies
+    yield "candidate pairs, all verified", pairs.candidates
+    yield f"  {wanted(report.measure, report.min, report.max)}", pairs.matches
+    yield "comparisons skipped in large buckets", pairs.skipped
+    if groups.count:
+        yield "groups looked at", groups.count
+        yield "  mean similarity to a principal", groups.mean_similarity
+        yield "  pairs of members less similar to each other", groups.pairs_below
+        yield "  pairs of members not compared", groups.pairs_not_compared
+    if writes.mirrored is not None:
+        yield "group ids written into documents", writes.mirrored.written
+
+
 def _warn_of_groups(report: GroupReport) -> None:
     tell_of_weights(report.weights)
     tell_of_common(report.common)
     warn_of_detection(report.min, report.detection, report.detection_cases)
     name = report.index
-    if report.unprocessed:
-        warn(f"{report.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
-    if report.mirrored.left:
-        warn(f"{report.mirrored.left:,} documents changed before their group id was written: run enrich and group.")
-    if report.stale:
-        warn(f"{report.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
-    if report.corrupt:
-        warn(f"{report.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
-    tell_of_large_buckets(report.large_buckets)
+    scope, mirrored = report.scope, report.writes.mirrored
+    if scope.unprocessed:
+        warn(f"{scope.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")
+    if mirrored is not None and mirrored.left:
+        warn(f"{mirrored.left:,} documents changed before their group id was written: run enrich and group.")
+    if scope.stale:
+        warn(f"{scope.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
+    if scope.corrupt:
+        warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
+    tell_of_large_buckets(report.pairs.large_buckets)

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from es_neardupe.commands.groups import Advice
     from es_neardupe.groups.read import Group
     from es_neardupe.groups.registry import Entry
-    from es_neardupe.records import Address
 
 __all__ = ["groups", "show_groups"]
+
+_TOP = 20
+"""Groups that a table shows where ``--top`` does not say how many."""
 
 
 def groups(
@@ -74,7 +76,10 @@ def groups(
     if as_json:
         print_lines(_group_lines(found))
     elif found:
-        show_groups(found, members=5 if group is None else None)
+        shown = found if top is not None else found[:_TOP]
+        show_groups(shown, members=5 if group is None else None)
+        if len(shown) < len(found):
+            say(f"{len(shown):,} of {len(found):,} groups are shown: --top shows more, --json all.")
     else:
         show(phrase(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` creates groups."))
     return None
@@ -93,12 +98,12 @@ def _check_found(found: list[Any], index: str, group: str | None, min_size: int)
 
 def _tell_history(entry: Entry, as_json: bool) -> None:
     if as_json:
-        print_json({**plain(entry), "principal": _addressed(entry.principal)})
+        print_json(entry)
         return
     figures = [
         ("documents", entry.size),
         ("  distinct texts", entry.texts),
-        ("principal", "/".join(entry.principal)),
+        ("principal", named(entry.principal, several=True)),
         ("least similarity to it", entry.min_similarity),
         ("mean similarity to it", entry.mean_similarity),
         ("pairs of members below the threshold", entry.pairs_below),
@@ -112,11 +117,10 @@ def _tell_history(entry: Entry, as_json: bool) -> None:
 
 
 def _tell_advice(found: list[Advice], as_json: bool) -> None:
-    several = len({address[0] for one in found for address in (one.keep, *one.redundant)}) > 1
+    several = len({address.index for one in found for address in (one.keep, *one.redundant)}) > 1
     if as_json:
         for one in found:
-            redundant_too = [_addressed(two) for two in one.redundant]
-            print_json({**plain(one), "keep": _addressed(one.keep), "redundant": redundant_too})
+            print_json(one)
         return
     if not found:
         show("There is no such group: nothing is redundant.")
@@ -130,17 +134,13 @@ def _tell_advice(found: list[Advice], as_json: bool) -> None:
     say(f"{len(found):,} groups: {len(found):,} documents to keep, {redundant:,} redundant. Nothing was deleted.")
 
 
-def _addressed(address: Address) -> dict[str, str]:
-    return {"index": address[0], "id": address[1]}
-
-
 def show_groups(found: list[Group], members: int | None = 5) -> None:
     """Print groups as a table, each with its first members."""
     several = len({member.index for one in found for member in one.members}) > 1
     chained = any(one.known is not None and one.known.weakest is not None for one in found)
     rows = []
     for one in found:
-        everyone = [(named(member.address, several), member.similarity) for member in one.members]
+        everyone = [(named(member, several), member.similarity) for member in one.members]
         principal = "(deleted or hidden)" if one.principal is None else everyone.pop(0)[0]
         others = [f"{similarity:.4f} {name}" for name, similarity in everyone]
         shown = others[:members]
@@ -152,22 +152,9 @@ def show_groups(found: list[Group], members: int | None = 5) -> None:
 
 
 def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:
-    """Groups as the documented JSON; members name their index only where several indices are involved."""
-    indices = {member.index for one in found for member in one.members}
+    """Groups as the documented JSON."""
     for one in found:
-        members = [
-            {"id": member.id, "similarity": member.similarity} | ({"index": member.index} if len(indices) > 1 else {})
-            for member in one.members
-        ]
-        line = {
-            "group": one.group,
-            "principal": one.principal,
-            "size": one.size,
-            "min_similarity": one.min_similarity,
-            "members": members,
-        }
+        line = {name: value for name, value in plain(one).items() if name != "known"}
         if one.known is not None and one.known.weakest is not None:
             line |= {"diameter": one.known.diameter, "weakest": one.known.weakest}
-        if len(indices) > 1 and one.principal is not None:
-            line["principal_index"] = one.members[0].index
         yield line

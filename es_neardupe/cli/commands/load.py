@@ -88,26 +88,27 @@ def load(
             progress=progress,
         )
     result(report)
+    scope, writes = report.scope, report.writes
     if as_json:
         print_json(report)
     else:
         done = "would be indexed" if dry_run else "indexed"
         print_table(
-            [f"{index}, scheme {report.scheme}", "documents"],
+            [f"{index}, scheme {report.scheme}", "this run"],
             [
-                ("read", report.read),
-                (f"  {done}", report.indexed),
-                ("  there already, left as they are", report.existing),
-                ("  bad lines", report.bad),
-                ("  ids that stood before", report.duplicates),
-                ("  refused by the server", report.refused),
+                ("lines read", scope.read),
+                (f"  {done}", writes.written),
+                ("  there already, left as they are", scope.existing),
+                ("  bad lines", scope.bad),
+                ("  ids that stood before", scope.duplicates),
+                ("  refused by the server", writes.refused),
             ],
         )
         show_first(report.requests)
-        say_speed(report.states, report.read, report.seconds)
+        say_speed(writes.states, scope.read, report.seconds)
         tell_of_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
-    fail_on(report.refused, report.refusals)
-    if report.bad and report.bad == report.read:
+    fail_on(writes.refused, writes.refusals)
+    if scope.bad and scope.bad == scope.read:
         warn("None of the lines is a document that can be indexed.")
         raise typer.Exit(ExitCode.FAILED)

@@ -10,7 +10,7 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import show_first, tell_of_tuning
-from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -106,18 +106,18 @@ def migrate(
         print_json(report)
     else:
         show_first(report.requests)
-        if report.comparison is not None and (prepare or dry_run):
-            _show_changes(report.comparison)
+        if report.groups is not None and (prepare or dry_run):
+            _show_changes(report.groups)
         _show(report)
     _fail_if_not_done(report, prepare)
 
 
 def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:
     """Documents are left, or the question was answered no."""
-    if report.left:
-        for reason in report.refusals:
+    if report.writes.left:
+        for reason in report.writes.refusals:
             warn(f"The server refused: {reason}")
-        warn(f"{report.left:,} documents kept changing or were refused: run the same command again for them.")
+        warn(f"{report.writes.left:,} documents kept changing or were refused: run the same command again for them.")
         raise typer.Exit(ExitCode.FAILED)
     if report.state == "prepared" and not (prepare or report.dry_run):
         raise typer.Exit(ExitCode.FAILED)
@@ -131,27 +131,30 @@ def _show_changes(changes: GroupChanges) -> None:
         [*rows, ("all", changes.before, changes.after, sum(one.documents for one in changes.kinds))],
     )
     show(f"{changes.moved:,} of {changes.documents:,} documents get another group id.")
+    several = len({document.index for one in changes.examples for document in one.documents}) > 1
     for one in changes.examples:
         before, after = (
             ", ".join(f"{id} ({size})" for id, size in ids.items()) or "-" for ids in (one.before, one.after)
         )
-        show(f"  {one.kind}: {before} -> {after}; documents {', '.join(one.documents)}")
+        documents = ", ".join(named(document, several) for document in one.documents)
+        show(f"  {one.kind}: {before} -> {after}; documents {documents}")
 
 
 def _show(report: MigrateReport) -> None:
     for change in report.changes if report.state != "aborted" else ():
         show(f"{change}.")
     would = "would get" if report.dry_run else "got"
-    if report.enriched:
-        show(f"{report.enriched:,} of {report.documents:,} documents {would} new keys, of scheme {report.scheme}.")
-    if report.switched:
-        show(phrase(f"{report.switched:,} documents switched."))
-    if report.cleaned:
+    writes = report.writes
+    if writes.enriched:
+        show(f"{writes.enriched:,} of {report.documents:,} documents {would} new keys, of scheme {report.scheme}.")
+    if writes.switched:
+        show(phrase(f"{writes.switched:,} documents switched."))
+    if writes.cleaned:
         done = "would be" if report.dry_run else "were"
-        show(phrase(f"Leftover fields of earlier keys {done} removed from {report.cleaned:,} documents."))
+        show(phrase(f"Leftover fields of earlier keys {done} removed from {writes.cleaned:,} documents."))
     show(f"State: {report.state}. {report.seconds:.1f} s")
     tell_of_tuning(report.tuned)
-    if report.dry_run and report.grouped and report.state == "not begun":
+    if report.dry_run and report.regroups and report.state == "not begun":
         say("The groups can be compared when the new keys are there: --prepare makes them beside the old ones.")
     if report.dry_run:
         say("Nothing was written: this was a dry run.")

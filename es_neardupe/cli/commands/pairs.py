@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,12 +73,12 @@ def pairs(
         )
     chosen, several = islice(found, top), len(found.indices) > 1
     if as_json:
-        print_lines(_pair_lines(chosen, several))
+        print_lines(map(_pair_line, chosen))
     else:
         rows = [(named(pair.a, several), named(pair.b, several), pair.similarity) for pair in chosen]
         print_table(["a", "b", found.measure], rows)
         range = wanted(found.measure, found.min, found.max)
-        say(f"{found.listed:,} pairs {range}, from {found.candidates:,} verified candidates")
+        say(f"{len(found):,} pairs {range}, from {found.candidates:,} verified candidates")
     tell_of_weights(found.weights)
     tell_of_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
@@ -90,10 +89,6 @@ def pairs(
         warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich {index} --check`.")
 
 
-def _pair_lines(pairs: Iterator[Pair], several: bool) -> Iterator[dict[str, Any]]:
-    """Pairs as the documented JSON; the indices are named where several were read."""
-    for pair in pairs:
-        line: dict[str, Any] = {"a": pair.a[1], "b": pair.b[1]} | by_measure(pair.measure, pair.similarity)
-        if several:
-            line |= {"index_a": pair.a[0], "index_b": pair.b[0]}
-        yield line
+def _pair_line(pair: Pair) -> dict[str, Any]:
+    """A pair as the documented JSON."""
+    return {"a": pair.a, "b": pair.b} | by_measure(pair.measure, pair.similarity)

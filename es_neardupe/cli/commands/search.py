@@ -108,7 +108,7 @@ def _show(found: Found, expand: bool) -> None:
         heads = ["score", "id", *found.hits[0].fields, "in the same group"]
         print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
     if found.apart:
-        rows = [(hit.score, named((hit.index, hit.id), several), *_cells(hit.fields.values())) for hit in found.apart]
+        rows = [(hit.score, named(hit, several), *_cells(hit.fields.values())) for hit in found.apart]
         print_table(["score", "id", *found.apart[0].fields], rows, title="Without a group id, in no group")
     if not found.hits and not found.apart:
         show(f"There are no hits from {found.start:,} on.")
@@ -121,13 +121,13 @@ def _indices(hit: SearchHit) -> set[str]:
 def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object, ...]]:
     """A hit, and below it its near-copies, set in."""
     many = f"and {hit.near_copies:,} near-cop{'y' if hit.near_copies == 1 else 'ies'}" if hit.near_copies else ""
-    yield hit.score, named((hit.index, hit.id), several), *_cells(hit.fields.values()), many
+    yield hit.score, named(hit, several), *_cells(hit.fields.values()), many
     if not expand:
         return
     for one in hit.members:
         like = "waits for group" if one.similarity is None else f"{one.similarity:.4f} to the principal"
         told = "the principal" if one.principal else like
-        yield "", f"  {named((one.index, one.id), several)}", *_cells(one.fields.values()), told
+        yield "", f"  {named(one, several)}", *_cells(one.fields.values()), told
     if hit.near_copies > len(hit.members):
         rest = f"  ... and {hit.near_copies - len(hit.members):,} more"
         yield "", rest, *("" for _ in hit.fields), f"groups --group {hit.group}"

@@ -28,7 +28,7 @@ def similar(
     file: TextFile = None,
     measure: options.Measure = "resemblance",
     matching: options.MatchingName = None,
-    min: options.MinimumOfHits = 0.5,
+    min: options.Minimum = None,
     max: options.Maximum = 1.0,
     features: FeatureSources = None,
     ngram: options.Ngram = None,
@@ -88,7 +88,7 @@ def show_similar(found: Similar) -> None:
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
     several = len({hit.index for hit in found.hits}) > 1
-    rows = [(named((hit.index, hit.id), several), hit.similarity, hit.shared_bands, hit.group) for hit in found.hits]
+    rows = [(named(hit, several), hit.similarity, hit.shared_bands, hit.group) for hit in found.hits]
     if rows:
         print_table(["id", found.measure, "shared keys", "group"], rows)
     say(f"{len(rows)} shown, {found.candidates:,} candidates, each compared by its present text")

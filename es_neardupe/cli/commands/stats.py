@@ -33,22 +33,23 @@ def stats(
     if as_json:
         print_json(report)
         return
-    rows = [(f"  {state}", number) for state, number in report.states.items() if number or state == "signed"]
-    if report.numeric:
-        rows.append(("  (of signed and short: numbers only)", report.numeric))
-    if report.unknown:
-        rows.append(("  of no known state", report.unknown))
-    others = [("  of other schemes", report.other_schemes), ("  unprocessed", report.unprocessed)]
-    left_alone = [("besides: of other relations, left alone", report.left_alone)] if report.left_alone else []
-    waiting = [("waiting for group", report.ungrouped)]
-    grouped = [("groups of two or more", report.groups), ("documents in them", report.grouped)]
+    scope, groups = report.scope, report.groups
+    rows = [(f"  {state}", number) for state, number in scope.states.items() if number or state == "signed"]
+    if scope.numeric:
+        rows.append(("  (of signed and short: numbers only)", scope.numeric))
+    if scope.unknown:
+        rows.append(("  of no known state", scope.unknown))
+    others = [("  of other schemes", scope.other_schemes), ("  unprocessed", scope.unprocessed)]
+    left_alone = [("besides: of other relations, left alone", scope.left_alone)] if scope.left_alone else []
+    waiting = [("waiting for group", scope.ungrouped)]
+    grouped = [("groups of two or more", groups.count), ("documents in them", groups.grouped)]
     name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
-    print_table([name, "documents"], [("documents", report.documents), *rows, *others, *left_alone])
+    print_table([name, "documents"], [("documents", scope.documents), *rows, *others, *left_alone])
     if report.sidecars:
         say(f"Keys are stored in the sidecar index {', '.join(report.sidecars)}.")
-    print_table(["groups", ""], [*waiting, *grouped, ("largest", report.largest)])
-    if report.sizes:
-        print_table(["documents in a group", "groups"], list(report.sizes.items())[:10])
+    print_table(["groups", ""], [*waiting, *grouped, ("largest", groups.largest)])
+    if groups.sizes:
+        print_table(["documents in a group", "groups"], list(groups.sizes.items())[:10])
     if report.buckets:
         print_table(["most shared keys", "documents"], [(one.key, one.documents) for one in report.buckets])
     if report.bytes_per_document:

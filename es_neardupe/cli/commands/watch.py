@@ -87,13 +87,14 @@ def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], 
     errors = Counter(_PREFIX + "errors_total", "Rounds that an error ended", ["index", "kind"], registry=registry)
 
     def count(done: Round) -> None:
-        if done.documents is not None:
-            documents.set(done.documents)
-        left.set(done.left)
-        enriched.inc(done.enriched)
-        grouped.inc(done.grouped)
-        pairs.inc(done.pairs)
-        skipped.inc(done.skipped)
+        if done.scope is not None:
+            documents.set(done.scope.documents)
+        left.set(done.writes.left)
+        enriched.inc(done.writes.enriched)
+        grouped.inc(done.writes.grouped)
+        if done.pairs is not None:
+            pairs.inc(done.pairs.candidates)
+            skipped.inc(done.pairs.skipped)
         rounds.labels(index).observe(done.seconds)
         if done.error is None:
             success.set(time.time())
@@ -220,10 +221,11 @@ def _tell(done: Round, as_json: bool) -> None:
     else:
         if done.round == 1 and done.grouping is not None:
             say(f"Rules: {done.grouping.rules}.")
+        found = "" if done.scope is None else f"{done.scope.new:,} new, "
+        pairs = "" if done.pairs is None else f"{done.pairs.candidates:,} pairs, {done.pairs.skipped:,} skipped, "
         say(
-            f"{done.at} round {done.round}: {done.new:,} new, {done.enriched:,} enriched, {done.grouped:,} grouped, "
-            f"{done.pairs:,} pairs, {done.skipped:,} skipped, {done.left:,} left, lag {done.lag:.1f} s, "
-            f"{done.seconds:.1f} s"
+            f"{done.at} round {done.round}: {found}{done.writes.enriched:,} enriched, {done.writes.grouped:,} grouped, "
+            f"{pairs}{done.writes.left:,} left, lag {done.lag:.1f} s, {done.seconds:.1f} s"
         )
     tell_of_prepared(done.index, done.prepared)
     if done.message is not None:

@@ -19,7 +19,7 @@ from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.shingles import features
 from es_neardupe.progress import Progress
-from es_neardupe.records import Classes, Corpus, Hit, Reference
+from es_neardupe.records import Address, Classes, Corpus, Hit, Reference
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
@@ -93,7 +93,7 @@ class VerifiedPairsCheck:
                 continue
             actual = resemblance(*features(texts, self._index.settings.shingle))
             claimed = float(self._similarity[k])
-            one, other = (self._corpus.references[row][:2] for row in rows.tolist())
+            one, other = (Address(*self._corpus.references[row][:2]) for row in rows.tolist())
             if abs(claimed - actual) > _TOLERANCE:
                 yield Denied(*addressed(one, other), claimed, actual)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.commands.audit.all_true_pairs import Similarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, Loss, lost
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Address
@@ -54,9 +55,8 @@ class Part:
 class Missed:
     """A pair that the index does not find."""
 
-    a: Mapping[str, str]
-    """``index`` and ``id``."""
-    b: Mapping[str, str]
+    a: Address
+    b: Address
     similarity: float
 
 
@@ -73,9 +73,8 @@ class Lost:
 class Denied:
     """A pair and the similarity that verification, or a stored group, claims, where the texts have another one."""
 
-    a: Mapping[str, str]
-    """``index`` and ``id``."""
-    b: Mapping[str, str]
+    a: Address
+    b: Address
     claimed: float
     actual: float
 
@@ -140,11 +139,20 @@ class AuditReport:
     """Given where pairs were lost by the bands and fewer are found than was promised."""
     seconds: float = field(compare=False)
 
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            recall=self.recall.recall,
+            pairs=self.recall.pairs,
+            found=self.recall.found,
+            precision=self.precision,
+        )
 
-def addressed(one: Address, other: Address) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Two documents as a report names them, in the order of their addresses."""
-    a, b = ({"index": index, "id": id} for index, id in sorted((one, other)))
-    return a, b
+
+def addressed(one: Address, other: Address) -> tuple[Address, Address]:
+    """Two documents in the order of their addresses."""
+    return (one, other) if one <= other else (other, one)
 
 
 def effective(degrees: NDArray[np.int64]) -> float:
@@ -243,8 +251,7 @@ class Tally:
     def reasons(self) -> tuple[Lost, ...]:
         """Every reason with its number of pairs and the most similar ones of them."""
         nearest = {
-            loss: sorted(some, key=lambda one: (-one.similarity, *one.a.values(), *one.b.values()))
-            for loss, some in self._examples.items()
+            loss: sorted(some, key=lambda one: (-one.similarity, one.a, one.b)) for loss, some in self._examples.items()
         }
         return tuple(Lost(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in Loss)
 

@@ -32,7 +32,7 @@ from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching, MeasureName
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Classes, Corpus, Reference
+from es_neardupe.records import Address, Classes, Corpus, Reference
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 from es_neardupe.similarity.measure import Measure, default_sample, measure_name, measure_words, weights_of
@@ -112,7 +112,7 @@ def _named(references: Sequence[Reference], texts: dict[int, str], pairs: Sequen
     """A pair whose text vanished just now is left out."""
     for similarity, *both in pairs:
         if all(row in texts for row in both):
-            a, b = ({"index": index, "id": id} for index, id, _ in (references[row] for row in both))
+            a, b = (Address(*references[row][:2]) for row in both)
             yield Example(similarity, a, b, *excerpts(*(texts[row] for row in both)))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.keys.intervals import poisson_interval
+from es_neardupe.records import Address
 from es_neardupe.similarity.histogram import Histogram
 
 __all__ = [
@@ -61,9 +62,8 @@ class Example:
     """Two documents near the threshold, and how they go on from the first word that differs."""
 
     similarity: float
-    a: Mapping[str, str]
-    """``index`` and ``id``."""
-    b: Mapping[str, str]
+    a: Address
+    b: Address
     excerpt_a: str
     excerpt_b: str
 
@@ -114,6 +114,15 @@ class DistributionReport:
     edges: tuple[float, ...]
     distributions: tuple[Distribution, ...]
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.documents,
+            candidates=self.candidates,
+            measures=[one.measure for one in self.distributions],
+        )
 
 
 def nearest(similarity: NDArray[np.float64], threshold: float, most: int = 100) -> NDArray[np.intp]:

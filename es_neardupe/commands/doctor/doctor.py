@@ -8,18 +8,18 @@ from functools import partial
 from typing import Any
 
 from es_neardupe.commands.doctor.roles import Check, Level, Names, privilege_checks
-from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound
+from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, NotInitialised
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.index import Index, opened
-from es_neardupe.index.mapping import check_source, check_text_fields
+from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
 from es_neardupe.index.permissions import names_of, seen_in_part, way_out, write_blocks
 from es_neardupe.index.rollover import families_of, family_named, next_index_has
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
 from es_neardupe.index.storage import settings_mappings
-from es_neardupe.index.target import IndexTarget, mappings_of, stored_settings, with_source_modes
+from es_neardupe.index.target import IndexTarget, mappings_of, result_window, stored_settings, with_source_modes
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.server.client import Client
@@ -49,9 +49,12 @@ def doctor(index: Index) -> list[Check]:
     checks += _rights(index.client, index.name, mappings, sidecars, index.prefix)
     checks += _migration(index.name, settings_mappings(index.client, index.name, index.prefix), index.prefix)
     checks += _tuning({**mappings, **_by_sidecar_name(sidecars, index.prefix)})
+    prepared = bool(sidecars) or any(index.prefix in mapping.get("_meta", {}) for mapping in mappings.values())
     try:
         index = opened(index)
     except NeardupeError as error:
+        if isinstance(error, NotInitialised) and not prepared:
+            return [*checks, *_before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
     scheme = index.settings.scheme
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
@@ -60,7 +63,7 @@ def doctor(index: Index) -> list[Check]:
         parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
     checks += [Check("scheme", "ok", parts), *_replaced(index)]
     checks += [*_rollover(index), *_visibility(index)]
-    return [*checks, *_limits(index), *_documents(index)]
+    return [*checks, _limits(index.target.max_result_window), *_documents(index)]
 
 
 def _texts(name: str, mapping: dict[str, object], settings: Settings, *, sidecar: bool) -> Check:
@@ -197,16 +200,26 @@ def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
         )
 
 
-def _limits(index: Index) -> Iterator[Check]:
-    window = index.target.max_result_window
-    if window < 1000:
-        yield Check(
-            "limits",
-            "warning",
-            f"index.max_result_window is {window}: `similar` compares with at most that many candidates; raise it",
-        )
-    else:
-        yield Check("limits", "ok", f"result window {window}")
+def _before_init(index: Index, mappings: Mapping[str, Any], error: NotInitialised) -> Iterator[Check]:
+    """What `init` would find; that it was not run yet is no error."""
+    for name, mapping in mappings.items():
+        texts = sorted(one for one, kind in field_types(mapping.get("properties", {})) if kind in TEXT_TYPES)
+        if texts:
+            yield Check("fields", "ok", f"text fields of {name}: {', '.join(texts)}")
+        else:
+            yield Check("fields", "error", f"{name} has no text field that `init` could name")
+    yield _limits(result_window(index.client, index.name))
+    yield Check("scheme", "warning", str(error))
+
+
+def _limits(window: int) -> Check:
+    if window >= 1000:
+        return Check("limits", "ok", f"result window {window}")
+    return Check(
+        "limits",
+        "warning",
+        f"index.max_result_window is {window}: `similar` compares with at most that many candidates; raise it",
+    )
 
 
 def _documents(index: Index) -> Iterator[Check]:

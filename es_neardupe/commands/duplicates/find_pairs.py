@@ -26,7 +26,7 @@ from es_neardupe.index.document_text import field_pages, text_of, values_by_fiel
 from es_neardupe.index.index import Index, opened
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.progress import Progress
-from es_neardupe.records import Scope
+from es_neardupe.records import Address, Scope
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count
@@ -59,7 +59,7 @@ def skipped_groups(
     else:
         found = _features(index.client, scope, groups, grouping)
     return tuple(
-        SkippedGroup(one.size, tuple(scope.references[number][:2] for number in one.documents), text)
+        SkippedGroup(one.size, tuple(Address(*scope.references[number][:2]) for number in one.documents), text)
         for one, text in zip(groups, found, strict=True)
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.keys.shingles import token_hashes
@@ -130,7 +131,7 @@ class PairList(Sequence[DocumentPair]):
         left, right = int(self.left[place]), int(self.right[place])
         similarity = float(self.similarity[place])
         said = None if self._explained is None else self._explained(similarity, left, right)
-        return DocumentPair(self.references[left][:2], self.references[right][:2], similarity, said)
+        return DocumentPair(Address(*self.references[left][:2]), Address(*self.references[right][:2]), similarity, said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,13 @@ class DuplicatesReport:
     stages: Mapping[str, PairsResult | ContentResult | OverlapsResult]
     seconds: float = field(compare=False)
 
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            stages=list(self.stages),
+        )
+
 
 _BATCH = 20
 """Documents read at a time: a text may have megabytes, and only its beginning is kept."""
@@ -231,5 +239,5 @@ def page_texts(
             body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(plan.fields)}
             for hit in search(client, index, body)["hits"]["hits"]:
                 text = text_of(hit.get("_source", {}), plan.fields)
-                texts[hit["_index"], hit["_id"]] = text[:characters]
+                texts[Address(hit["_index"], hit["_id"])] = text[:characters]
     return texts

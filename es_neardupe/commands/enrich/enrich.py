@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from es_neardupe import options
+from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites, one_line
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.permissions import check_sees_all, check_updates
-from es_neardupe.index.storage import GroupIdsWritten, Send, ToEnrich
+from es_neardupe.index.storage import Send, ToEnrich
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
@@ -24,48 +25,33 @@ __all__ = ["EnrichReport", "enrich"]
 
 @dataclass(frozen=True)
 class EnrichReport:
-    """What a run did: ``read = written + unchanged + deleted + conflicts + refused``, ``written = sum(states)``.
-
-    ``documents + excluded`` are all documents that the index had when the run began.
-    """
+    """What a run did: ``scope.read`` is the sum of the writes."""
 
     index: str
     scheme: str
-    documents: int
-    """In scope when the run began."""
-    excluded: int
-    """Outside of the scope that ``query`` and the chosen relations give: neither read nor written."""
-    left_alone: int
-    """Of the index, documents of other relations of a join field than those to be processed: children, by default."""
     prepared: tuple[str, ...]
     """Indices that a rollover had put behind the name since: they got our fields and the settings of the others."""
-    current: int
-    """Of these, had a fingerprint of this scheme already."""
-    read: int
-    written: int
-    unchanged: int
-    """Read, and the stored fingerprint fits the text."""
-    deleted: int
-    """Deleted while the run went on."""
-    conflicts: int
-    """Changed again and again while the run went on: the next run takes them."""
-    refused: int
-    """Updates that the server refused; ``refusals`` says why."""
-    states: Mapping[str, int]
-    """Documents written, by state."""
-    numeric: int
-    """Of the signed and short ones among them: documents all of whose tokens are numbers."""
+    scope: EnrichScope
+    writes: FingerprintWrites
     removed: int
     """Entries of documents that are gone, removed from the sidecar index."""
-    mirrored: GroupIdsWritten
-    """Group ids written into the documents (``init --sidecar --write-group``)."""
-    refusals: tuple[str, ...]
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.scope.documents,
+            read=self.scope.read,
+            written=self.writes.written,
+            left=self.writes.left,
+            dry_run=self.dry_run,
+        )
 
 
 @tunable
@@ -115,17 +101,26 @@ def enrich(
     return EnrichReport(
         index=index.name,
         scheme=index.scheme_id,
-        documents=done.before["scope"],
-        excluded=done.before["everything"] - done.before["scope"],
-        left_alone=done.before["left_alone"],
         prepared=prepared,
-        current=done.current,
-        **{name: counted[name] for name in ("read", "written", "unchanged", "deleted", "conflicts", "refused")},
-        states=dict(done.states),
-        numeric=counted["numeric"],
+        scope=EnrichScope(
+            documents=done.before["scope"],
+            excluded=done.before["everything"] - done.before["scope"],
+            left_alone=done.before["left_alone"],
+            current=done.current,
+            read=counted["read"],
+        ),
+        writes=FingerprintWrites(
+            written=counted["written"],
+            unchanged=counted["unchanged"],
+            conflicts=counted["conflicts"],
+            deleted=counted["deleted"],
+            refused=counted["refused"],
+            refusals=done.tally.refusals,
+            mirrored=mirrored,
+            states=dict(done.states),
+            numeric=counted["numeric"],
+        ),
         removed=counted["removed"],
-        mirrored=mirrored,
-        refusals=done.tally.refusals,
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,

@@ -131,7 +131,7 @@ def _tells_relation(action: Mapping[str, Any], left_alone: Mapping[str, Sequence
 
 def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
     name, id = action.get("_index", index), action.get("_id")
-    return None if name is None or id is None or _type(action) == "update" else (str(name), str(id))
+    return None if name is None or id is None or _type(action) == "update" else Address(str(name), str(id))
 
 
 def _with(action: Mapping[str, Any], prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:

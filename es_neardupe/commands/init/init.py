@@ -9,6 +9,7 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.init.sampling import Sampling, choose_sampling
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
@@ -70,6 +71,16 @@ class InitReport:
     dry_run: bool
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            scheme=self.scheme,
+            threshold=self.threshold,
+            detection=self.detection,
+            dry_run=self.dry_run,
+        )
 
 
 def init(

@@ -14,6 +14,7 @@ from typing import Any
 from es_neardupe import options
 from es_neardupe.commands.enrich.ingest import first_fields
 from es_neardupe.commands.load.files import Problem, Record, check_paths, read_records
+from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
 from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import has_any
 from es_neardupe.index.index import Index, opened_inline
@@ -22,7 +23,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Outcome
+from es_neardupe.records import Action, Address, Outcome
 from es_neardupe.server.bulk import Tally, chunked, write
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.dry_run import Rehearsal, ShownRequest
@@ -36,30 +37,21 @@ _CHUNK = 256
 
 @dataclass(frozen=True)
 class LoadReport:
-    """``read = indexed + existing + bad + duplicates + refused``, ``indexed = sum(states)``."""
+    """What became of the lines of the files; see `LoadScope`."""
 
     index: str
     scheme: str
-    read: int
-    indexed: int
-    existing: int
-    """Ids that the index has already: left as they are, unless ``replace``."""
-    bad: int
-    """Lines that are no document."""
-    duplicates: int
-    """Lines whose id stood in the files before: the first one counts."""
-    refused: int
-    refusals: tuple[str, ...]
-    states: Mapping[str, int]
-    """Documents indexed, by state."""
-    numeric: int
-    """Of the signed and short ones: documents all of whose tokens are numbers."""
+    scope: LoadScope
+    writes: FingerprintWrites
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
     """The first writes of a dry run, if they were asked for."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+
+    def __repr__(self) -> str:
+        return one_line(self, index=self.index, read=self.scope.read, written=self.writes.written, dry_run=self.dry_run)
 
 
 @tunable
@@ -161,12 +153,20 @@ def load_records(
     return LoadReport(
         index=index.name,
         scheme=index.scheme_id,
-        read=sum(counts.values()),
-        indexed=counts["written"],
-        **{name: counts[name] for name in ("existing", "bad", "duplicates", "refused")},
-        refusals=tally.refusals,
-        states=dict(states),
-        numeric=numeric,
+        scope=LoadScope(
+            read=sum(counts.values()),
+            bad=counts["bad"],
+            duplicates=counts["duplicates"],
+            existing=counts["existing"],
+        ),
+        writes=FingerprintWrites(
+            written=counts["written"],
+            deleted=counts["deleted"],
+            refused=counts["refused"],
+            refusals=tally.refusals,
+            states=dict(states),
+            numeric=numeric,
+        ),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,
@@ -270,7 +270,7 @@ def _actions(records: Iterable[Record], target: IndexTarget, op: str, max_chars:
     (index,) = target.indices
     for chunk in chunked(records, _CHUNK):
         sources = [record.source for record in chunk]
-        addresses = [(index, str(record.id)) for record in chunk]
+        addresses = [Address(index, str(record.id)) for record in chunk]
         routings = [record.routing for record in chunk]
         ours = first_fields(sources, addresses, target.settings, max_chars)
         for address, routing, source, fields in zip(addresses, routings, sources, ours, strict=True):

@@ -8,6 +8,7 @@ from es_neardupe.groups.compare_groupings import Example, GroupChanges, compare_
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.index import Index
 from es_neardupe.progress import Progress
+from es_neardupe.records import Address
 from es_neardupe.server.search import search
 
 __all__ = ["compared", "regrouped"]
@@ -36,13 +37,13 @@ def regrouped(old: Index, new: Index) -> tuple[str, ...]:
 
 
 def _with_documents(old: Index, new: Index, example: Example) -> Example:
-    """The example with the ids of some of its documents, principals first."""
-    ids: dict[str, None] = {}
+    """The example with some of its documents, principals first."""
+    documents: dict[Address, None] = {}
     for index, groups in ((old, example.before), (new, example.after)):
         clauses = [{"terms": {index.fields.group: sorted(groups)[:_SHOWN]}}]
         principals = [{"term": {index.fields.principal: {"value": True}}}]
         query = {"bool": {"filter": clauses, "should": principals, "minimum_should_match": 0}}
         body = {"size": _SHOWN, "query": query, "_source": False}
         hits = search(index.client, index.path, body)["hits"]["hits"] if groups else []
-        ids |= {hit["_id"]: None for hit in hits}
-    return Example(example.kind, example.before, example.after, tuple(ids)[:_SHOWN])
+        documents |= {Address(hit["_index"], hit["_id"]): None for hit in hits}
+    return Example(example.kind, example.before, example.after, tuple(documents)[:_SHOWN])

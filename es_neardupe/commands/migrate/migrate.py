@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from es_neardupe import options
 from es_neardupe.commands.migrate.dry_run import first_requests
 from es_neardupe.commands.migrate.plan import Plan, Wanted, open_plan
 from es_neardupe.commands.migrate.steps import Done, Work
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
@@ -29,14 +29,29 @@ from es_neardupe.server.dry_run import Rehearsal, ShownRequest
 from es_neardupe.server.search import count
 from es_neardupe.verification.criterion import criterion
 
-__all__ = ["MigrateReport", "migrate"]
+__all__ = ["MigrateReport", "MigrateWrites", "migrate"]
 
 _LEASE = "lease-migrate"
 
 
+@dataclass(frozen=True, kw_only=True)
+class MigrateWrites:
+    """Documents by what the steps of a run did to them; one document may count in several."""
+
+    enriched: int
+    """Got new keys; in a dry run: would get them."""
+    switched: int
+    """Got the new fields in the place of the old ones."""
+    cleaned: int
+    """Rid of the fields that the migration does not need any more."""
+    left: int
+    """Changed again and again while the run went on, or refused: run it again."""
+    refusals: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class MigrateReport:
-    """What a run did, and where the migration stands now; for the other fields see `Done`."""
+    """What a run did, and where the migration stands now."""
 
     index: str
     scheme: str
@@ -44,20 +59,31 @@ class MigrateReport:
     documents: int
     """In the index."""
     state: str
+    """``not begun``, ``prepared``, ``switching``, ``done`` or ``aborted``."""
     changes: tuple[str, ...]
-    enriched: int
-    grouped: bool
-    comparison: GroupChanges | None
-    switched: int
-    cleaned: int
-    left: int
-    refusals: tuple[str, ...]
+    """The settings that become other, as ``name: new, not old``; empty once the switch has begun."""
+    regroups: bool
+    """Whether there are groups to be made."""
+    groups: GroupChanges | None
+    """Groups by the old keys and by the new ones; None where there is nothing to compare (yet), or no more."""
+    writes: MigrateWrites
     dry_run: bool
     seconds: float = field(compare=False)
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
     """With ``tune``: index -> the settings that were lowered, with the values they have again."""
     requests: tuple[ShownRequest, ...] = ()
     """Of a dry run: those that `first_requests` tells."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            state=self.state,
+            enriched=self.writes.enriched,
+            switched=self.writes.switched,
+            left=self.writes.left,
+            dry_run=self.dry_run,
+        )
 
 
 @tunable
@@ -154,7 +180,17 @@ def _report(index: Index, done: Done, dry_run: bool, started: float) -> MigrateR
         index=index.name,
         scheme=index.scheme_id,
         documents=count(index.plain, index.path),
-        **{one.name: getattr(done, one.name) for one in dataclasses.fields(Done)},
+        state=done.state,
+        changes=done.changes,
+        regroups=done.grouped,
+        groups=done.comparison,
+        writes=MigrateWrites(
+            enriched=done.enriched,
+            switched=done.switched,
+            cleaned=done.cleaned,
+            left=done.left,
+            refusals=done.refusals,
+        ),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
     )

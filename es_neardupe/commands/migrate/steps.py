@@ -207,16 +207,16 @@ class Work:
     def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
         """Keys and groups under a prefix as they should be."""
         done = enrich(self._under(prefix), check=True, max_chars=self.max_chars, **self.options)
-        self.done.enriched += done.written
-        self.done.left += done.conflicts + done.refused
-        self.done.refusals += done.refusals
+        self.done.enriched += done.writes.written
+        self.done.left += done.writes.left
+        self.done.refusals += done.writes.refusals
         if self.done.grouped:
             before_grouping()
             grouped = group(
                 self._under(prefix), check=True, evidence=self.plan.evidence, **self.options
             )  # with deletions
-            self.done.left += grouped.refused
-            self.done.refusals += grouped.refusals
+            self.done.left += grouped.writes.refused
+            self.done.refusals += grouped.writes.refusals
 
     def switch(self) -> None:
         """From here on commands use the new keys: under their own prefix, until all documents have them under the
@@ -246,9 +246,9 @@ class Work:
     def clean(self, state: str) -> None:
         """Take away what is not needed any more, the lease of this work with it: no other step follows."""
         done = clean(self._under(self.plan.settings.prefix), **self.options)
-        self.done.cleaned, self.done.left = done.cleaned, done.left
-        self.done.refusals += done.refusals
-        if not done.left:
+        self.done.cleaned, self.done.left = done.writes.written, done.writes.left
+        self.done.refusals += done.writes.refusals
+        if not done.writes.left:
             self.done.state = state
 
     def foretell(self, abort: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from es_neardupe.commands.moved.fields import AddressFields
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.index.index import Index
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search
@@ -79,6 +80,14 @@ class Moved:
     def best(self) -> Place | None:
         """The most similar place that is there now."""
         return next((one for one in self.places if one.replaced is None), None)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            address=self.address,
+            places=len(self.places),
+            reason=self.reason,
+        )
 
 
 def with_replaced(index: Index, fields: AddressFields, places: Sequence[Place]) -> list[Place]:

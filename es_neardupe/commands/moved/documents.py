@@ -55,7 +55,7 @@ class Addressed:
         hit = hits["hits"][0]
         named, date = self.read(hit.get("fields", {}))
         total = hits["total"]["value"]
-        return LastThere((hit["_index"], hit["_id"]), hit["_source"], named, date, total, basis)
+        return LastThere(Address(hit["_index"], hit["_id"]), hit["_source"], named, date, total, basis)
 
     def read(self, values: Mapping[str, Any]) -> tuple[tuple[str, ...], str | None]:
         """Addresses and (latest) date of a document, from what was asked of it."""

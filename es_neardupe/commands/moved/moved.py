@@ -179,7 +179,7 @@ class _Finder:
                 places.append(
                     Place(others[0], date, one.similarity, None, *one.hit.address, trace.basis, one.measure, one.at)
                 )
-        known = self._answer(address, None, (trace.index, trace.id), trace.basis)
+        known = self._answer(address, None, Address(trace.index, trace.id), trace.basis)
         return self._placed(replace(known, changed=trace.changed, candidates=len(trace.known)), places)
 
     def _placed(self, known: Moved, places: Sequence[Place]) -> Moved:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.commands.search.request import wanted
 from es_neardupe.index.collapse import CollapsedSearch
 from es_neardupe.index.document_text import text_of
@@ -64,6 +65,16 @@ class Found:
     hits: tuple[SearchHit, ...]
     apart: tuple[SearchHit, ...]
     """The same page of the documents without a group id."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.documents,
+            groups=self.groups,
+            hits=len(self.hits),
+            without_group=self.without_group,
+        )
 
 
 def search(

@@ -16,7 +16,7 @@ from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.storage import Enriched, GroupIdsWritten, Send, ToEnrich
+from es_neardupe.index.storage import Enriched, Send, ToEnrich
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.index.target import mappings_of, prepare_new, put_settings, remove_settings, stored_settings
 from es_neardupe.progress import Progress, tracked
@@ -68,9 +68,8 @@ class InlineStorage:
         """By partial updates of the documents."""
         return enrich_inline(self._index, wanted, send, progress)
 
-    def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten:
+    def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> None:
         """Nothing: the documents have them."""
-        return GroupIdsWritten()
 
     def document_versions(self, references: Sequence[Reference], read: NDArray[np.int64]) -> NDArray[np.int64]:
         """Fingerprints are read with the version of their document."""

@@ -27,7 +27,7 @@ from es_neardupe.index.sidecar.queries import (
     split_source,
     without_entry,
 )
-from es_neardupe.records import Hit
+from es_neardupe.records import Address, Hit
 from es_neardupe.server.client import ClientOver, path
 from es_neardupe.server.search import count
 
@@ -190,7 +190,7 @@ class SidecarClient(ClientOver):
         for hit, source in zip(hits, sources, strict=True):
             if source is not None:
                 hit["_source"] = {**hit.get("_source", {}), **source.source}
-                hit["fields"] = described.get((hit["_index"], hit["_id"]), {})
+                hit["fields"] = described.get(Address(hit["_index"], hit["_id"]), {})
                 there.append(hit)
         if "total" in found:
             found["total"]["value"] -= len(hits) - len(there)

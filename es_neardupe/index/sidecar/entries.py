@@ -94,10 +94,10 @@ def their_values(index: Index, references: Sequence[Reference], asked: Sequence[
     if not asked:
         return found
     for chunk in chunked(references, _BATCH):
-        query = ids_clause((concrete, id) for concrete, id, _ in chunk)
+        query = ids_clause(Address(concrete, id) for concrete, id, _ in chunk)
         body = {"size": len(chunk), "query": query, "_source": False, "docvalue_fields": list(asked)}
         for hit in index.plain.request("POST", path(index.path, "_search"), body=body)["hits"]["hits"]:
-            found[hit["_index"], hit["_id"]] = hit.get("fields", {})
+            found[Address(hit["_index"], hit["_id"])] = hit.get("fields", {})
     return found
 
 
@@ -164,7 +164,7 @@ class Known:
     def unseen(self) -> Iterator[Address]:
         """The documents of entries that were not seen."""
         for index, versions in self._versions.items():
-            yield from ((index, id) for id in versions if id not in self._seen[index])
+            yield from (Address(index, id) for id in versions if id not in self._seen[index])
 
 
 def with_stored(index: Index, hits: list[Hit]) -> Iterator[tuple[Hit, Hit | None]]:

@@ -315,7 +315,7 @@ def _fewest(index: Index, names: Names, part: Mapping[str, Any], rest: Mapping[s
         return found
     few = list(_first(index.plain, names.path, rest))
     if few and len(few) <= MOST_IDS:
-        among = ids_clause((names.theirs[concrete], id) for concrete, id in few)
+        among = ids_clause(Address(names.theirs[concrete], id) for concrete, id in few)
         return list(addresses_of(index.plain, index.path, queries.all_of(part, among)))
     many = list(_first(index.plain, index.path, part)) if few else []
     if len(many) > MOST_IDS:
@@ -332,7 +332,7 @@ def _some(client: Client, name: str, query: Mapping[str, Any], most: int) -> lis
     found = client.request("POST", path(name, "_search"), body=body)["hits"]
     if found["total"]["value"] > most:
         return None
-    return [(hit["_index"], hit["_id"]) for hit in found["hits"]]
+    return [Address(hit["_index"], hit["_id"]) for hit in found["hits"]]
 
 
 def _first(client: Client, name: str, query: Mapping[str, Any]) -> Iterator[Address]:
@@ -346,7 +346,7 @@ def _first(client: Client, name: str, query: Mapping[str, Any]) -> Iterator[Addr
 def addresses_of(client: Client, name: str, query: Mapping[str, Any]) -> Iterator[Address]:
     """The addresses of all documents that match."""
     pages = client.pages(name, {"query": dict(query), "_source": False}, page_size=_PAGE)
-    return ((hit.index, hit.id) for hit in chain.from_iterable(pages))
+    return (hit.address for hit in chain.from_iterable(pages))
 
 
 def _conjuncts(query: Mapping[str, Any], prefix: str) -> tuple[list[JSON], list[JSON]] | None:

@@ -158,7 +158,7 @@ def _shown(index: Index, asked: CollapsedSearch, hits: list[JSON]) -> dict[Addre
 
 
 def _address(hit: Mapping[str, Any]) -> Address:
-    return hit["_index"], hit["_id"]
+    return Address(hit["_index"], hit["_id"])
 
 
 def collapsed_by_server(index: Index, asked: CollapsedSearch, body: JSON) -> CollapsedPage:

@@ -84,10 +84,10 @@ class SidecarStorage:
         """By whole entries of the sidecar index."""
         return enrich_sidecar(self._index, wanted, send, progress)
 
-    def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten:
-        """Where that was chosen at ``init``."""
+    def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
+        """Where that was chosen at ``init``, else None."""
         if not self.groups_in_documents:
-            return GroupIdsWritten()
+            return None
         return write_group_ids(self._index, batch=batch, workers=workers, dry_run=dry_run)
 
     def document_versions(self, references: Sequence[Reference], read: NDArray[np.int64]) -> NDArray[np.int64]:

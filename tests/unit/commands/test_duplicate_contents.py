@@ -13,6 +13,7 @@ from es_neardupe.commands.duplicates.duplicates import contents, overlapping
 from es_neardupe.commands.duplicates.request_plan import ContentPlan, OverlapsPlan
 from es_neardupe.commands.duplicates.results import DocumentPair, PairList
 from es_neardupe.progress import silent
+from es_neardupe.records import Address
 
 REFERENCES = [("i", "a", None), ("i", "b", "r"), ("j", "c", None), ("j", "d", None)]
 
@@ -73,7 +74,7 @@ def test_overlaps_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_pairs_are_made_as_they_are_looked_at() -> None:
     some = pairs((0, 1), (0, 2), (1, 3))
-    first = DocumentPair(("i", "a"), ("i", "b"), 1.0)
+    first = DocumentPair(Address("i", "a"), Address("i", "b"), 1.0)
     assert some[0] == first
     assert list(some)[1:] == some[1:] == [some[1], some[-1]]
     assert len(some) == 3

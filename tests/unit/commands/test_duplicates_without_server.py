@@ -24,6 +24,7 @@ from es_neardupe.commands.duplicates.results import (
     PairsResult,
     SkippedGroup,
 )
+from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import Block
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -71,7 +72,7 @@ def test_the_page_has_all_ready_requests() -> None:
     assert all(json.loads(block) for block in blocks)
 
 
-A, B = ("news", "1"), ("news", "2")
+A, B = Address("news", "1"), Address("news", "2")
 PAIRS = PairsResult([DocumentPair(A, B, 0.5, "said")], {}, (SkippedGroup(812, (A,), "all rights reserved"),))
 CONTENT = ContentResult(({"index": "news", "id": "1", "fields": {}},), 0, 0, 0, 0.1)
 OVERLAPS = OverlapsResult(
@@ -101,7 +102,7 @@ def test_several_stages_of_a_kind_are_named() -> None:
 
 def test_csv_that_a_spreadsheet_opens(tmp_path: Path) -> None:
     file = tmp_path / "pairs.csv"
-    pair = DocumentPair(("news", "=1+1"), ("news", "-2"), 0.5, "@said")
+    pair = DocumentPair(Address("news", "=1+1"), Address("news", "-2"), 0.5, "@said")
     write_csv(str(file), PairsResult([pair], {}, ()))
     with file.open(newline="") as stream:
         assert list(csv.reader(stream))[1:] == [["news", "'=1+1", "news", "'-2", "0.5", "'@said"]]

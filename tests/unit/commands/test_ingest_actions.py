@@ -194,7 +194,14 @@ def load(
     client, told = FakeClient(), list[Problem]()
     target = IndexTarget("i", ("i",), settings, 10_000)
     report = load_records(index_of(client, target), records, on_problem=told.append, **options)
-    assert report.read == report.indexed + report.existing + report.bad + report.duplicates + report.refused
+    assert (
+        report.scope.read
+        == report.writes.written
+        + report.scope.existing
+        + report.scope.bad
+        + report.scope.duplicates
+        + report.writes.refused
+    )
     return report, client, told
 
 
@@ -212,8 +219,8 @@ def test_load() -> None:
         Record("stdin:6", None, {"text": "x"}),
     ]
     report, client, told = load(records)
-    assert (report.read, report.indexed, report.bad, report.duplicates) == (6, 2, 3, 1)
-    assert report.states == {"signed": 1, "empty": 1}
+    assert (report.scope.read, report.writes.written, report.scope.bad, report.scope.duplicates) == (6, 2, 3, 1)
+    assert report.writes.states == {"signed": 1, "empty": 1}
     assert [(one.place, one.why.split(":")[0]) for one in told] == [
         ("f:2", "no JSON"),
         ("f:3", "the id '1' stood in the files before"),
@@ -259,7 +266,7 @@ def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[
     report, client, told = load([Record("f:1", "1", source)], Settings(("page.body",)), text_field="body")
     assert source == before
     if loaded is None:
-        assert (report.bad, len(told), client.bulks) == (1, 1, [])
+        assert (report.scope.bad, len(told), client.bulks) == (1, 1, [])
     else:
         ((_, body),) = written(client)
         assert {name: value for name, value in body.items() if name != "neardupe"} == loaded
@@ -275,7 +282,7 @@ def test_strict_stops() -> None:
 
 def test_dry_run_and_refusals() -> None:
     report, client, _ = load([Record("f:1", "1", {"text": TEXT})], dry_run=True)
-    assert (report.indexed, report.states, client.bulks) == (1, {"signed": 1}, [])
+    assert (report.writes.written, report.writes.states, client.bulks) == (1, {"signed": 1}, [])
     answers = {
         "1": {"status": 409, "error": {"type": "version_conflict_engine_exception", "reason": "x"}},
         "2": {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "bad"}},
@@ -285,7 +292,7 @@ def test_dry_run_and_refusals() -> None:
     client.answer = lambda op, meta, body: answers[meta["_id"]]
     records = [Record(f"f:{k}", str(k), {"text": TEXT}) for k in (1, 2, 3)]
     report = load_records(index_of(client, IndexTarget("i", ("i",), SETTINGS, 10000)), records)
-    assert (report.read, report.existing, report.refused, report.indexed) == (3, 1, 1, 1)
-    assert report.refusals == ("mapper_parsing_exception: bad",)
+    assert (report.scope.read, report.scope.existing, report.writes.refused, report.writes.written) == (3, 1, 1, 1)
+    assert report.writes.refusals == ("mapper_parsing_exception: bad",)
     with pytest.raises(InputError, match="stands for 2 indices"):
         load_records(index_of(client, IndexTarget("i*", ("i1", "i2"), SETTINGS, 10000)), records)

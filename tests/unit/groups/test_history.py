@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from es_neardupe.groups.history import Turn
 from es_neardupe.groups.registry import Entry, Event
+from es_neardupe.records import Address
 
 IDS = ["a", "b", "c", "d"]
 
 
 def entry(group: str, size: int = 2, **more: object) -> Entry:
-    made = Entry(group, "", "", None, size, size, ("i", group), 0.9, 0.9, 0, 0, None, None, None, ())
+    made = Entry(group, "", "", None, size, size, Address("i", group), 0.9, 0.9, 0, 0, None, None, None, ())
     return replace(made, **more)  # type: ignore[arg-type]
 
 

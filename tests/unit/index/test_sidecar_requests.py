@@ -30,6 +30,7 @@ from es_neardupe.index.sidecar.queries import (
     without_entry,
 )
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.records import Address
 
 P = "neardupe"
 FIELDS = Fields(P)
@@ -93,7 +94,7 @@ def test_what_our_index_answers() -> None:
 
 def test_the_request_for_candidates_in_scope() -> None:
     query = queries.candidates(FIELDS, ["key00001"], size=5, scope=SCOPE)["query"]
-    ids = ids_clause([("news", "1"), ("news", "2")], {"news": "news-neardupe-sidecar"})
+    ids = ids_clause([Address("news", "1"), Address("news", "2")], {"news": "news-neardupe-sidecar"})
     made = with_clauses(query, P, lambda part, _: ids if part_of(part, P) is Part.THEIRS else dict(part))
     assert made == {
         "bool": {

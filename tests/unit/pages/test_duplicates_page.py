@@ -50,7 +50,7 @@ def report(
 
 
 def pair(number: int, similarity: float = 0.9, explanation: str | None = None) -> DocumentPair:
-    return DocumentPair(("news", f"a{number}"), ("news", f"b{number}"), similarity, explanation)
+    return DocumentPair(Address("news", f"a{number}"), Address("news", f"b{number}"), similarity, explanation)
 
 
 def page(made: DuplicatesReport, texts: Mapping[Address, str] | None = None, **options: Any) -> str:
@@ -66,7 +66,7 @@ def plain(content: str) -> str:
 @given(ANY, ANY, ANY)
 def test_what_comes_from_documents_is_escaped(a: str, b: str, id: str) -> None:
     """Each pane holds the whole text, and there are no elements but those of our template."""
-    one = DocumentPair(("news", id), ("news", f"{id}2"), 0.5, id)
+    one = DocumentPair(Address("news", id), Address("news", f"{id}2"), 0.5, id)
     groups = [SkippedGroup(300, (("news", id),), a)]
     content = page(report([one], groups), {one.a: a, one.b: b}, title=id, explained=[a, b])
     found = Reader(content)
@@ -77,7 +77,7 @@ def test_what_comes_from_documents_is_escaped(a: str, b: str, id: str) -> None:
 
 def test_nothing_of_a_document_becomes_markup() -> None:
     hostile = f"{NASTY}\x00\u202eabc"
-    one = DocumentPair((NASTY, hostile), ("news", f'"{hostile}'), 1.0, hostile)
+    one = DocumentPair(Address(NASTY, hostile), Address("news", f'"{hostile}'), 1.0, hostile)
     texts = {one.a: f"{hostile} {words(0, 9)}", one.b: f"{words(0, 9)} {hostile}"}
     groups = [SkippedGroup(300, ((NASTY, hostile),), hostile)]
     made = report([one], groups, {hostile: {hostile: hostile}}, indices=(NASTY, "news"))

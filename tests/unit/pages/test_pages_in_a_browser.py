@@ -29,6 +29,7 @@ from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesRepo
 from es_neardupe.options import Matching
 from es_neardupe.pages.duplicates_page import duplicates_page
 from es_neardupe.pages.page import page, write_page
+from es_neardupe.records import Address
 from es_neardupe.similarity.comparison import compare_texts
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -291,7 +292,7 @@ def test_100000_words(show: Show) -> None:
 
 def many(pairs: int, texts: tuple[str, str], name: str) -> str:
     """The page of so many pairs of the same two texts."""
-    names = [(("i", f"{name} a{k}"), ("i", f"{name} b{k}")) for k in range(pairs)]
+    names = [(Address("i", f"{name} a{k}"), Address("i", f"{name} b{k}")) for k in range(pairs)]
     found = pair_list([DocumentPair(a, b, 1 - k / 10_000, f"{name}.") for k, (a, b) in enumerate(names)])
     result = PairsResult(found, {name: {"Pairs passing": pairs, name: name}}, (SkippedGroup(300, names[0], name),))
     shown = {address: text for both in names[:200] for address, text in zip(both, texts, strict=True)}

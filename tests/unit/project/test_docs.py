@@ -31,14 +31,25 @@ from es_neardupe.commands.enrich.enrich import EnrichReport
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.init.init import InitReport
 from es_neardupe.commands.load.load import LoadReport
-from es_neardupe.commands.migrate.migrate import MigrateReport
+from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.answer import Moved, Place
+from es_neardupe.commands.report_parts import (
+    EnrichScope,
+    FingerprintWrites,
+    GroupCounts,
+    GroupScope,
+    GroupsLookedAt,
+    LoadScope,
+    PairCounts,
+    WriteCounts,
+)
 from es_neardupe.commands.search.search import Copy, Found, SearchHit
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
-from es_neardupe.commands.stats import Stats
+from es_neardupe.commands.stats import GroupSizes, Stats, StatsScope
 from es_neardupe.commands.version import VersionReport
-from es_neardupe.commands.watch import Round
+from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrites
 from es_neardupe.commands.what_if import Threshold, WhatIf
+from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.records import State
 from es_neardupe.server.login.sources import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.similarity.comparison import Block, Comparison, Matched
@@ -297,6 +308,37 @@ SHAPES: dict[str, Any] = {
 def test_json_shapes(name: str) -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("json.md", f"`{name}`"), re.DOTALL)
     assert list(json.loads(block)) == [field.name for field in fields(SHAPES[name]) if field.name[0] != "_"]
+
+
+PARTS: list[tuple[str, str, Any]] = [
+    ("load", "scope", LoadScope),
+    ("load", "writes", FingerprintWrites),
+    ("enrich", "scope", EnrichScope),
+    ("enrich", "writes", FingerprintWrites),
+    ("group", "scope", GroupScope),
+    ("group", "pairs", PairCounts),
+    ("group", "groups", GroupCounts),
+    ("group", "writes", WriteCounts),
+    ("watch", "scope", RoundScope),
+    ("watch", "pairs", RoundPairs),
+    ("watch", "writes", RoundWrites),
+    ("stats", "scope", StatsScope),
+    ("stats", "groups", GroupSizes),
+    ("migrate", "groups", GroupChanges),
+    ("migrate", "writes", MigrateWrites),
+    ("clean", "writes", WriteCounts),
+]
+
+
+@pytest.mark.parametrize(("name", "part", "kind"), PARTS)
+def test_json_shapes_of_report_parts(name: str, part: str, kind: Any) -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", f"`{name}`"), re.DOTALL)
+    assert list(json.loads(block)[part]) == [field.name for field in fields(kind)]
+
+
+def test_json_shape_of_the_groups_looked_at() -> None:
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`group`"), re.DOTALL)
+    assert list(json.loads(block)["groups"]["looked_at"]) == [field.name for field in fields(GroupsLookedAt)]
 
 
 def test_json_shapes_of_parts() -> None:

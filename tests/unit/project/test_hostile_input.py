@@ -139,8 +139,8 @@ def test_values_that_python_cannot_hold(client: Client, index_name: str, server_
         lines = json.dumps({"index": {"_index": index_name, "_id": id}}) + f'\n{{"text": {value}}}\n'
         client.bulk(lines.encode(), params={"refresh": "true"})
     report = NearDupe(index_name, client).enrich()
-    assert report.states["signed"] == 3
-    assert NearDupe(index_name, client).group().grouped == 3
+    assert report.writes.states["signed"] == 3
+    assert NearDupe(index_name, client).group().groups.grouped == 3
     for command in (["search", index_name, "*", "--json"], ["similar", index_name, "--id", "d0", "--json"]):
         done = server_cli(*command)
         assert done.code == 0
