@@ -245,8 +245,8 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
         NearDupe(name, client).group()
     assert NearDupe(index, client).group().groups.largest == 2
     other = Settings(("text",), prefix="other")
-    NearDupe(name, client).init(other)
-    with held(opened(Index(name, "other", client))):
+    NearDupe(name, client, prefix="other").init(other)
+    with held(opened(Index(name, client, "other"))):
         NearDupe(name, client).group()  # other fields: not in each other's way
 
 

@@ -324,7 +324,7 @@ def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> No
     NearDupe(inline, client).init(Settings(("text",)))
     with pytest.raises(SchemeMismatch, match="in its documents already"):
         NearDupe(inline, client).init(Settings(("text",)), sidecar=True)
-    with pytest.raises(SchemeMismatch, match="name them apart"):
+    with pytest.raises(SchemeMismatch, match="name them separately"):
         NearDupe(f"{index_name}*", client).stats()
     other = f"{index_name}-x"
     make_index(client, other, PROPERTIES)
