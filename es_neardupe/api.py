@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from es_neardupe import options
 from es_neardupe.commands import clean as _clean
@@ -98,7 +98,7 @@ class NearDupe(Index):
             )
             connection = connect(settings)
         else:
-            connection = client if isinstance(client, Client) else wrap(client, run=run)
+            connection = client if _is_connection(client) else wrap(client, run=run)
         super().__init__(index, connection, prefix)
         if max_rate is not None or max_load is not None:
             connection.pace.limit(max_rate=max_rate, max_load=max_load)
@@ -141,3 +141,8 @@ class NearDupe(Index):
     distribution = _distribution.distribution
     what_if = _what_if.what_if
     version = _version.version
+
+
+def _is_connection(client: object) -> TypeGuard[Client]:
+    """Whether a client is one of this package. No property of it is read: that may ask the server."""
+    return callable(getattr(client, "pages", None))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.keys.scheme import Scheme, choose_bands
 from es_neardupe.options import DEFAULT_PREFIX, PRESETS
 
@@ -113,11 +113,11 @@ class Settings:
 
     @classmethod
     def from_meta(cls, meta: object, prefix: str) -> Settings:
-        """Read what `to_meta` wrote. Raises `SettingsError` if it is anything else."""
+        """Read what `to_meta` wrote. Raises `IndexUnusable` if it is anything else."""
         try:
             return cls._read_meta(meta, prefix)
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise SettingsError(
+        except (SettingsError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise IndexUnusable(
                 f"The stored settings under _meta.{prefix} cannot be read ({error!r}): were they edited by hand?"
             ) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from es_neardupe.errors import InputError
@@ -17,7 +17,6 @@ Params = Mapping[str, str | int | bool]
 """Query parameters of a request."""
 
 
-@runtime_checkable
 class Client(Protocol):
     """A connection to one server. Safe to share between threads.
 

@@ -175,7 +175,7 @@ def store(client: Client, registry: str, note: object) -> None:
 
 def test_rules_that_contradict_the_remembered_ones(news: NearDupe) -> None:
     news.group(measure="jaccard", matching="information")
-    with pytest.raises(SettingsError, match=r"--matching is for .* not for edit\. .* --default-rules"):
+    with pytest.raises(SettingsError, match=r"`matching` is for .* not for edit\. .* --default-rules"):
         news.group(measure="edit")
     assert news.group(measure="edit", default_rules=True).measure == "edit"
 
@@ -222,7 +222,7 @@ def test_watch_groups_by_the_rules_of_the_last_run(news: NearDupe) -> None:
     news.group(linkage="complete", within="site", min=0.7)
     news.watch(once=True, on_round=rounds.append)
     assert in_force(rounds[-1].grouping) == DEFAULTS | {"linkage": "complete", "within": "site", "min": 0.7}
-    assert (rounds[-1].grouping.whole, rounds[-1].grouped) == (False, 0)
+    assert (rounds[-1].grouping.scope.whole, rounds[-1].writes.grouped) == (False, 0)
 
 
 def last_rules(news: NearDupe) -> Any:

@@ -151,5 +151,5 @@ def test_a_refused_login(
 
 def test_a_password_on_the_command_line_is_warned_of(refusing: int, cli: Cli) -> None:
     run = cli("stats", "news", "--url", f"http://anna:{SECRET}@127.0.0.1:{refusing}")
-    assert "list of processes" in run.err
+    assert "process lists" in run.err
     assert SECRET not in run.err

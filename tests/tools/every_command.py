@@ -11,8 +11,8 @@ from es_neardupe.cli.app import app
 
 __all__ = ["LOOKING", "NOT_RUN", "WRITING", "command_lines", "names"]
 
-NOT_RUN = {"demo", "node start", "node stop", "node status"}
-"""They start and stop servers of their own, and read no index of the user's."""
+NOT_RUN = {"demo", "help", "node start", "node stop", "node status"}
+"""They start and stop servers of their own or only explain, and read no index of the user's."""
 
 LOOKING: Mapping[str, list[list[str]]] = {
     "stats": [["INDEX"]],

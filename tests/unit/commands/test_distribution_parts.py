@@ -311,8 +311,8 @@ def made(names: Sequence[str], shingles: Sequence[int]) -> list[Measure]:
     [
         (lambda: flow._names(["nothing"]), "resemblance, jaccard, containment, containment-longer, bag, weighted"),
         (lambda: flow._check(1, 1), "2 documents or more, not 1"),
-        (lambda: flow._check(None, -1), "--seed"),
-        (lambda: flow._check(None, 2**64), "--seed"),
+        (lambda: flow._check(None, -1), "`seed`"),
+        (lambda: flow._check(None, 2**64), "`seed`"),
         (lambda: flow._thresholds([0.5, 0.0], 0.8), "0.0 does not"),
         (lambda: flow._thresholds([0.5], 1.5), "1.5 does not"),
         (lambda: flow._thresholds([float("nan")], 0.5), "nan does not"),

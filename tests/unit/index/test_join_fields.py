@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from es_neardupe import Settings
-from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.errors import IndexUnusable
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import Companion, companion_name
 from es_neardupe.index.mapping import (
@@ -69,7 +69,7 @@ def test_relations_are_settings() -> None:
     assert Settings.from_meta(chosen.to_meta(), "neardupe").relations == chosen.relations
     assert "relations" not in Settings(("text",)).to_meta()
     assert chosen.differences(Settings(("text",))) == ["relations: answer+vote, not all but children"]
-    with pytest.raises(SettingsError, match="relations is no list of names"):
+    with pytest.raises(IndexUnusable, match="relations is no list of names"):
         Settings.from_meta(Settings(("text",)).to_meta() | {"relations": "answer"}, "neardupe")
 
 

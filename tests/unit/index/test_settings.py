@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import JSON
 
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys.scheme import Scheme
 
@@ -141,7 +141,7 @@ def test_tampered_meta_is_refused(path: tuple[str, ...], value: Any) -> None:
     for name in path[:-1]:
         level = level[name]
     level[path[-1]] = value
-    with pytest.raises(SettingsError):
+    with pytest.raises(IndexUnusable):
         Settings.from_meta(meta, "neardupe")
 
 
@@ -149,7 +149,7 @@ def test_tampered_meta_is_refused(path: tuple[str, ...], value: Any) -> None:
 def test_incomplete_meta_is_refused(name: str) -> None:
     meta = Settings(("text",)).to_meta()
     del meta[name]
-    with pytest.raises(SettingsError, match=r"_meta\.neardupe cannot be read"):
+    with pytest.raises(IndexUnusable, match=r"_meta\.neardupe cannot be read"):
         Settings.from_meta(meta, "neardupe")
 
 
@@ -158,13 +158,13 @@ def test_scheme_of_another_seed_is_refused_even_with_its_id() -> None:
     meta = Settings(("text",)).to_meta()
     meta["scheme"]["seed"] = 2
     meta["id"] = Scheme.from_dict(meta["scheme"]).id
-    with pytest.raises(SettingsError, match="another version"):
+    with pytest.raises(IndexUnusable, match="another version"):
         Settings.from_meta(meta, "neardupe")
 
 
 @given(JSON)
 def test_any_json_as_meta(meta: Any) -> None:
-    with pytest.raises(SettingsError):
+    with pytest.raises(IndexUnusable):
         Settings.from_meta(meta, "neardupe")
 
 
@@ -175,7 +175,7 @@ def test_any_json_in_a_part_of_meta(settings: Settings, name: str, value: Any) -
     meta[name] = value
     try:
         read = Settings.from_meta(meta, settings.prefix)
-    except SettingsError:
+    except IndexUnusable:
         return
     assert read.to_meta() == meta
 
