@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from es_neardupe.groups.run import Run
 from server_tools import JSON, family, make_index, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands import group as module
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.registry import Registry
@@ -61,7 +61,7 @@ def stop(*_: object, **__: object) -> None:
 def killed(news: NearDupe, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
     """A run that ends after it said that it has begun."""
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "write_groups", stop)
+        patch.setattr(module, "_write_documents", stop)
         with pytest.raises(KeyboardInterrupt):
             news.group(**options)
 
@@ -154,7 +154,7 @@ def test_a_field_that_is_gone(news: NearDupe, client: Client, server_cli: Cli) -
     hand_over_note(news, copied)
     for command in (("group",), ("watch", "--once"), ("migrate", "--threshold", "0.5", "--yes")):
         refused = server_cli(command[0], copied.name, *command[1:])
-        assert refused.code == 1
+        assert refused.code == 2
         assert "no field with values to compare" in one_line(refused.err)
         assert f"es-neardupe group {copied.name} --default-rules" in one_line(refused.err)
     done = server_cli("group", copied.name, "--default-rules", "--min", "0.7", "--json")
@@ -176,7 +176,7 @@ def store(client: Client, registry: str, note: object) -> None:
 
 def test_rules_that_contradict_the_remembered_ones(news: NearDupe) -> None:
     news.group(measure="jaccard", matching="information")
-    with pytest.raises(SettingsError, match=r"--matching is for .* not for edit\. .* --default-rules"):
+    with pytest.raises(SettingsError, match=r"`matching` is for .* not for edit\. .* --default-rules"):
         news.group(measure="edit")
     assert news.group(measure="edit", default_rules=True).measure == "edit"
 
@@ -190,7 +190,7 @@ def test_notes_of_another_version(news: NearDupe, client: Client, server_cli: Cl
     store(client, registry, {**note, "settings": settings})
     for command in (("group",), ("watch", "--once"), ("groups", "--suggest-keep"), ("what-if", "--min", "0.7")):
         refused = server_cli(command[0], news.name, *command[1:])
-        assert refused.code == 1
+        assert refused.code == 2
         assert f"version {version}, not 1" in one_line(refused.err)
         assert f"es-neardupe group {news.name} --default-rules" in one_line(refused.err)
     done = news.group(default_rules=True)
