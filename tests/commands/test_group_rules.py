@@ -9,6 +9,7 @@ from conftest import Cli
 from server_tools import JSON, family, make_index, one_line, put, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands import group as module
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.registry import Registry
@@ -60,7 +61,7 @@ def stop(*_: object, **__: object) -> None:
 def killed(news: NearDupe, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
     """A run that ends after it said that it has begun."""
     with monkeypatch.context() as patch:
-        patch.setattr("es_neardupe.commands.group.write_groups", stop)
+        patch.setattr(module, "_write_documents", stop)
         with pytest.raises(KeyboardInterrupt):
             news.group(**options)
 
