@@ -141,7 +141,7 @@ def check(report: AuditReport, truth: Mapping[Pair, Loss | None], sampled: set[s
     for lost in report.lost:
         assert len(lost.examples) == min(5, lost.pairs)
         for example in lost.examples:
-            assert mine[example.a["id"], example.b["id"]] is lost.reason
+            assert mine[example.a.id, example.b.id] is lost.reason
     assert (report.denied, report.wrong, report.precision) == (0, (), 1.0)
 
 
@@ -229,7 +229,7 @@ def test_a_wrong_verification_is_denied(
     report = NearDupe(index_name, client).audit()
     (denied,) = report.wrong
     texts = dict(named("d", family("denied", 4, edits=2)))
-    one, other = (shingles(texts[document["id"]]) for document in (denied.a, denied.b))
+    one, other = (shingles(texts[document.id]) for document in (denied.a, denied.b))
     assert denied.actual == pytest.approx(len(one & other) / len(one | other))
     assert (denied.claimed, report.denied, report.claims, report.precision) == (0.999, 1, 6, 5 / 6)
     shown = server_cli("audit", index_name)
@@ -237,7 +237,7 @@ def test_a_wrong_verification_is_denied(
     assert "denied: d-" in shown.out
     assert "an error of this program" in shown.err
     assert server_cli("audit", index_name, "--json").code == 1
-    change(client, index_name, denied.a["id"], {"text": "something else"})  # no claim any more, but stale
+    change(client, index_name, denied.a.id, {"text": "something else"})  # no claim any more, but stale
     assert NearDupe(index_name, client).audit().recall.pairs == 3
 
 
@@ -248,7 +248,7 @@ def test_stored_groups_are_held_against_the_texts(client: Client, index_name: st
     NearDupe(index_name, client).enrich()
     NearDupe(index_name, client).group(measure="containment")
     assert NearDupe(index_name, client).audit().members is None  # similarities of another measure
-    NearDupe(index_name, client).group()
+    NearDupe(index_name, client).group(default_rules=True)
     report = NearDupe(index_name, client).audit()
     assert (report.members, report.denied, report.precision) == (4, 0, 1.0)
     assert NearDupe(index_name, client).audit(min=1.0).members == 0

@@ -88,7 +88,7 @@ def test_candidates_are_the_pairs_with_two_common_keys(client: Client, filled: s
             pair: common[pair] for pair in wanted if id in pair
         }
         assert near.candidates == len(near.hits)
-    by_text = NearDupe(filled, client).similar(text=TEXTS["a/b"])
+    by_text = NearDupe(filled, client).similar(text=TEXTS["a/b"], min=0.5)
     assert {hit.id for hit in by_text.hits if hit.resemblance == 1} == {"a/b", "copy"}
     assert by_text.detection.probability == PRESET.scheme.detection(0.5)
 
@@ -132,7 +132,7 @@ def test_figures(client: Client, filled: str, server_cli: Cli) -> None:
     assert advice is not None
     other = Settings(("text",), threshold=0.7, detection=advice.detection, shingle=8, permutations=84).scheme
     assert (advice.shingle, advice.permutations, advice.bands, advice.rows) == (8, 84, other.bands, other.rows)
-    assert "--shingle 8 --permutations 84." in server_cli("audit", filled, "--min", "0.7").err
+    assert "--shingle 8 --permutations 84`." in server_cli("audit", filled, "--min", "0.7").err
     for level in NearDupe(filled, client).distribution(thresholds=[0.7, 0.9]).distributions[0].levels:
         reached = [pair for pair in common if exactly(*pair) >= level.threshold]
         assert (level.sample_pairs, level.sample_found) == (len(reached), sum(common[pair] >= 2 for pair in reached))

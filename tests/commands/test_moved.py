@@ -208,7 +208,7 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert ["3", "/undated", f"{jaccard(texts[0], texts[3]):.4f}", f"{index_name}/7"] in lines
     assert [line[0] for line in lines if line and line[0].startswith("2024")] == ["2024-03-01", "2024-04-01"]
     assert f"Now at /moved, {jaccard(texts[0], texts[1]):.4f} similar." in done.out
-    assert "1 copies of an earlier date are not shown: add --earlier." in done.err
+    assert "1 copy of an earlier date is not shown: add --earlier." in done.err
     assert "Addresses are those of url, dates those of date." in done.err
     nothing = server_cli("moved", index_name, "/never")
     assert nothing.out.splitlines() == ["/never: nothing is known of it.", "Nowhere: unknown address."]
@@ -360,7 +360,7 @@ def test_indices_without_what_is_needed(client: Client, index_name: str, server_
     client.request("PUT", path(index_name, "_mapping"), body={"properties": {"date": {"type": "date"}}})
     done = server_cli("moved", index_name, "/a")
     assert "Nowhere: its text is empty." in done.out
-    assert "2 documents of the index have no keys" in done.err
+    assert "2 documents have no keys" in done.err
     assert NearDupe(index_name, client).moved("/b").reason == "no copy found"
     with pytest.raises(SettingsError, match="`max_candidates`"):
         NearDupe(index_name, client).moved("/b", max_candidates=0)
