@@ -134,7 +134,7 @@ def test_examples_are_the_nearest_pairs(filled: str, client: Client) -> None:
     assert one.below[0].similarity == max(below)
     for example in one.above + one.below:
         ids = tuple(sorted((example.a.id, example.b.id)))
-        assert example.a["index"] == example.b["index"] == filled
+        assert example.a.index == example.b.index == filled
         assert jaccard(TEXTS[ids[0]], TEXTS[ids[1]]) == pytest.approx(example.similarity)
         assert example.excerpt_a != example.excerpt_b
         assert example.excerpt_a.strip("… ") in TEXTS[example.a.id]
