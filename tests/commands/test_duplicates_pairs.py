@@ -14,7 +14,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.results import ContentResult, DuplicatesReport, OverlapsResult, PairsResult
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, RequestError, SettingsError
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification import spill_to_disk, verify
+from es_neardupe.verification import current_texts, spill_to_disk
 
 TITLE = {"title": {"type": "text"}, "copy": {"type": "text"}, "kind": {"type": "keyword"}}
 PASSED, FAILED, OUT, CANDIDATES = "Pairs passing", "Pairs failing", "Out of scope pairs", "Candidate pairs"
@@ -264,7 +264,7 @@ def test_real_texts_against_brute_force(client: Client, index_name: str, monkeyp
     assert {(a, b): s for a, b, s in listed(found)} == expected
     assert all(np.isclose(pair.similarity, jaccard(texts[pair.a[1]], texts[pair.b[1]])) for pair in found.pairs)
     monkeypatch.setattr(spill_to_disk, "HELD", 2_000)
-    monkeypatch.setattr(verify, "_BLOCK", 2_000)
+    monkeypatch.setattr(current_texts, "_BLOCK", 2_000)
     assert listed(run(client, index_name, asked)) == listed(found)
 
 
