@@ -24,7 +24,7 @@ from es_neardupe.records import Classes, Corpus
 __all__ = [
     "SAMPLE",
     "Bucket",
-    "Candidates",
+    "CandidatePairs",
     "Signatures",
     "bucket_sizes",
     "candidate_pairs",
@@ -66,7 +66,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
+class CandidatePairs:
     """Pairs of class numbers, ``left < right``, each once, in ascending order."""
 
     left: NDArray[np.intp]
@@ -81,12 +81,14 @@ class Candidates:
         """Comparisons left out in large buckets, a pair counted once for each of them."""
         return sum(bucket.skipped for bucket in self.large)
 
-    def only(self, kept: NDArray[np.bool_]) -> Candidates:
+    def only(self, kept: NDArray[np.bool_]) -> CandidatePairs:
         """Some of the pairs (bool of their number)."""
         return replace(self, left=self.left[kept], right=self.right[kept])
 
 
-def candidate_pairs(index: Index, corpus: Corpus, classes: Classes, rules: GroupRules = DEFAULT_RULES) -> Candidates:
+def candidate_pairs(
+    index: Index, corpus: Corpus, classes: Classes, rules: GroupRules = DEFAULT_RULES
+) -> CandidatePairs:
     """The pairs of classes that share as many keys as the scheme asks for and may meet by the rules; in buckets over
     ``max_bucket`` those that the stored signatures choose. No text is read."""
     documents = np.array([len(rows) for rows in classes.members], np.int64)
@@ -116,7 +118,7 @@ def find_candidates(
     signatures: Signatures | None = None,
     documents: NDArray[np.int64] | None = None,
     agree: int = 1,
-) -> Candidates:
+) -> CandidatePairs:
     """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share ``agree`` keys or more.
 
     In a bucket of n > ``max_bucket`` rows at most ``max_bucket`` * n pairs are compared (6 n for a ``max_bucket`` below
@@ -142,7 +144,7 @@ def find_candidates(
         large.append(Bucket(bucket, len(rows), len(pairs), every - len(pairs), count, _sample=_spread(rows)))
     left, right = np.divmod(codes.all(), max(len(keys), 1))
     large.sort(key=lambda bucket: (-bucket.size, bucket.key))
-    return Candidates(left.astype(np.intp), right.astype(np.intp), tuple(large))
+    return CandidatePairs(left.astype(np.intp), right.astype(np.intp), tuple(large))
 
 
 def bucket_sizes(keys: NDArray[np.uint64], most: int = 10, agree: int = 1) -> list[tuple[str, int]]:

@@ -29,7 +29,15 @@ from es_neardupe.similarity.containment import Containments, Direction
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import current_hits, current_source
 
-__all__ = ["SURE", "Candidates", "Contained", "ContainedHit", "SampledDetection", "contained", "sampled_candidates"]
+__all__ = [
+    "SURE",
+    "Contained",
+    "ContainedHit",
+    "SampledCandidates",
+    "SampledDetection",
+    "contained",
+    "sampled_candidates",
+]
 
 
 _POSTINGS = 50
@@ -39,7 +47,7 @@ _FEW = 1000
 
 
 @dataclass(frozen=True)
-class Candidates:
+class SampledCandidates:
     """What the keys have found."""
 
     references: list[Reference]
@@ -57,13 +65,13 @@ def sampled_candidates(
     scope: Mapping[str, Any],
     most: int,
     progress: Progress = silent,
-) -> Candidates:
+) -> SampledCandidates:
     """The ``most`` best of the documents of the scope that share any of the sampled keys (distinct ones)."""
     asked = tracked(keys, progress, "asking for keys", len(keys))
     frequencies = _frequencies(index, asked, scope)
     used = _used(frequencies, _POSTINGS * max(most, _FEW))
     if not used:
-        return Candidates([], 0, 0)
+        return SampledCandidates([], 0, 0)
     shared: Counter[Reference] = Counter()
     sizes: dict[Reference, int] = {}
     for batch in _batches(used, frequencies, index.target.max_result_window):
@@ -79,7 +87,7 @@ def sampled_candidates(
         expected = max(min(len(keys), sizes[reference] / mod), 1)  # keys of the smaller of both texts
         return -min(shared[reference] / expected, 1), -shared[reference], reference[0], reference[1]
 
-    return Candidates(sorted(shared, key=rank)[:most], total, len(+frequencies) - len(used))
+    return SampledCandidates(sorted(shared, key=rank)[:most], total, len(+frequencies) - len(used))
 
 
 def _frequencies(index: Index, keys: Iterable[str], scope: Mapping[str, Any]) -> Counter[str]:
@@ -298,7 +306,7 @@ class _Comparing:
         self.containments = containments
         self.unreadable = 0
 
-    def hits(self, client: Client, found: Candidates, progress: Progress) -> Iterator[ContainedHit]:
+    def hits(self, client: Client, found: SampledCandidates, progress: Progress) -> Iterator[ContainedHit]:
         """The candidates that reach the wanted share; one deleted meanwhile is no hit."""
         fields = [*self.target.settings.fields, self.target.fields.samples, self.target.fields.group]
         references = tracked(found.references, progress, "comparing", len(found.references))

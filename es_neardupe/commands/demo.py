@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from es_neardupe.commands.load.files import Problem, Record, check_paths, read_records
+from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.text import tokenize
@@ -18,7 +18,7 @@ from es_neardupe.server.bulk import write
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import refresh, search
 
-__all__ = ["SearchHit", "create_index", "file_records", "index_plain", "licence_records", "search_hits"]
+__all__ = ["DemoHit", "create_index", "file_records", "index_plain", "licence_records", "search_hits"]
 
 _MARK = "es-neardupe-demo"
 _LEAST_WORDS = 100
@@ -26,7 +26,7 @@ _PARTS = re.compile(r"---\n(.*?)^---\s*$(.*)", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class SearchHit:
+class DemoHit:
     """A hit of an ordinary search."""
 
     id: str
@@ -34,7 +34,7 @@ class SearchHit:
     group: str
 
 
-def licence_records() -> list[Record]:
+def licence_records() -> list[FileRecord]:
     """The licence texts and notices of 100 words or more that the package licensedcode-data holds.
 
     Raises `InputError` if it is not installed (extra ``demo``).
@@ -48,7 +48,7 @@ def licence_records() -> list[Record]:
     return [record for record in read if len(tokenize(record.source["text"])) >= _LEAST_WORDS]
 
 
-def _licence(file: Path) -> Record:
+def _licence(file: Path) -> FileRecord:
     """One file: a few lines of ``name: value`` between two lines of ``---``, then the text."""
     found = _PARTS.fullmatch(file.read_text("utf-8"))
     if found is None:
@@ -56,17 +56,17 @@ def _licence(file: Path) -> Record:
     head, text = found.groups()
     said = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line and not line.startswith(" "))
     title = said.get("name") or f"{said.get('license_expression', '?').strip()} ({file.stem})"
-    return Record(str(file), file.name, {"title": title, "text": text.strip()})
+    return FileRecord(str(file), file.name, {"title": title, "text": text.strip()})
 
 
-def file_records(name: str) -> list[Record]:
+def file_records(name: str) -> list[FileRecord]:
     """The documents of the user's own JSON lines or CSV file. Raises `InputError` at the first bad line."""
     check_paths([name])
     records = []
     for record in read_records([name], text_field="text"):
         if isinstance(record, Problem):
             raise InputError(f"{record.place}: {record.why}.")
-        records.append(record if record.id is not None else Record(record.place, record.place, record.source))
+        records.append(record if record.id is not None else FileRecord(record.place, record.place, record.source))
     return records
 
 
@@ -87,7 +87,7 @@ def create_index(client: Client, index: str, text_field: str) -> None:
     client.request("PUT", path(index), body={"mappings": {"_meta": {_MARK: True}, "properties": properties}})
 
 
-def index_plain(client: Client, index: str, records: Iterable[Record]) -> int:
+def index_plain(client: Client, index: str, records: Iterable[FileRecord]) -> int:
     """Index documents as any application would, without our fields; returns how many."""
     done = 0
     actions = (Action("index", index, str(record.id), record.source) for record in records)
@@ -106,7 +106,7 @@ def index_plain(client: Client, index: str, records: Iterable[Record]) -> int:
 
 def search_hits(
     client: Client, index: str, text_field: str, words: str, group_field: str, *, collapse: bool
-) -> Iterator[SearchHit]:
+) -> Iterator[DemoHit]:
     """The first hits of an ordinary full-text search, collapsed on the group id or not."""
     body: dict[str, Any] = {"size": 8, "query": {"match": {text_field: words}}, "_source": ["title", group_field]}
     if collapse:
@@ -114,4 +114,4 @@ def search_hits(
     for hit in search(client, index, body)["hits"]["hits"]:
         source = hit["_source"]
         prefix, _, name = group_field.partition(".")
-        yield SearchHit(hit["_id"], str(source.get("title", "")), source[prefix][name])
+        yield DemoHit(hit["_id"], str(source.get("title", "")), source[prefix][name])

@@ -22,7 +22,7 @@ from es_neardupe.commands.report_parts import (
     one_line,
 )
 from es_neardupe.errors import LeaseHeld, SettingsError
-from es_neardupe.groups.build import Found, form_groups, link
+from es_neardupe.groups.build import GroupingResult, form_groups, link
 from es_neardupe.groups.neighbourhood import affected_pairs
 from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rule_options import check_linkage, remembered_rules, rules_of
@@ -283,7 +283,7 @@ def _write(
     index: Index,
     registry: Registry,
     rules: RunRules,
-    found: Found,
+    found: GroupingResult,
     lease: Lease,
     *,
     evidence: bool,
@@ -307,14 +307,14 @@ def _write(
     return tally
 
 
-def _write_documents(index: Index, found: Found, *, batch: int, workers: int) -> Tally:
+def _write_documents(index: Index, found: GroupingResult, *, batch: int, workers: int) -> Tally:
     """The groupings of the documents, which a dry run gives to a client that sends nothing."""
     corpus, prefix = found.linked.found.corpus, index.settings.prefix
     return write_groups(index.client, corpus, found.writes, prefix, batch=batch, workers=workers)
 
 
 def _common(
-    index: Index, wanted: MatchCriterion, found: Found, progress: Progress, *, dry_run: bool
+    index: Index, wanted: MatchCriterion, found: GroupingResult, progress: Progress, *, dry_run: bool
 ) -> CommonUsed | None:
     """What was ignored, and in a dry run what that changes."""
     if wanted.common is None:
@@ -324,7 +324,7 @@ def _common(
     return used(wanted.common, pairs.verifier, changed)
 
 
-def _scope(index: Index, start: Start, found: Found) -> GroupScope:
+def _scope(index: Index, start: Start, found: GroupingResult) -> GroupScope:
     """The documents of the index, and those that the run looked at."""
     pairs = found.linked.found
     corpus, inside = pairs.corpus, int(pairs.inside.sum())
@@ -340,7 +340,7 @@ def _scope(index: Index, start: Start, found: Found) -> GroupScope:
     )
 
 
-def _pairs(index: Index, found: Found) -> PairCounts:
+def _pairs(index: Index, found: GroupingResult) -> PairCounts:
     """The pairs that the run looked at."""
     pairs = found.linked.found
     corpus, classes, candidates, inside = pairs.corpus, pairs.classes, pairs.candidates, pairs.inside
@@ -354,7 +354,7 @@ def _pairs(index: Index, found: Found) -> PairCounts:
     )
 
 
-def _groups(scope: GroupScope, found: Found) -> GroupCounts:
+def _groups(scope: GroupScope, found: GroupingResult) -> GroupCounts:
     """The groups of the index: those that the run looked at, and the rest as the registry has them."""
     groups, rest = found.entries.values(), found.rest
     members = sum(one.size - 1 for one in groups)

@@ -37,9 +37,9 @@ __all__ = [
     "Round",
     "RoundPairs",
     "RoundScope",
+    "RoundWork",
     "RoundWrites",
     "WatchReport",
-    "Work",
     "may_pass",
     "one_round",
     "watch",
@@ -146,7 +146,7 @@ class Round:
 
 
 @dataclass
-class Work:
+class RoundWork:
     """What a round has to do, and what it has got so far."""
 
     index: Index
@@ -195,7 +195,7 @@ class Work:
         return left + (grouped.writes.left + grouped.scope.stale if grouped else 0)
 
 
-def one_round(work: Work, number: int, *, strict: bool) -> Round:
+def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
     """Do the work, and tell what came of it. Raises errors that will not pass; ``strict``: all of them."""
     at, started, error = timestamp(), time.monotonic(), None
     try:
@@ -305,7 +305,7 @@ def watch(
     number = failures = failed = 0
     while not stop.is_set():
         check = check_every > 0 and (number + 1) % check_every == 0
-        work = Work(
+        work = RoundWork(
             index,
             lag,
             check=check,

@@ -28,7 +28,7 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
 
-__all__ = ["LINK", "Found", "Linked", "form_groups", "groupings", "link"]
+__all__ = ["LINK", "GroupingResult", "Linked", "form_groups", "groupings", "link"]
 
 Ints = NDArray[np.intp]
 LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
@@ -84,7 +84,7 @@ def _ranks(found: Verified) -> Ints:
 
 
 @dataclass(frozen=True)
-class Found:
+class GroupingResult:
     """The groups that a run wants, and how they differ from what is stored."""
 
     linked: Linked
@@ -109,7 +109,7 @@ def form_groups(
     *,
     rules: RunRules,
     progress: Progress = silent,
-) -> Found:
+) -> GroupingResult:
     """Name the groups of linked documents as they are named already, as far as possible, and describe them."""
     if start.whole:
         before = {entry.group: entry for entry in registry.living()}
@@ -125,7 +125,7 @@ def form_groups(
     found = _entries(linked, wanted, rules=rules, progress=progress)
     before |= registry.entries(found.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    return Found(
+    return GroupingResult(
         linked=linked,
         groupings=wanted,
         writes=changes(linked.found.corpus, wanted),

@@ -11,7 +11,7 @@ import numpy as np
 from es_neardupe.candidates.pair_arrays import components
 from es_neardupe.records import Address
 
-__all__ = ["KINDS", "Change", "Example", "GroupChanges", "changed_parts", "compare_groups"]
+__all__ = ["KINDS", "GroupChange", "GroupChangeExample", "GroupChanges", "changed_parts", "compare_groups"]
 
 KINDS = ("unchanged", "grown", "shrunk", "exchanged", "split", "merged", "mixed", "new", "gone")
 """Every group of two or more documents, before and after, is in one part; these are the kinds of parts."""
@@ -21,7 +21,7 @@ Part = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Change:
+class GroupChange:
     """The parts of one kind."""
 
     kind: str
@@ -34,7 +34,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Example:
+class GroupChangeExample:
     """One part that changes."""
 
     kind: str
@@ -56,8 +56,8 @@ class GroupChanges:
     before: int
     """Groups of two or more documents before."""
     after: int
-    kinds: tuple[Change, ...]
-    examples: tuple[Example, ...]
+    kinds: tuple[GroupChange, ...]
+    examples: tuple[GroupChangeExample, ...]
 
 
 def compare_groups(overlaps: Mapping[tuple[str, str], int], top: int = 2) -> GroupChanges:
@@ -70,7 +70,7 @@ def compare_groups(overlaps: Mapping[tuple[str, str], int], top: int = 2) -> Gro
             counted[kind][place] += number
         if kind != "unchanged":
             examples[kind] = sorted([*examples[kind], (-documents, part)])[:top]
-    kinds = tuple(Change(kind, *counted[kind]) for kind in KINDS)
+    kinds = tuple(GroupChange(kind, *counted[kind]) for kind in KINDS)
     return GroupChanges(
         documents=sum(overlaps.values()),
         moved=sum(number for (old, new), number in overlaps.items() if old != new),
@@ -78,7 +78,7 @@ def compare_groups(overlaps: Mapping[tuple[str, str], int], top: int = 2) -> Gro
         after=sum(one.after for one in kinds),
         kinds=kinds,
         examples=tuple(
-            Example(kind, {id: before[id] for id in part[0]}, {id: after[id] for id in part[1]})
+            GroupChangeExample(kind, {id: before[id] for id in part[0]}, {id: after[id] for id in part[1]})
             for kind in KINDS
             for _, part in examples[kind]
         ),

@@ -26,7 +26,7 @@ from es_neardupe.server.client import Client, path
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["LOWERED", "Record", "TuningWarning", "mend", "records", "tunable", "tuned", "tuned_mappings"]
+__all__ = ["LOWERED", "TuningRecord", "TuningWarning", "mend", "records", "tunable", "tuned", "tuned_mappings"]
 
 
 LOWERED: Mapping[str, str] = {"index.refresh_interval": "-1", "index.number_of_replicas": "0"}
@@ -46,7 +46,7 @@ class TuningWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Record:
+class TuningRecord:
     """What a run has lowered in an index."""
 
     token: str
@@ -79,7 +79,7 @@ def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
                     continue
                 to_lower = _to_lower(present[name])
                 lowered[name] = {setting: present[name].get(setting) for setting in to_lower}
-                record = Record(lease.token, lease.registry, command, written_now(), lowered[name], to_lower)
+                record = TuningRecord(lease.token, lease.registry, command, written_now(), lowered[name], to_lower)
                 _put_record(index.client, name, record)
                 _put(index.client, name, to_lower)
             yield lowered
@@ -114,15 +114,15 @@ def mend(client: Client, mappings: Mapping[str, Mapping[str, Any]]) -> None:
             _warn(f"{_lowered(index, record)} They could not be given back: {error}")
 
 
-def records(mappings: Mapping[str, Mapping[str, Any]]) -> dict[str, Record]:
+def records(mappings: Mapping[str, Mapping[str, Any]]) -> dict[str, TuningRecord]:
     """The records in mappings, by index. Anybody can write there: what we cannot have written is none."""
     found = {index: _decoded(mapping.get("_meta", {}).get(_KEY)) for index, mapping in mappings.items()}
     return {index: record for index, record in found.items() if record is not None}
 
 
-def _decoded(value: Any) -> Record | None:
+def _decoded(value: Any) -> TuningRecord | None:
     try:
-        record = Record(**value)
+        record = TuningRecord(**value)
     except TypeError:
         return None
     texts = (record.token, record.registry, record.command, record.at)
@@ -133,7 +133,7 @@ def _decoded(value: Any) -> Record | None:
     return record if sound and all(isinstance(one, str | None) for one in record.before.values()) else None
 
 
-def _lowered(index: str, record: Record) -> str:
+def _lowered(index: str, record: TuningRecord) -> str:
     names = ", ".join(name.removeprefix("index.") for name in record.lowered) or "none"
     when = f"at {record.at} by a run of {record.command} that came to no end"
     return f"Settings of index {index} ({names}) were lowered {when}."
@@ -143,12 +143,12 @@ def _warn(message: str) -> None:
     warnings.warn(message, TuningWarning, stacklevel=4)
 
 
-def _is_dead(client: Client, record: Record) -> bool:
+def _is_dead(client: Client, record: TuningRecord) -> bool:
     """Whether the run that wrote it is over."""
     return not is_held(read(client, record.registry, _LEASE), record.token)
 
 
-def _give_back(client: Client, index: str, record: Record) -> str:
+def _give_back(client: Client, index: str, record: TuningRecord) -> str:
     """Restore what nobody else has changed meanwhile, then forget it; says what was left alone."""
     present = _settings(client, index)
     ours = [name for name, value in record.lowered.items() if present.get(name) == value]
@@ -199,7 +199,7 @@ def _put(client: Client, index: str, values: Values) -> None:
     client.request("PUT", path(index, "_settings"), body=dict(values))
 
 
-def _put_record(client: Client, index: str, record: Record | None) -> None:
+def _put_record(client: Client, index: str, record: TuningRecord | None) -> None:
     """Write the record into ``_meta``, or take it out; the rest of ``_meta`` stays."""
     meta = dict(_meta(client, index))
     meta.pop(_KEY, None)

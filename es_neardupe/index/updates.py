@@ -11,11 +11,11 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, encode, group_of, own_group, stored_fields
 from es_neardupe.records import Action, Fingerprint, Hit
 
-__all__ = ["Plan", "is_current", "plan", "source_of", "update"]
+__all__ = ["DocumentUpdate", "is_current", "plan", "source_of", "update"]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DocumentUpdate:
     """A document and the fingerprint that its present text has."""
 
     hit: Hit
@@ -29,14 +29,14 @@ def source_of(settings: Settings, inherits: str | None = None) -> list[str]:
     return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours), *former]
 
 
-def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> Iterator[Plan]:
+def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> Iterator[DocumentUpdate]:
     """Fingerprint page by page."""
     for page in pages:
         found = fingerprint_sources([hit.source for hit in page], settings, max_chars)
-        yield from map(Plan, page, found)
+        yield from map(DocumentUpdate, page, found)
 
 
-def is_current(plan: Plan, settings: Settings) -> bool:
+def is_current(plan: DocumentUpdate, settings: Settings) -> bool:
     """Whether the stored fingerprint fits the text, as far as scheme, state, hash and mark of numbers tell."""
     stored = stored_fields(plan.hit.source, settings.prefix)
     if not stored:
@@ -51,7 +51,7 @@ def is_current(plan: Plan, settings: Settings) -> bool:
     return same and group_of(stored) is not None
 
 
-def update(plan: Plan, settings: Settings, at: str, *, current: bool, inherits: str | None = None) -> Action:
+def update(plan: DocumentUpdate, settings: Settings, at: str, *, current: bool, inherits: str | None = None) -> Action:
     """The partial update that stores the fingerprint, refused by the server if the document changed since.
 
     A document that was not ``current`` waits for ``group`` (similarity and principal null) but keeps its

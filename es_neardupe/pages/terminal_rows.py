@@ -10,7 +10,7 @@ from es_neardupe.options import Matching
 from es_neardupe.pages.segments import Segment, segments, visible_changes
 from es_neardupe.similarity.comparison import Comparison, Side
 
-__all__ = ["Part", "Row", "rows"]
+__all__ = ["Row", "RowPart", "rows"]
 
 _FULL = 40
 """Words of a row after which a passage ends it."""
@@ -23,7 +23,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RowPart:
     """A piece of a text in a row."""
 
     text: str
@@ -43,8 +43,8 @@ class Part:
 class Row:
     """What stands side by side."""
 
-    a: list[Part] = field(default_factory=list)
-    b: list[Part] = field(default_factory=list)
+    a: list[RowPart] = field(default_factory=list)
+    b: list[RowPart] = field(default_factory=list)
 
     @property
     def changes(self) -> int:
@@ -65,7 +65,7 @@ def rows(comparison: Comparison, matching: Matching, context: int) -> Iterator[R
         tail = 0 if (i + size, j + size) == (a.side.words, b.side.words) else context
         head = 0 if (i, j) == (0, 0) and tail else context
         if cut := size > head + tail + _LEAST_CUT:
-            left = Part("", left_out=size - head - tail)
+            left = RowPart("", left_out=size - head - tail)
             row.a += [*a.parts((i, i + head)), left]
             row.b += [*b.parts((j, j + head)), left]
         words += max(i - end_a, j - end_b) + (head if cut else size)
@@ -94,15 +94,15 @@ class _Cut:
         blocks = comparison.matchings[matching].blocks
         self._places = [(one.a, one.b)[number] for one in blocks]
 
-    def ends(self, words: Range, head: int, tail: int) -> list[Part]:
+    def ends(self, words: Range, head: int, tail: int) -> list[RowPart]:
         """The beginning and the end of some words, and how many are left out between them."""
         first, end = words
         if end - first <= head + tail + _LEAST_CUT:
             return self.parts(words)
         left = end - first - head - tail
-        return [*self.parts((first, first + head)), Part("", left_out=left), *self.parts((end - tail, end))]
+        return [*self.parts((first, first + head)), RowPart("", left_out=left), *self.parts((end - tail, end))]
 
-    def parts(self, words: Range) -> list[Part]:
+    def parts(self, words: Range) -> list[RowPart]:
         """Some words with what separates them from the next ones."""
         start, end = self._bound(words[0]), self._bound(words[1])
         found = []
@@ -120,15 +120,15 @@ class _Cut:
             return 0
         return self.side.characters if word == self.side.words else int(self.side.spans[word, 0])
 
-    def _part(self, one: Segment, start: int, end: int) -> Part | None:
+    def _part(self, one: Segment, start: int, end: int) -> RowPart | None:
         low, high = max(one.start, start), min(one.end, end)
         if one.start == one.end:
-            return Part("", change=True) if start < one.start or start == 0 else None
+            return RowPart("", change=True) if start < one.start or start == 0 else None
         if low >= high:
             return None
         opens = tuple(k for k in one.blocks if self._places[k - 1][0] == low)
         closes = tuple(k for k in one.blocks if self._places[k - 1][1] == high)
-        return Part(self.side.text[low:high], one.blocks, opens, closes, one.change is not None)
+        return RowPart(self.side.text[low:high], one.blocks, opens, closes, one.change is not None)
 
 
 def _chain(comparison: Comparison, matching: Matching) -> Iterator[tuple[int, int, int]]:

@@ -19,7 +19,7 @@ from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, align
 from es_neardupe.similarity.differing_facts import Fact, facts
 from es_neardupe.similarity.explained_scores import Score, left_out, scores
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.text_diff import Change, changes, characters
+from es_neardupe.similarity.text_diff import TextChange, changes, characters
 
 __all__ = [
     "MAX_CHARS",
@@ -123,7 +123,7 @@ class Comparison:
     """Whether literal jaccard is at least `NEAR_COPIES`."""
     facts: tuple[Fact, ...]
     """Where near-copies differ materially; empty for others."""
-    _changes: tuple[Change, ...] = field(repr=False)
+    _changes: tuple[TextChange, ...] = field(repr=False)
     _hashes: tuple[U64, U64] = field(repr=False, compare=False)
 
     @property
@@ -132,7 +132,7 @@ class Comparison:
         return self.a, self.b
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[TextChange, ...]:
         """What lies outside literal passages, in words."""
         return self._changes
 

@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.similarity.text_diff import Change, characters
+from es_neardupe.similarity.text_diff import TextChange, characters
 
 __all__ = ["Fact", "Kind", "facts"]
 
@@ -96,7 +96,7 @@ _PRONOUNS = ("I", "I'm", "I’m")
 _BEFORE, _AFTER = re.compile(r"[$€£¥+-]$"), re.compile(r"^\s?%")
 
 
-def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[Change]) -> Iterator[Fact]:
+def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[TextChange]) -> Iterator[Fact]:
     """The changes of up to 20 words in which facts differ, by their places. ``spans``: int64[words, 2] of each text."""
     names = tuple(_names(text) for text in texts) if changes else ()
     short = [one for one in changes if max(one.a[1] - one.a[0], one.b[1] - one.b[0]) <= _LONGEST]
@@ -109,7 +109,7 @@ def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[Ch
             yield Fact(kinds, places[0], places[1], words[0], words[1])
 
 
-def _grown(change: Change, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> Change:
+def _grown(change: TextChange, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> TextChange:
     """Grow a change, alike on both sides, while it ends inside of what is written as one: ``45,000``, ``don't``."""
     (a, end_a), (b, end_b) = change
     for _ in range(_MOST_GROWN):
@@ -121,7 +121,7 @@ def _grown(change: Change, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> 
         if not (inside and (_one(texts[0], spans[0], end_a, a < end_a) or _one(texts[1], spans[1], end_b, b < end_b))):
             break
         end_a, end_b = end_a + 1, end_b + 1
-    return Change((a, end_a), (b, end_b))
+    return TextChange((a, end_a), (b, end_b))
 
 
 def _one(text: str, spans: Ints, word: int, changed: bool) -> bool:
@@ -129,14 +129,14 @@ def _one(text: str, spans: Ints, word: int, changed: bool) -> bool:
     return changed and bool(_JOINT.fullmatch(text[spans[word - 1, 1] : spans[word, 0]]))
 
 
-def _joined(changes: Iterable[Change]) -> Iterator[Change]:
+def _joined(changes: Iterable[TextChange]) -> Iterator[TextChange]:
     """Changes that have grown into each other become one."""
-    waiting: Change | None = None
+    waiting: TextChange | None = None
     for change in changes:
         if waiting and (change.a[0] < waiting.a[1] or change.b[0] < waiting.b[1]):
             ends = max(waiting.a[1], change.a[1]), max(waiting.b[1], change.b[1])
             starts = min(waiting.a[0], change.a[0]), min(waiting.b[0], change.b[0])
-            waiting = Change((starts[0], ends[0]), (starts[1], ends[1]))
+            waiting = TextChange((starts[0], ends[0]), (starts[1], ends[1]))
             continue
         if waiting:
             yield waiting

@@ -13,7 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from es_neardupe.keys.hashing import U64
 from es_neardupe.similarity.alignment import Alignment
 
-__all__ = ["Change", "changes", "characters"]
+__all__ = ["TextChange", "changes", "characters"]
 
 Range = tuple[int, int]
 
@@ -21,7 +21,7 @@ _REFINED = 200
 """Longer gaps are one change: words that they share by chance mean nothing."""
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """Words of a in whose place b has others. One side may be empty: then it is a place between two words."""
 
     a: Range
@@ -29,7 +29,7 @@ class Change(NamedTuple):
     b: Range
 
 
-def changes(a: U64, b: U64, alignment: Alignment) -> list[Change]:
+def changes(a: U64, b: U64, alignment: Alignment) -> list[TextChange]:
     """What lies outside the blocks of a literal alignment, by its place in a, then in b.
 
     Words between two passages that follow each other in both texts are one change, or several where they have
@@ -51,7 +51,7 @@ def characters(spans: NDArray[np.int64], words: Range) -> Range:
     return int(spans[first, 0]), int(spans[end - 1, 1])
 
 
-def _gaps(alignment: Alignment, size_a: int, size_b: int) -> tuple[list[Change], list[Change]]:
+def _gaps(alignment: Alignment, size_a: int, size_b: int) -> tuple[list[TextChange], list[TextChange]]:
     """The words between neighbouring blocks: of both texts, and of one alone."""
     blocks = [(0, 0, 0), *map(tuple, alignment.blocks.tolist()), (size_a, size_b, 0)]
     inner = range(1, len(blocks) - 1)
@@ -62,22 +62,22 @@ def _gaps(alignment: Alignment, size_a: int, size_b: int) -> tuple[list[Change],
         end_a, end_b = blocks[k][0] + blocks[k][2], blocks[k][1] + blocks[k][2]
         gap_a, gap_b = (end_a, blocks[k + 1][0]), (end_b, blocks[after_in_b[k]][1])
         if after_in_b[k] == k + 1:
-            paired.append(Change(gap_a, gap_b))
+            paired.append(TextChange(gap_a, gap_b))
         else:
-            alone += [Change(gap_a, (end_b, end_b)), Change((end_a, end_a), gap_b)]
+            alone += [TextChange(gap_a, (end_b, end_b)), TextChange((end_a, end_a), gap_b)]
     return [gap for gap in paired if _holds(gap)], [gap for gap in alone if _holds(gap)]
 
 
-def _holds(gap: Change) -> bool:
+def _holds(gap: TextChange) -> bool:
     return gap.a[0] < gap.a[1] or gap.b[0] < gap.b[1]
 
 
-def _refined(a: U64, b: U64, gap: Change) -> Iterator[Change]:
+def _refined(a: U64, b: U64, gap: TextChange) -> Iterator[TextChange]:
     (start_a, end_a), (start_b, end_b) = gap
     if not (0 < end_a - start_a <= _REFINED and 0 < end_b - start_b <= _REFINED):
         yield gap
         return
-    found: list[Change] = []
+    found: list[TextChange] = []
     for step in Levenshtein.opcodes(a[start_a:end_a].tolist(), b[start_b:end_b].tolist()):
         if step.tag == "equal":
             continue
@@ -86,5 +86,5 @@ def _refined(a: U64, b: U64, gap: Change) -> Iterator[Change]:
         if found and found[-1].a[1] == part_a[0] and found[-1].b[1] == part_b[0]:
             last = found.pop()
             part_a, part_b = (last.a[0], part_a[1]), (last.b[0], part_b[1])
-        found.append(Change(part_a, part_b))
+        found.append(TextChange(part_a, part_b))
     yield from found

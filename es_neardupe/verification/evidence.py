@@ -35,10 +35,10 @@ __all__ = [
     "READ",
     "Basis",
     "Evidence",
+    "EvidencePlan",
     "EvidenceReport",
     "Judged",
     "Kept",
-    "Plan",
     "decisions",
     "entries",
     "evidence_of",
@@ -109,7 +109,7 @@ class Kept:
         return len(self.pairs) + len(self.broken)
 
 
-class Plan(NamedTuple):
+class EvidencePlan(NamedTuple):
     """What has to be written."""
 
     fresh: Ints
@@ -167,7 +167,7 @@ def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[An
 
 def plan(
     kept: Kept, judged: Judged, corpus: Corpus, basis: Basis, *, changed_or_deleted: NDArray[np.bool_], whole: bool
-) -> Plan:
+) -> EvidencePlan:
     """Compare what is kept with what was judged. ``changed_or_deleted``: bool of the rows; ``whole``: the corpus
     holds all documents of the index, so what is not in it was deleted."""
     numbers = _numbers(corpus)
@@ -180,7 +180,7 @@ def plan(
     same[known] = (kept.limits[live[place[known]]] == (basis.min, basis.max)).all(axis=1)
     fresh = np.flatnonzero(~known)
     removed = kept.pairs[stale]
-    return Plan(
+    return EvidencePlan(
         fresh=fresh,
         judged_anew=np.flatnonzero(known & ~same),
         unchanged=int(same.sum()),

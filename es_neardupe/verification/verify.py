@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import classes_of
-from es_neardupe.candidates.join import Candidates, candidate_pairs
+from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
@@ -35,7 +35,7 @@ class Verified:
 
     corpus: Corpus
     classes: Classes
-    candidates: Candidates
+    candidates: CandidatePairs
     verifier: Verifier
     similarity: Floats
     """Of each candidate pair; NaN where a text is no longer there."""

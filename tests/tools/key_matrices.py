@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from es_neardupe.candidates.join import Candidates
+from es_neardupe.candidates.join import CandidatePairs
 
 Keys = Any
 
@@ -35,5 +35,5 @@ def buckets(keys: Keys) -> dict[int, list[int]]:
     return found
 
 
-def listed(found: Candidates) -> list[tuple[int, int]]:
+def listed(found: CandidatePairs) -> list[tuple[int, int]]:
     return list(zip(found.left.tolist(), found.right.tolist(), strict=True))

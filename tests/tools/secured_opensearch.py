@@ -19,7 +19,7 @@ import tenacity
 from secured import Archive, Secured, User, free_port, running
 from tls_tools import authority
 
-from es_neardupe.commands.doctor.roles import ROLES, Names
+from es_neardupe.commands.doctor.roles import ROLES, RoleNames
 from es_neardupe.errors import RequestError
 from es_neardupe.local_server import download
 from es_neardupe.local_server.process import require_extra
@@ -81,7 +81,7 @@ def opensearch_role(privileges: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     return {"cluster_permissions": list(cluster), "index_permissions": indices}
 
 
-def opensearch_roles(names: Names) -> dict[str, dict[str, Any]]:
+def opensearch_roles(names: RoleNames) -> dict[str, dict[str, Any]]:
     """Name -> the role as OpenSearch takes it, for each of ours that has commands for an index and those beside it."""
     some = [role for role in ROLES if role.commands_for(names)]
     return {role.name: opensearch_role(role.privileges(names)) for role in some}

@@ -12,7 +12,7 @@ from secured import User
 from secured_opensearch import ACTIONS, PASSWORD, opensearch_role, opensearch_roles
 
 from es_neardupe.commands.doctor.roles import ROLES as DOCUMENTED
-from es_neardupe.commands.doctor.roles import Names
+from es_neardupe.commands.doctor.roles import RoleNames
 
 NEWS = "secured-news"
 """The index that rights are about; its companions are ``secured-news-neardupe-*``."""
@@ -66,9 +66,9 @@ def ours_beside(index: str) -> list[str]:
     return [f"{index}-{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
 
 
-def names_beside(index: str) -> Names:
+def names_beside(index: str) -> RoleNames:
     """The same, by what they are."""
-    return Names(index, *ours_beside(index))
+    return RoleNames(index, *ours_beside(index))
 
 
 KEPT_NAMES = dataclasses.replace(

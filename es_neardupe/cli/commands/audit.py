@@ -15,7 +15,7 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Lost, Part, Recall
+    from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Lost, Recall, RecallPart
 
 __all__ = ["audit"]
 
@@ -89,7 +89,7 @@ def _rows(report: AuditReport) -> Iterator[tuple[object, ...]]:
         yield from (_part(title, one) for one in parts)
 
 
-def _part(title: str, one: Part) -> tuple[object, ...]:
+def _part(title: str, one: RecallPart) -> tuple[object, ...]:
     return _row(f"  {title} {one.name}", one.recall)
 
 

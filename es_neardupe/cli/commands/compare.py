@@ -22,7 +22,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching
 
 if TYPE_CHECKING:
-    from es_neardupe.pages.terminal_rows import Part
+    from es_neardupe.pages.terminal_rows import RowPart
     from es_neardupe.similarity.comparison import Comparison
     from es_neardupe.similarity.explained_scores import Score
 
@@ -214,14 +214,14 @@ def _add(table: Table, cells: Sequence[Text], *, narrow: bool) -> None:
         table.add_row(*cells)
 
 
-def _text(parts: Sequence[Part]) -> Text:
+def _text(parts: Sequence[RowPart]) -> Text:
     text = Text()
     for words, style in _styled(parts):
         text.append(words, style)
     return text
 
 
-def _styled(parts: Sequence[Part]) -> Iterator[tuple[str, str]]:
+def _styled(parts: Sequence[RowPart]) -> Iterator[tuple[str, str]]:
     """The words of a row with their styles, and with marks that tell the same without colours."""
     for part in parts:
         words = printable(part.text) if part.text.strip() else " " * bool(part.text)

@@ -15,7 +15,7 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.load.files import Record
+    from es_neardupe.commands.load.files import FileRecord
     from es_neardupe.index.index import Index
     from es_neardupe.index.settings import Settings
     from es_neardupe.server.client import Client
@@ -58,7 +58,7 @@ def demo(
         client.close()
 
 
-def _records(file: str | None, text_field: str) -> list[Record]:
+def _records(file: str | None, text_field: str) -> list[FileRecord]:
     from es_neardupe.commands.demo import file_records, licence_records
 
     records = licence_records() if file is None else file_records(file)
@@ -80,7 +80,7 @@ def _client(url: str | None) -> Client:
     return connect_to(url=url, local_url=local)
 
 
-def _tell(index: Index, records: list[Record], settings: Settings, words: str | None) -> None:
+def _tell(index: Index, records: list[FileRecord], settings: Settings, words: str | None) -> None:
     from es_neardupe.commands.demo import create_index, index_plain, search_hits
     from es_neardupe.commands.enrich.enrich import enrich
     from es_neardupe.commands.group import group

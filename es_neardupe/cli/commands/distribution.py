@@ -13,7 +13,7 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Level
+    from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Level, SimilarityExample
 
 __all__ = ["distribution"]
 
@@ -86,7 +86,7 @@ def _row(level: Level) -> tuple[object, ...]:
     return f"{level.threshold:g}", *found, level.detection, level.sample_pairs, level.sample_found, expected
 
 
-def _example(example: Example, several: bool) -> list[tuple[object, ...]]:
+def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ...]]:
     """A line for each document of the pair."""
     sides = ((f"{example.similarity:.4f}", example.a, example.excerpt_a), ("", example.b, example.excerpt_b))
     return [(value, named(name, several), excerpt) for value, name, excerpt in sides]

@@ -18,7 +18,7 @@ from es_neardupe.cli.output import ExitCode, harmless_cell, print_json, print_ta
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.moved.answer import Moved, Place
+    from es_neardupe.commands.moved.answer import Moved, NewPlace
 
 __all__ = ["moved"]
 
@@ -114,7 +114,7 @@ def _was(found: Moved) -> str:
     return f"{what}, known by its {found.basis}."
 
 
-def _row(rank: int, one: Place) -> tuple[object, ...]:
+def _row(rank: int, one: NewPlace) -> tuple[object, ...]:
     return _day(one.date), rank, one.address, one.similarity, _day(one.replaced), f"{one.index}/{one.id}"
 
 
@@ -122,7 +122,7 @@ def _more_heads(found: Moved) -> list[str]:
     return ["known by", "since"] if _remembered(found) else []
 
 
-def _more(found: Moved, one: Place) -> list[object]:
+def _more(found: Moved, one: NewPlace) -> list[object]:
     how = one.basis if one.measure == "resemblance" else f"{one.basis}, {one.measure}"
     return [how, one.known_at] if _remembered(found) else []
 

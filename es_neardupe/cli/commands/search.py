@@ -16,7 +16,7 @@ from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.search.search import Found, SearchHit
+    from es_neardupe.commands.search.search import SearchHit, SearchResult
 
 __all__ = ["search"]
 
@@ -102,7 +102,7 @@ def _read(file: str) -> dict[str, Any]:
     return found
 
 
-def _show(found: Found, expand: bool) -> None:
+def _show(found: SearchResult, expand: bool) -> None:
     several = len({index for hit in (*found.hits, *found.apart) for index in _indices(hit)}) > 1
     if found.hits:
         heads = ["score", "id", *found.hits[0].fields, "in the same group"]
@@ -139,7 +139,7 @@ def _cells(texts: Any) -> Iterator[str]:
     return (beginning(text, _SHOWN) for text in texts)
 
 
-def _tell(found: Found) -> None:
+def _tell(found: SearchResult) -> None:
     say(f"{found.documents:,} documents in about {found.groups:,} groups")
     if found.without_group:
         warn(

@@ -15,7 +15,7 @@ from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
 from es_neardupe.commands.audit.claims import Ground, Membership, VerifiedPairsCheck, by_resemblance, memberships
-from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Tally, effective, recalled
+from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, RecallCounts, effective, recalled
 from es_neardupe.commands.audit.why_missed import Candidacy, DocumentStates, Loss, source_of, states_of, verdicts
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import queries
@@ -65,7 +65,7 @@ def audit(
     total, chosen = _drawn(index, sample, seed, progress)
     ground = _ground(index, chosen, least=least, max_bucket=max_bucket, progress=progress)
     claims = VerifiedPairsCheck(index, ground, progress)
-    tally = Tally(len(ground.sample.addresses))
+    tally = RecallCounts(len(ground.sample.addresses))
     for pairs, others in _true_pairs(index, ground, progress):
         claims.confirm(pairs, ground.sample, others)
         verdict = verdicts(ground.candidacy, ground.sample, others, pairs.inside, pairs.given)
@@ -181,7 +181,7 @@ def _true_pairs(index: Index, ground: Ground, progress: Progress) -> Iterator[tu
         progress("comparing with all texts", read, total)
 
 
-def _advice(target: IndexTarget, least: float, tally: Tally, whole: bool) -> BandsAdvice | None:
+def _advice(target: IndexTarget, least: float, tally: RecallCounts, whole: bool) -> BandsAdvice | None:
     """Other bands, if those of the index find too few of the pairs that nothing else loses."""
     settings = target.settings
     by_bands = tally.lost[Loss.BANDS]

@@ -22,10 +22,10 @@ __all__ = [
     "Denied",
     "Lost",
     "Missed",
-    "Pairs",
-    "Part",
+    "PairCounter",
     "Recall",
-    "Tally",
+    "RecallCounts",
+    "RecallPart",
     "addressed",
     "effective",
     "recalled",
@@ -44,7 +44,7 @@ class Recall:
 
 
 @dataclass(frozen=True)
-class Part:
+class RecallPart:
     """The recall among the pairs of one kind."""
 
     name: str
@@ -118,9 +118,9 @@ class AuditReport:
     """Probability that the bands find a pair exactly ``min`` similar."""
     expected: float | None
     """Share of just these pairs that the bands find on average; None without pairs."""
-    lengths: tuple[Part, ...]
+    lengths: tuple[RecallPart, ...]
     """By the number of tokens of the shorter document."""
-    scripts: tuple[Part, ...]
+    scripts: tuple[RecallPart, ...]
     """By the script that most letters of the shorter document have."""
     lost: tuple[Lost, ...]
     """Every reason, in the order in which they are looked for."""
@@ -185,7 +185,7 @@ _STEPS = 1000
 """Similarities are kept as thousandths, rounded down."""
 
 
-class Pairs:
+class PairCounter:
     """Pairs of one kind: how many, how many of them were found, and in how many each document of the sample is."""
 
     def __init__(self, sampled: int) -> None:
@@ -204,14 +204,14 @@ class Pairs:
         return recalled(self.pairs, self.found, effective(self.degrees), whole=whole)
 
 
-class Tally:
+class RecallCounts:
     """Counts of the true pairs."""
 
     def __init__(self, sampled: int) -> None:
-        self.all, self.within = Pairs(sampled), Pairs(sampled)
+        self.all, self.within = PairCounter(sampled), PairCounter(sampled)
         self.lost: Counter[Loss] = Counter()
-        self._lengths = {name: Pairs(sampled) for name in LENGTHS}
-        self._scripts: dict[str, Pairs] = defaultdict(lambda: Pairs(sampled))
+        self._lengths = {name: PairCounter(sampled) for name in LENGTHS}
+        self._scripts: dict[str, PairCounter] = defaultdict(lambda: PairCounter(sampled))
         self._examples: dict[Loss, list[Missed]] = defaultdict(list)
         self._similarities = np.zeros(_STEPS + 1, np.int64)
 
@@ -244,7 +244,7 @@ class Tally:
 
     @staticmethod
     def _part(
-        part: Pairs, ends: Iterable[NDArray[np.intp]], found: NDArray[np.bool_], chosen: NDArray[np.bool_]
+        part: PairCounter, ends: Iterable[NDArray[np.intp]], found: NDArray[np.bool_], chosen: NDArray[np.bool_]
     ) -> None:
         part.add([end[chosen] for end in ends], found[chosen])
 
@@ -255,11 +255,11 @@ class Tally:
         }
         return tuple(Lost(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in Loss)
 
-    def lengths(self, whole: bool) -> tuple[Part, ...]:
+    def lengths(self, whole: bool) -> tuple[RecallPart, ...]:
         """The classes of length that have pairs."""
         return _parts(self._lengths, whole)
 
-    def scripts(self, whole: bool) -> tuple[Part, ...]:
+    def scripts(self, whole: bool) -> tuple[RecallPart, ...]:
         """The scripts, the one with most pairs first."""
         order = sorted(self._scripts, key=lambda name: (-self._scripts[name].pairs, name))
         return _parts({name: self._scripts[name] for name in order}, whole)
@@ -273,5 +273,5 @@ class Tally:
         return float(np.average(probabilities, weights=self._similarities[there]))
 
 
-def _parts(counted: dict[str, Pairs], whole: bool) -> tuple[Part, ...]:
-    return tuple(Part(name, one.recall(whole)) for name, one in counted.items() if one.pairs)
+def _parts(counted: dict[str, PairCounter], whole: bool) -> tuple[RecallPart, ...]:
+    return tuple(RecallPart(name, one.recall(whole)) for name, one in counted.items() if one.pairs)

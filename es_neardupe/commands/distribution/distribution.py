@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
-from es_neardupe.candidates.join import Candidates, candidate_pairs
+from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
     DistributionReport,
-    Example,
     Level,
+    SimilarityExample,
     extrapolated,
     nearest,
 )
@@ -68,7 +68,7 @@ def examples(
     compared: ComparedCandidates,
     sampled: Iterable[_Pair],
     threshold: float,
-) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
+) -> tuple[tuple[SimilarityExample, ...], tuple[SimilarityExample, ...]]:
     """Up to three pairs just above the threshold and three just below, the nearest first.
 
     They are candidates of the index, or pairs of the sample (similarity and two rows), never exact copies. A document
@@ -108,12 +108,14 @@ def _chosen(pairs: Sequence[_Pair]) -> list[_Pair]:
     return sorted((fresh + again)[:_MOST], key=pairs.index)
 
 
-def _named(references: Sequence[Reference], texts: dict[int, str], pairs: Sequence[_Pair]) -> Iterator[Example]:
+def _named(
+    references: Sequence[Reference], texts: dict[int, str], pairs: Sequence[_Pair]
+) -> Iterator[SimilarityExample]:
     """A pair whose text vanished just now is left out."""
     for similarity, *both in pairs:
         if all(row in texts for row in both):
             a, b = (Address(*references[row][:2]) for row in both)
-            yield Example(similarity, a, b, *excerpts(*(texts[row] for row in both)))
+            yield SimilarityExample(similarity, a, b, *excerpts(*(texts[row] for row in both)))
 
 
 def excerpts(a: str, b: str) -> tuple[str, str]:
@@ -289,7 +291,7 @@ def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progre
 def _compared(
     documents: CurrentDocuments,
     classes: Classes,
-    candidates: Candidates,
+    candidates: CandidatePairs,
     measures: Sequence[Measure],
     progress: Progress,
 ) -> Iterator[ComparedCandidates]:

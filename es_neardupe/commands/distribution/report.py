@@ -15,9 +15,9 @@ from es_neardupe.similarity.histogram import Histogram
 __all__ = [
     "Distribution",
     "DistributionReport",
-    "Example",
     "Expected",
     "Level",
+    "SimilarityExample",
     "extrapolated",
     "nearest",
 ]
@@ -58,7 +58,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Example:
+class SimilarityExample:
     """Two documents near the threshold, and how they go on from the first word that differs."""
 
     similarity: float
@@ -83,8 +83,8 @@ class Distribution:
     candidates: Histogram
     """Pairs of documents, in the whole index, that are candidates or exact copies."""
     levels: tuple[Level, ...]
-    above: tuple[Example, ...]
-    below: tuple[Example, ...]
+    above: tuple[SimilarityExample, ...]
+    below: tuple[SimilarityExample, ...]
 
     @property
     def title(self) -> str:

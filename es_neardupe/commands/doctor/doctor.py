@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from es_neardupe.commands.doctor.roles import Check, Level, Names, privilege_checks
+from es_neardupe.commands.doctor.roles import Check, Level, RoleNames, privilege_checks
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, NotInitialised
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import Companion, companion_name
@@ -110,7 +110,7 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
     return Check(name, "ok", fine)
 
 
-def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> Names:
+def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> RoleNames:
     """The names that privileges are about: as the user gave it, and those of our hidden indices."""
     family = family_named(families_of(client, index, mappings), index)
     groups, pairs, coming_groups, coming_pairs = (
@@ -120,7 +120,7 @@ def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str)
         for one in (prefix, next_prefix(prefix))
         for kind in (Companion.GROUPS, Companion.PAIRS)
     )
-    return Names(index, groups, pairs, coming_groups, coming_pairs)
+    return RoleNames(index, groups, pairs, coming_groups, coming_pairs)
 
 
 def _replaced(index: Index) -> Iterator[Check]:

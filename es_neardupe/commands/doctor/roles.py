@@ -10,7 +10,7 @@ from es_neardupe.errors import RequestError
 from es_neardupe.records import Product
 from es_neardupe.server.client import Client, path
 
-__all__ = ["CLUSTER", "INLINE_ONLY", "ROLES", "Check", "Level", "Names", "Role", "privilege_checks"]
+__all__ = ["CLUSTER", "INLINE_ONLY", "ROLES", "Check", "Level", "Role", "RoleNames", "privilege_checks"]
 
 
 CLUSTER = ("monitor",)
@@ -27,7 +27,7 @@ INLINE_ONLY = frozenset({"load", "load --tune"})
 
 
 @dataclass(frozen=True)
-class Names:
+class RoleNames:
     """The indices that privileges are about."""
 
     index: str
@@ -64,11 +64,11 @@ class Role:
     everyday: bool = False
     """Whether who works on an index is likely to need it; the others are for single occasions."""
 
-    def commands_for(self, names: Names) -> tuple[str, ...]:
+    def commands_for(self, names: RoleNames) -> tuple[str, ...]:
         """Those of its commands that there are for an index: some work only on keys that are in documents."""
         return tuple(one for one in self.commands if not (names.sidecars and one in INLINE_ONLY))
 
-    def privileges(self, names: Names) -> dict[str, tuple[str, ...]]:
+    def privileges(self, names: RoleNames) -> dict[str, tuple[str, ...]]:
         """Index -> the privileges on it."""
         wanted = {
             names.index: _LOOK if names.sidecars and not names.writes else self.index,
@@ -149,7 +149,7 @@ class Check:
     message: str
 
 
-def privilege_checks(client: Client, names: Names) -> Iterator[Check]:
+def privilege_checks(client: Client, names: RoleNames) -> Iterator[Check]:
     """A check for each role: whether this user may run its commands on an index and on our hidden ones. What is lacking
     for single occasions only (`Role.everyday`) is told, but is no error."""
     if client.server.product is not Product.ELASTICSEARCH:

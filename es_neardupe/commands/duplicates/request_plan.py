@@ -140,22 +140,22 @@ _LEAVES: dict[str, type[Leaf]] = {
 
 
 @dataclass(frozen=True)
-class Place:
+class RequestPlace:
     """A place in the request, and the components that led there."""
 
     path: tuple[Step, ...]
     trail: tuple[str, ...] = ()
 
-    def at(self, *steps: Step) -> Place:
+    def at(self, *steps: Step) -> RequestPlace:
         """The place below."""
-        return Place((*self.path, *steps), self.trail)
+        return RequestPlace((*self.path, *steps), self.trail)
 
 
 def plan_of(request: request_model.Request) -> RequestPlan:
     """The plan of a request. Raises `SettingsError` with the JSON path of what cannot be resolved."""
     resolver = _Resolver(request)
     for name, component in request.components.items():  # also those that nothing uses
-        resolver.component(component, Place(("components", name), (name,)))
+        resolver.component(component, RequestPlace(("components", name), (name,)))
     stages = [resolver.stage(name, stage) for name, stage in request.stages.items()]
     return RequestPlan(tuple(sorted(stages, key=lambda one: not isinstance(one, DuplicatesPlan))))
 
@@ -167,10 +167,10 @@ class _Resolver:
         self.components = request.components
         self.stages = request.stages
 
-    def component(self, one: Any, place: Place) -> None:
+    def component(self, one: Any, place: RequestPlace) -> None:
         """Follow what is inside a component."""
         family = one.type.partition(":")[0]
-        by_family: dict[str, Callable[[Any, Place], object]] = {
+        by_family: dict[str, Callable[[Any, RequestPlace], object]] = {
             "fields": self.fields,
             "featureSource": self.features,
             "pairwiseSimilarity": self.similarity,
@@ -181,7 +181,7 @@ class _Resolver:
 
     def stage(self, name: str, stage: Any) -> StagePlan:
         """One stage as a record."""
-        place = Place(("stages", name))
+        place = RequestPlace(("stages", name))
         if isinstance(stage, request_model.Duplicates):
             return self._duplicates(name, stage, place)
         if isinstance(stage, request_model.Content):
@@ -192,7 +192,7 @@ class _Resolver:
         fields_ = self.fields(stage.fields, place.at("fields"))
         return OverlapsPlan(name, pairs, fields_, stage.min_words, _limit(stage.limit))
 
-    def _duplicates(self, name: str, stage: request_model.Duplicates, place: Place) -> DuplicatesPlan:
+    def _duplicates(self, name: str, stage: request_model.Duplicates, place: RequestPlace) -> DuplicatesPlan:
         grouping, pairing = stage.hash_grouping.features, stage.hash_grouping.pairing
         at = place.at("hashGrouping", "features")
         validation = self._validation(stage.validation, place.at("validation"))
@@ -207,13 +207,13 @@ class _Resolver:
             across_indices=pairing.across_indices,
         )
 
-    def _validation(self, given: request_model.ValidationRange, place: Place) -> Validation:
+    def _validation(self, given: request_model.ValidationRange, place: RequestPlace) -> Validation:
         if given.min > given.max:
             raise invalid(place.at("min").path, f"is {given.min:g}; allowed: at most the max, which is {given.max:g}.")
         one = self.similarity(given.pairwise_similarity, place.at("pairwiseSimilarity"))
         return Validation(**one, min=float(given.min), max=float(given.max))
 
-    def similarity(self, given: Any, place: Place) -> dict[str, Any]:
+    def similarity(self, given: Any, place: RequestPlace) -> dict[str, Any]:
         """The measure with what it takes: the fields of `Validation` without the range."""
         one, place = self._followed(given, place)
         measure = one.type.partition(":")[2]
@@ -227,16 +227,16 @@ class _Resolver:
             "shingle": getattr(one, "shingle", DEFAULT_MIN_WORDS),
         }
 
-    def fields(self, given: Any, place: Place) -> tuple[str, ...]:
+    def fields(self, given: Any, place: RequestPlace) -> tuple[str, ...]:
         """The names of fields."""
         return tuple(self._followed(given, place)[0].fields)
 
-    def content_fields(self, given: Any, place: Place) -> dict[str, int | None]:
+    def content_fields(self, given: Any, place: RequestPlace) -> dict[str, int | None]:
         """The names of fields, each with the most characters of a value."""
         one, _ = self._followed(given, place)
         return {name: field.max_value_length for name, field in one.fields.items()}
 
-    def features(self, given: Any, place: Place, depth: int = 1) -> FeatureTree:
+    def features(self, given: Any, place: RequestPlace, depth: int = 1) -> FeatureTree:
         """A source of features with all that it is made of."""
         if depth > _DEEPEST:
             raise invalid(place.path, f"is the source of a source, and so on, more than {_DEEPEST} times.")
@@ -254,7 +254,7 @@ class _Resolver:
             )
         return Ngrams(one.window, source)
 
-    def query(self, given: Any, place: Place) -> Mapping[str, Any] | None:
+    def query(self, given: Any, place: RequestPlace) -> Mapping[str, Any] | None:
         """The scope as the server takes it."""
         if isinstance(given, dict):
             if set(given) != {"query"}:
@@ -265,7 +265,7 @@ class _Resolver:
         one, _ = self._followed(given, place)
         return {"query_string": {"query": one.query}} if isinstance(one, request_model.QueryString) else None
 
-    def _pairs(self, given: request_model.PairsReference, place: Place) -> str:
+    def _pairs(self, given: request_model.PairsReference, place: RequestPlace) -> str:
         """The name of a stage that finds pairs."""
         finding = [name for name, stage in self.stages.items() if isinstance(stage, request_model.Duplicates)]
         if given.use not in finding:
@@ -275,7 +275,7 @@ class _Resolver:
             )
         return given.use
 
-    def _followed(self, given: Any, place: Place) -> tuple[Any, Place]:
+    def _followed(self, given: Any, place: RequestPlace) -> tuple[Any, RequestPlace]:
         """The component that a reference leads to in the end, and its place."""
         one = given
         while one.type.endswith(":reference"):
@@ -289,7 +289,7 @@ class _Resolver:
                 problem = "is of another type" if name in self.components else "is not among the components"
                 allowed = listed(there) or f"there is no component {family}:*"
                 raise invalid(at, f"is {shown(name)}, which {problem}; allowed: {allowed}.")
-            one, place = self.components[name], Place(("components", name), (*place.trail, name))
+            one, place = self.components[name], RequestPlace(("components", name), (*place.trail, name))
         return one, place
 
 

@@ -27,9 +27,9 @@ __all__ = [
     "DuplicatesReport",
     "Numbers",
     "OverlappingPair",
-    "Overlaps",
     "OverlapsResult",
     "PairList",
+    "PairOverlaps",
     "PairsResult",
     "SkippedGroup",
     "overlaps",
@@ -41,7 +41,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Overlaps:
+class PairOverlaps:
     """The common passages of two texts."""
 
     blocks: tuple[Block, ...]
@@ -54,7 +54,7 @@ class Overlaps:
     """Text b likewise, with the same numbers."""
 
 
-def overlaps(text_a: str, text_b: str, min_words: int = DEFAULT_MIN_WORDS) -> Overlaps:
+def overlaps(text_a: str, text_b: str, min_words: int = DEFAULT_MIN_WORDS) -> PairOverlaps:
     """The blocks of at least ``min_words`` equal words, found by greedy string tiling (`alignment.literal`): the
     longest first, and each word is in one block at most. Identical texts are one block, however short.
 
@@ -66,7 +66,7 @@ def overlaps(text_a: str, text_b: str, min_words: int = DEFAULT_MIN_WORDS) -> Ov
     found = literal(hashes_a, hashes_b, min_words)
     blocks = blocks_of(a, b, found)
     marked = (_marked(text_a, [one.a for one in blocks]), _marked(text_b, [one.b for one in blocks]))
-    return Overlaps(blocks, found.common, *marked)
+    return PairOverlaps(blocks, found.common, *marked)
 
 
 def _marked(text: str, places: Sequence[Range]) -> str:
@@ -180,7 +180,7 @@ class OverlappingPair:
     a: Address
     b: Address
     similarity: float
-    overlaps: Overlaps
+    overlaps: PairOverlaps
 
 
 @dataclass(frozen=True)

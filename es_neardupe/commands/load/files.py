@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 
 from es_neardupe.errors import InputError
 
-__all__ = ["Problem", "Record", "check_paths", "read_lines", "read_records", "read_text_file"]
+__all__ = ["FileRecord", "Problem", "check_paths", "read_lines", "read_records", "read_text_file"]
 
 STDIN = "-"
 _PACKED = (".gz", ".xz")
@@ -38,7 +38,7 @@ _DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FileRecord:
     """A document of a file. ``place`` is ``FILE:LINE``, or the path of a text file; ``id`` and ``routing`` may be
     None."""
 
@@ -69,7 +69,9 @@ def check_paths(paths: Iterable[str]) -> None:
             _kind(Path(name))
 
 
-def read_records(paths: Iterable[str], *, text_field: str, id_field: str | None = None) -> Iterator[Record | Problem]:
+def read_records(
+    paths: Iterable[str], *, text_field: str, id_field: str | None = None
+) -> Iterator[FileRecord | Problem]:
     """The documents of files and folders, one after the other.
 
     ``text_field`` is where the text of a file in a folder goes. ``id_field`` names the field that holds the id;
@@ -152,13 +154,13 @@ def _opened(file: Path) -> IO[bytes]:
     return file.open("rb")
 
 
-def _file(name: str, id_field: str | None) -> Iterator[Record | Problem]:
+def _file(name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
     read = {"csv": _csv, "json": _json_lines}[_kind(Path(name))]
     with _opened(Path(name)) as stream:
         yield from read(stream, name, id_field)
 
 
-def _to_the_end(records: Iterator[Record | Problem], name: str) -> Iterator[Record | Problem]:
+def _to_the_end(records: Iterator[FileRecord | Problem], name: str) -> Iterator[FileRecord | Problem]:
     """The records up to where the file itself breaks off, which is a problem of its own."""
     try:
         yield from records
@@ -170,7 +172,7 @@ def _words(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
-def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record | Problem]:
+def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
     for number, line in enumerate(_lines(stream), 1):
         place = f"{name}:{number}"
         if line is None:
@@ -218,7 +220,7 @@ def _is_deep(value: object) -> bool:
     return any(isinstance(one, dict | list) for one in level)
 
 
-def _record(place: str, source: object, id_field: str | None) -> Record | Problem:
+def _record(place: str, source: object, id_field: str | None) -> FileRecord | Problem:
     if not isinstance(source, dict):
         return Problem(place, f"a JSON {type(source).__name__}, not an object")
     names = [id_field] if id_field else ["id", "_id"]
@@ -231,7 +233,9 @@ def _record(place: str, source: object, id_field: str | None) -> Record | Proble
     if id is not None and (why := _unusable(str(id))):
         return Problem(place, f"the id in {name!r} is {why}")
     # A document cannot hold metadata fields of the server.
-    return Record(place, None if id is None else str(id), {key: value for key, value in source.items() if key != "_id"})
+    return FileRecord(
+        place, None if id is None else str(id), {key: value for key, value in source.items() if key != "_id"}
+    )
 
 
 def _unusable(id: str) -> str:
@@ -242,7 +246,7 @@ def _unusable(id: str) -> str:
         return "not valid Unicode"
 
 
-def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[Record | Problem]:
+def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
     csv.field_size_limit(_LONGEST_LINE)
     lines = _decoded(stream)
     reader = csv.DictReader(lines, strict=True)
@@ -292,13 +296,13 @@ class _decoded:  # noqa: N801 - reads like the function it stands for
         return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
-def _folder(folder: Path, text_field: str) -> Iterator[Record | Problem]:
+def _folder(folder: Path, text_field: str) -> Iterator[FileRecord | Problem]:
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder).as_posix()
         if why := _unusable(name):
             yield Problem(str(file), f"the id is {why}")
             continue
         try:
-            yield Record(str(file), name, {text_field: read_text_file(str(file))})
+            yield FileRecord(str(file), name, {text_field: read_text_file(str(file))})
         except InputError as error:
             yield Problem(str(file), str(error))

@@ -13,7 +13,7 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.enrich.ingest import first_fields
-from es_neardupe.commands.load.files import Problem, Record, check_paths, read_records
+from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
 from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import has_any
@@ -103,7 +103,7 @@ def load(
 
 def load_records(
     index: Index,
-    records: Iterable[Record | Problem],
+    records: Iterable[FileRecord | Problem],
     *,
     text_field: str | None = None,
     routing_field: str | None = None,
@@ -204,11 +204,11 @@ def _check_single(target: IndexTarget) -> None:
 
 
 def _usable(
-    records: Iterable[Record | Problem],
+    records: Iterable[FileRecord | Problem],
     target: IndexTarget,
     text_field: str | None,
     told: Callable[[Problem, str], None],
-) -> Iterator[Record]:
+) -> Iterator[FileRecord]:
     """The records that can be indexed, each with an id and with its text where the index expects it."""
     seen: set[str] = set()
     for record in records:
@@ -222,7 +222,7 @@ def _usable(
             yield found
 
 
-def _routed(record: Record | Problem, field: str | None) -> Record | Problem:
+def _routed(record: FileRecord | Problem, field: str | None) -> FileRecord | Problem:
     """The record with the routing that one of its fields names."""
     if field is None or isinstance(record, Problem):
         return record
@@ -233,7 +233,7 @@ def _routed(record: Record | Problem, field: str | None) -> Record | Problem:
     return changed(record, source=source, routing=str(value))
 
 
-def _prepared(record: Record, target: IndexTarget, text_field: str | None) -> Record | Problem:
+def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -> FileRecord | Problem:
     fields = target.settings.fields
     source = dict(record.source)
     for name, relations in target.left_alone.items():
@@ -266,7 +266,7 @@ def _put(source: dict[str, Any], name: str, value: Any) -> bool:
     return True
 
 
-def _actions(records: Iterable[Record], target: IndexTarget, op: str, max_chars: int) -> Iterator[Action]:
+def _actions(records: Iterable[FileRecord], target: IndexTarget, op: str, max_chars: int) -> Iterator[Action]:
     (index,) = target.indices
     for chunk in chunked(records, _CHUNK):
         sources = [record.source for record in chunk]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from es_neardupe.groups.compare_groupings import Example, GroupChanges, compare_groups
+from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index.index import Index
 from es_neardupe.progress import Progress
@@ -36,7 +36,7 @@ def regrouped(old: Index, new: Index) -> tuple[str, ...]:
     return tuple(f"group {name}: {after[name]}, not {before[name]}" for name in names if before[name] != after[name])
 
 
-def _with_documents(old: Index, new: Index, example: Example) -> Example:
+def _with_documents(old: Index, new: Index, example: GroupChangeExample) -> GroupChangeExample:
     """The example with some of its documents, principals first."""
     documents: dict[Address, None] = {}
     for index, groups in ((old, example.before), (new, example.after)):
@@ -46,4 +46,4 @@ def _with_documents(old: Index, new: Index, example: Example) -> Example:
         body = {"size": _SHOWN, "query": query, "_source": False}
         hits = search(index.client, index.path, body)["hits"]["hits"] if groups else []
         documents |= {Address(hit["_index"], hit["_id"]): None for hit in hits}
-    return Example(example.kind, example.before, example.after, tuple(documents)[:_SHOWN])
+    return GroupChangeExample(example.kind, example.before, example.after, tuple(documents)[:_SHOWN])

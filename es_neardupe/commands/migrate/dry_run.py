@@ -7,7 +7,7 @@ from itertools import chain, islice
 
 from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich.enrich import enrich
-from es_neardupe.commands.migrate.plan import Plan, mark
+from es_neardupe.commands.migrate.plan import MigrationPlan, mark
 from es_neardupe.commands.migrate.steps import rehearse_switch
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase
@@ -17,7 +17,7 @@ __all__ = ["first_requests"]
 
 
 def first_requests(
-    rehearsal: Rehearsal, plan: Plan, most: int, *, abort: bool, prepare: bool, max_chars: int, batch: int
+    rehearsal: Rehearsal, plan: MigrationPlan, most: int, *, abort: bool, prepare: bool, max_chars: int, batch: int
 ) -> tuple[ShownRequest, ...]:
     """The first ``most`` requests to the index; those of its mapping, of new keys, of the switch and of the clean-up.
 
@@ -33,7 +33,7 @@ def first_requests(
 class _Rehearsed:
     """The steps of `Work`, as far as their requests can be told before."""
 
-    def __init__(self, client: Rehearsal, plan: Plan, most: int, max_chars: int, batch: int) -> None:
+    def __init__(self, client: Rehearsal, plan: MigrationPlan, most: int, max_chars: int, batch: int) -> None:
         self._client, self._plan, self._index = client, plan, plan.old.through(client)
         self._coming = plan.settings.prefix
         self._most, self._max_chars, self._batch = most, max_chars, batch

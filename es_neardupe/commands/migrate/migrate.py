@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from es_neardupe import options
 from es_neardupe.commands.migrate.dry_run import first_requests
-from es_neardupe.commands.migrate.plan import Plan, Wanted, open_plan
-from es_neardupe.commands.migrate.steps import Done, Work
+from es_neardupe.commands.migrate.plan import MigrationPlan, Wanted, open_plan
+from es_neardupe.commands.migrate.steps import Done, MigrationWork
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
@@ -139,7 +139,7 @@ def migrate(
     check_sees_all(plan.old, "migrating")
     if plan.phase is None:
         _check_rules(plan.old)
-    work = Work(index, plan, max_chars, workers=workers, batch=batch, progress=progress)
+    work = MigrationWork(index, plan, max_chars, workers=workers, batch=batch, progress=progress)
     shown: tuple[ShownRequest, ...] = ()
     if dry_run:
         work.foretell(abort)
@@ -159,14 +159,14 @@ def migrate(
     return replace(_report(plan.after, work.done, dry_run, started), requests=shown)
 
 
-def _coming_names(plan: Plan) -> list[str]:
+def _coming_names(plan: MigrationPlan) -> list[str]:
     """Our indices under the new prefix, which are there until the migration is over."""
     coming = plan.coming
     every = coming.with_target(replace(coming.target, new=()))  # those of rolled-over indices will be there too
     return [*(companion_name(coming.target, kind) for kind in Companion), *every.storage.sidecars]
 
 
-def _check_phase(plan: Plan) -> None:
+def _check_phase(plan: MigrationPlan) -> None:
     """Raises `BeingMigrated` if another run went on between our look and our lease."""
     index = plan.old.name
     if phase_of(settings_mappings(plan.old.plain, index, plan.prefix).values(), plan.prefix) is not plan.phase:
@@ -196,7 +196,7 @@ def _report(index: Index, done: Done, dry_run: bool, started: float) -> MigrateR
     )
 
 
-def _aborting(index: Index) -> Plan | None:
+def _aborting(index: Index) -> MigrationPlan | None:
     """The migration that is to be given up. Raises `BeingMigrated` once the switch has begun."""
     phase = phase_of(settings_mappings(index.plain, index.name, index.prefix).values(), index.prefix)
     if phase is None:

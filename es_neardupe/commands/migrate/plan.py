@@ -14,7 +14,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import stored_settings
 
-__all__ = ["Plan", "Wanted", "mark", "open_plan"]
+__all__ = ["MigrationPlan", "Wanted", "mark", "open_plan"]
 
 _CHOICE = ("threshold", "detection", "permutations", "bands", "rows", "agree")
 """Options that decide the bands: with any of them, these are chosen anew."""
@@ -53,7 +53,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Plan:
+class MigrationPlan:
     """Where a migration stands."""
 
     phase: Phase | None
@@ -84,7 +84,7 @@ class Plan:
         return replaced_prefix(self.settings.prefix)
 
 
-def open_plan(index: Index, wanted: Wanted) -> Plan | None:
+def open_plan(index: Index, wanted: Wanted) -> MigrationPlan | None:
     """Where the migration of an index stands; None where the index has the wanted settings already.
 
     Raises `SchemeMismatch` for other settings than those of a migration under way, `SettingsError` where nothing is
@@ -109,10 +109,10 @@ def open_plan(index: Index, wanted: Wanted) -> Plan | None:
     checked = init(coming, settings, sample_keys=keys, sidecar=bool(old.storage.sidecars), dry_run=True)
     settings = replace(settings, sample_mod=checked.sample_mod)
     changes = tuple(settings.differences(old.settings))
-    return Plan(None, old, settings, wanted.evidence, changes) if changes else None
+    return MigrationPlan(None, old, settings, wanted.evidence, changes) if changes else None
 
 
-def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: Wanted) -> Plan:
+def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: Wanted) -> MigrationPlan:
     index = old.name
     stored = [stored_settings(mapping, next_prefix(prefix)) for mapping in mappings.values()]
     settings = next((one for one in stored if one is not None), None)
@@ -126,10 +126,10 @@ def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index
             f"with `es-neardupe migrate {index}` and no other options, or, before the switch, give up with `--abort`."
         )
     changes = tuple(settings.differences(old.settings)) if phase is Phase.PREPARING else ()
-    return Plan(phase, old, settings, wanted.evidence or migration.evidence, changes)
+    return MigrationPlan(phase, old, settings, wanted.evidence or migration.evidence, changes)
 
 
-def mark(index: Index, plan: Plan, phase: Phase) -> None:
+def mark(index: Index, plan: MigrationPlan, phase: Phase) -> None:
     """Write how far the migration is; the one moment in which a phase begins."""
     notes = Migration(phase, plan.evidence).to_meta()
     plan.old.through(index.plain).storage.mark_migration(phase, plan.settings, notes)

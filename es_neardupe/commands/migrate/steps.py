@@ -10,7 +10,7 @@ from es_neardupe.commands.clean import clean
 from es_neardupe.commands.enrich.enrich import enrich
 from es_neardupe.commands.group import group
 from es_neardupe.commands.migrate.comparison import compared, regrouped
-from es_neardupe.commands.migrate.plan import Plan, mark
+from es_neardupe.commands.migrate.plan import MigrationPlan, mark
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry
@@ -28,7 +28,7 @@ from es_neardupe.server.dry_run import Rehearsal
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, refresh
 
-__all__ = ["Done", "Work", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents"]
+__all__ = ["Done", "MigrationWork", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents"]
 
 
 _ROUNDS = 5
@@ -163,10 +163,10 @@ class Done:
     refusals: tuple[str, ...] = ()
 
 
-class Work:
+class MigrationWork:
     """The steps of a run; each may be done again at any time."""
 
-    def __init__(self, index: Index, plan: Plan, max_chars: int, **options: Any) -> None:
+    def __init__(self, index: Index, plan: MigrationPlan, max_chars: int, **options: Any) -> None:
         """``options``: workers, batch and progress, of `enrich`, `group` and `clean` alike."""
         self.index, self.plan = index, plan
         self.options, self.max_chars = options, max_chars

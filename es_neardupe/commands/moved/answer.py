@@ -11,7 +11,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search
 
-__all__ = ["DATE_FORMAT", "Moved", "Place", "in_order", "with_replaced"]
+__all__ = ["DATE_FORMAT", "Moved", "NewPlace", "in_order", "with_replaced"]
 
 DATE_FORMAT = "strict_date_time"
 """In which dates are asked for: UTC, with at least milliseconds."""
@@ -20,7 +20,7 @@ _TERMS = 1000
 
 
 @dataclass(frozen=True)
-class Place:
+class NewPlace:
     """A document with nearly the same text, at another address."""
 
     address: str
@@ -57,7 +57,7 @@ class Moved:
     """Documents of this address; the latest of them is looked for."""
     basis: str | None
     """How the document is known: ``address``, ``id``, ``evidence`` or ``grouping``."""
-    places: tuple[Place, ...]
+    places: tuple[NewPlace, ...]
     """The most similar first; of equal ones, those that are there now, then the latest."""
     earlier: int
     """Places left out because their date is before that of the document."""
@@ -77,7 +77,7 @@ class Moved:
     """How likely a document exactly ``min`` similar shares a key; None where what is known decided."""
 
     @property
-    def best(self) -> Place | None:
+    def best(self) -> NewPlace | None:
         """The most similar place that is there now."""
         return next((one for one in self.places if one.replaced is None), None)
 
@@ -90,7 +90,7 @@ class Moved:
         )
 
 
-def with_replaced(index: Index, fields: AddressFields, places: Sequence[Place]) -> list[Place]:
+def with_replaced(index: Index, fields: AddressFields, places: Sequence[NewPlace]) -> list[NewPlace]:
     """The same places, each with the date of the latest document of its address, if that is another one."""
     latest: dict[str, str] = {}
     for chunk in chunked(sorted({one.address for one in places}), _TERMS):
@@ -107,7 +107,7 @@ def _later(date: str | None, latest: str) -> str | None:
     return latest if date is not None and _moment(latest) > _moment(date) else None
 
 
-def in_order(places: Iterable[Place]) -> list[Place]:
+def in_order(places: Iterable[NewPlace]) -> list[NewPlace]:
     """The most similar first; of equal ones, those that are there now, then the latest, then by address."""
     found = sorted(places, key=lambda one: (one.address, one.index, one.id))
     found.sort(key=lambda one: _moment(one.date or ""), reverse=True)

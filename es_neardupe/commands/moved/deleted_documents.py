@@ -21,14 +21,14 @@ from es_neardupe.records import Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search
 
-__all__ = ["Known", "Trace", "Traces"]
+__all__ = ["KnownCopy", "Trace", "Traces"]
 
 _OURS = ("content", "group", "principal", "similarity")
 """What is read of our fields."""
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownCopy:
     """A document of which it is known how similar it is to one that is gone."""
 
     hit: Hit
@@ -46,7 +46,7 @@ class Trace:
     id: str
     basis: str
     """``evidence`` or ``grouping``."""
-    known: tuple[Known, ...]
+    known: tuple[KnownCopy, ...]
     changed: int
     """Documents whose text is no longer the one that was compared."""
 
@@ -102,7 +102,7 @@ class Traces:
                     continue
                 changed += present not in similar
                 if present in similar:
-                    known.append(Known(hit, similar[present][0], "resemblance", similar[present][1]))
+                    known.append(KnownCopy(hit, similar[present][0], "resemblance", similar[present][1]))
         return Trace(told.where, id, "evidence", tuple(known), changed)
 
     def _compared_with(self, content: str) -> dict[str, tuple[float, str]]:
@@ -138,7 +138,7 @@ class Traces:
             same = grouping is not None and present == stored.get("content")
             changed += not same
             if same and grouping is not None:
-                known.append(Known(hit, grouping.similarity, measure, entry.updated))
+                known.append(KnownCopy(hit, grouping.similarity, measure, entry.updated))
         return Trace(*entry.principal, "grouping", tuple(known), changed)
 
     def _read(self, query: JSON) -> Iterator[tuple[Hit, str]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import detection_of
-from es_neardupe.commands.moved.answer import Moved, Place, in_order, with_replaced
+from es_neardupe.commands.moved.answer import Moved, NewPlace, in_order, with_replaced
 from es_neardupe.commands.moved.deleted_documents import Trace, Traces
 from es_neardupe.commands.moved.documents import Addressed, LastThere
 from es_neardupe.commands.moved.fields import AddressFields, address_fields
@@ -146,7 +146,7 @@ class _Finder:
         ):
             if similarity >= self._least:
                 (new, *_), date = self._documents.read(described[hit.address]["fields"])
-                places.append(Place(new, date, similarity, None, *hit.address, "texts", "resemblance", None))
+                places.append(NewPlace(new, date, similarity, None, *hit.address, "texts", "resemblance", None))
             else:
                 stored = stored_fields(hit.source, self._index.target.settings.prefix)
                 less_similar += own is not None and stored.get("group") == own
@@ -177,12 +177,12 @@ class _Finder:
             others = [name for name in named if name != address]
             if others and one.similarity >= self._least:
                 places.append(
-                    Place(others[0], date, one.similarity, None, *one.hit.address, trace.basis, one.measure, one.at)
+                    NewPlace(others[0], date, one.similarity, None, *one.hit.address, trace.basis, one.measure, one.at)
                 )
         known = self._answer(address, None, Address(trace.index, trace.id), trace.basis)
         return self._placed(replace(known, changed=trace.changed, candidates=len(trace.known)), places)
 
-    def _placed(self, known: Moved, places: Sequence[Place]) -> Moved:
+    def _placed(self, known: Moved, places: Sequence[NewPlace]) -> Moved:
         """The places in their order, without those that are too old."""
         older = [known.date is not None and one.older_than(known.date) for one in places]
         wanted = [one for one, old in zip(places, older, strict=True) if self._earlier or not old]

@@ -15,7 +15,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 
-__all__ = ["Copy", "Found", "SearchHit", "search"]
+__all__ = ["Copy", "SearchHit", "SearchResult", "search"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SearchHit:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """A page of the answer."""
 
     index: str
@@ -86,7 +86,7 @@ def search(
     start: options.Start = 0,
     fields: options.ShownFields = (),
     expand: options.Expand = False,
-) -> Found:
+) -> SearchResult:
     """What a query finds, one hit for each group, each with the number of its near-copies.
 
     ``text`` is a query string of Lucene's kind, or a query of the server's DSL, or a body with ``query`` and ``sort``.
@@ -101,7 +101,7 @@ def search(
     for one in page.hits:
         members = tuple(_copy(asked, copy, one.group, prefix) for copy in one.members)
         hits.append(_hit(asked, one.hit, one.group, one.near_copies, members))
-    return Found(
+    return SearchResult(
         index=index.name,
         documents=page.documents,
         groups=page.groups,

@@ -11,7 +11,7 @@ from es_neardupe.index.document_text import text_pages
 from es_neardupe.index.storage import Enriched, Send, ToEnrich
 from es_neardupe.index.stored_fields import stored_fields, timestamp
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.index.updates import Plan, is_current, plan, source_of, update
+from es_neardupe.index.updates import DocumentUpdate, is_current, plan, source_of, update
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import Tally, chunked
@@ -84,7 +84,7 @@ class _Renewal:
         self._sent_twice: set[Address] = set()
         """Documents that conflicted with a write which may have been our own."""
 
-    def updates(self, plans: Iterable[Plan], *, again: bool = False) -> Iterator[Action]:
+    def updates(self, plans: Iterable[DocumentUpdate], *, again: bool = False) -> Iterator[Action]:
         """The updates that are needed. ``again``: of documents that were read and counted before.
 
         Such a document can be current already: by a write of ours whose answer was lost (then it counts as written), or

@@ -18,7 +18,7 @@ from es_neardupe.index.sidecar.entries import entries, parts_of, read_params, re
 from es_neardupe.index.sidecar.queries import (
     MATCH_ALL,
     MOST_IDS,
-    Names,
+    SidecarNames,
     Source,
     TooMany,
     asks_ours,
@@ -50,7 +50,7 @@ class SidecarClient(ClientOver):
         self._index = index
         self._target = target
         self._prefix = target.settings.prefix
-        self._names = Names(target)
+        self._names = SidecarNames(target)
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
 
     def close(self) -> None:
@@ -233,7 +233,7 @@ def _with_entry(found: JSON, entry: Hit | None) -> JSON:
     return {**found, **version, "_source": {**parts_of(found), **entry.source}}
 
 
-def _count_without_entry(index: Index, names: Names, query: Mapping[str, Any]) -> int:
+def _count_without_entry(index: Index, names: SidecarNames, query: Mapping[str, Any]) -> int:
     """Documents that a query matches although our index does not know them.
 
     These are all that match without any field of ours, less those that it knows. Entries of deleted documents, which

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.sidecar.entries import Known, confirmation, entry, gone, uuids, with_inherited, with_stored
-from es_neardupe.index.sidecar.queries import Names
+from es_neardupe.index.sidecar.entries import (
+    KnownEntries,
+    confirmation,
+    entry,
+    gone,
+    uuids,
+    with_inherited,
+    with_stored,
+)
+from es_neardupe.index.sidecar.queries import SidecarNames
 from es_neardupe.index.storage import Enriched, Send, ToEnrich
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.updates import is_current, plan, update
@@ -65,7 +73,7 @@ class _Run:
         self._max_chars = max_chars
         self._progress = progress
         self._uuids = uuids(index)
-        self._known = Known(index, self._uuids)
+        self._known = KnownEntries(index, self._uuids)
         self._at = timestamp()
         self.tally = Tally()
         self.states: Counter[str] = Counter()
@@ -156,7 +164,7 @@ class _Run:
     def _settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents whose entry somebody else wrote or removed before us."""
         lost: list[Reference] = []
-        prefix, names = self._index.settings.prefix, Names(self._index.target).theirs
+        prefix, names = self._index.settings.prefix, SidecarNames(self._index.target).theirs
         for outcome in outcomes:
             action = outcome.action
             if outcome.conflict or outcome.gone:

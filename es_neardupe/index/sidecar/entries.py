@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from es_neardupe.errors import IndexUnusable
 from es_neardupe.index import queries
 from es_neardupe.index.sidecar.indices import REFERENCE, sidecar_name
-from es_neardupe.index.sidecar.queries import Names, Source, addresses_of, ids_clause
+from es_neardupe.index.sidecar.queries import SidecarNames, Source, addresses_of, ids_clause
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
-    "Known",
+    "KnownEntries",
     "confirmation",
     "entries",
     "entry",
@@ -77,7 +77,7 @@ def their_parts(index: Index, references: Sequence[Reference], theirs: Source) -
 def entries(index: Index, references: Sequence[Reference], ours: Source) -> list[Hit | None]:
     """Our entries of documents, of their own version but under the names of the user's indices; None where there is
     none. Raises what `fetch` does."""
-    names = Names(index.target)
+    names = SidecarNames(index.target)
     asked = [(names.ours[concrete], id, routing) for concrete, id, routing in references]
     found = fetch(index.plain, asked, ours)
     return [None if one is None else replace(one, index=names.theirs[one.index]) for one in found]
@@ -109,7 +109,7 @@ def uuids(index: Index) -> dict[str, str]:
 
 def of_others(index: Index) -> dict[str, int]:
     """Concrete index -> entries of its sidecar that belong to an index that had its name before; none are left out."""
-    names = Names(index.target)
+    names = SidecarNames(index.target)
     found = {
         concrete: count(
             index.plain, names.ours[concrete], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}}
@@ -120,12 +120,12 @@ def of_others(index: Index) -> dict[str, int]:
     return {concrete: number for concrete, number in found.items() if number}
 
 
-class Known:
+class KnownEntries:
     """Of which version of each document our index has a fingerprint. Some 200 bytes a document."""
 
     def __init__(self, index: Index, uuids: Mapping[str, str]) -> None:
         """Reads all entries."""
-        names, scheme, group = Names(index.target), index.fields.scheme, index.fields.group
+        names, scheme, group = SidecarNames(index.target), index.fields.scheme, index.fields.group
         columns = [f"{REFERENCE}.{name}" for name in ("seq_no", "primary_term", "uuid")]
         body = {
             "query": {"match_all": {}},
@@ -203,7 +203,7 @@ def successors(source: Index, wanted: Index, hits: Iterable[Hit]) -> Iterator[Ac
 
     A group id that is in the user's document is still there if both are of the same version of it.
     """
-    names, prefix = Names(source.target), wanted.settings.prefix
+    names, prefix = SidecarNames(source.target), wanted.settings.prefix
     for chunk in chunked(hits, _BATCH):
         asked = [(sidecar_name(names.theirs[hit.index], prefix), hit.id, hit.routing) for hit in chunk]
         for hit, (name, *_), there in zip(chunk, asked, fetch(source.plain, asked, True), strict=True):
@@ -278,7 +278,7 @@ def gone(index: Index, addresses: Iterable[Address]) -> Iterator[Action]:
 
     The documents are asked for by their address, in real time: no search that lags behind decides.
     """
-    names = Names(index.target)
+    names = SidecarNames(index.target)
     for chunk in chunked(addresses, _BATCH):
         query = ids_clause(chunk, names.ours)
         body = {"size": len(chunk), "query": query, "_source": False, "seq_no_primary_term": True}

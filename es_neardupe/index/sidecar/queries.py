@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "MATCH_ALL",
     "MOST_IDS",
-    "Names",
-    "Part",
+    "QueryPart",
+    "SidecarNames",
     "Source",
     "TooMany",
     "addresses_of",
@@ -58,7 +58,7 @@ MATCH_ALL: JSON = {"match_all": {}}
 MATCH_NONE: JSON = {"match_none": {}}
 
 
-class Part(Enum):
+class QueryPart(Enum):
     """Whose fields a query is about."""
 
     NEITHER = "neither"
@@ -98,27 +98,27 @@ def _named(name: str, inner: Any, prefix: str) -> bool:
 def asks_ours(body: Mapping[str, Any], prefix: str) -> bool:
     """Whether a search is answered by our documents: where its query or what it counts is about our fields."""
     query = body.get("query", MATCH_ALL)
-    return part_of(query, prefix) in (Part.OURS, Part.BOTH) or mentions(body.get("aggs", {}), prefix)
+    return part_of(query, prefix) in (QueryPart.OURS, QueryPart.BOTH) or mentions(body.get("aggs", {}), prefix)
 
 
-def part_of(query: Mapping[str, Any], prefix: str) -> Part:
+def part_of(query: Mapping[str, Any], prefix: str) -> QueryPart:
     """Whose fields a query is about. Raises `SettingsError` for one that cannot be taken apart."""
     ((kind, inner),) = query.items()
     if kind in _EVERYWHERE or (kind in ("term", "terms") and set(inner) <= {"_index", "boost"}):
-        return Part.NEITHER
+        return QueryPart.NEITHER
     if kind == "bool" or kind in _INNER:
-        found = {part_of(clause, prefix) for _, clause in _children(query)} - {Part.NEITHER}
+        found = {part_of(clause, prefix) for _, clause in _children(query)} - {QueryPart.NEITHER}
         if len(found) > 1:
-            return Part.BOTH
-        return found.pop() if found else Part.NEITHER
+            return QueryPart.BOTH
+        return found.pop() if found else QueryPart.NEITHER
     if not mentions(inner, prefix):
-        return Part.THEIRS
+        return QueryPart.THEIRS
     if kind not in _LEAVES:
         raise SettingsError(
             f"A query of kind {kind} over fields of {prefix!r} is not supported with a sidecar index: "
             f"combine bool, term, terms, range and exists."
         )
-    return Part.OURS
+    return QueryPart.OURS
 
 
 def _children(query: Mapping[str, Any]) -> list[tuple[str, JSON]]:
@@ -138,7 +138,7 @@ def with_clauses(
 ) -> JSON:
     """The query with each of its largest parts that are not of both kinds changed. ``change`` takes the part, and
     whether a document has to fulfil it (False: it must not)."""
-    if part_of(query, prefix) is not Part.BOTH:
+    if part_of(query, prefix) is not QueryPart.BOTH:
         return change(query, positive)
     ((kind, inner),) = query.items()
     if kind in _INNER:
@@ -158,7 +158,7 @@ def relaxed(query: Mapping[str, Any], prefix: str) -> JSON:
     """A query over our fields alone that matches at least the documents which ``query`` matches."""
 
     def change(part: Mapping[str, Any], positive: bool) -> JSON:
-        if part_of(part, prefix) is not Part.THEIRS:
+        if part_of(part, prefix) is not QueryPart.THEIRS:
             return dict(part)
         return MATCH_ALL if positive else MATCH_NONE
 
@@ -170,7 +170,7 @@ def without_entry(query: Mapping[str, Any], prefix: str) -> JSON | bool:
     no such document), or a query over the user's fields."""
     ((kind, inner),) = query.items()
     part = part_of(query, prefix)
-    if part is Part.THEIRS or (part is Part.NEITHER and kind != "bool"):
+    if part is QueryPart.THEIRS or (part is QueryPart.NEITHER and kind != "bool"):
         return kind == "match_all" or (kind != "match_none" and dict(query))
     if kind in _INNER:
         return without_entry(inner[_INNER[kind]], prefix)
@@ -215,7 +215,7 @@ _CHUNK = 10_000
 _PAGE = 10_000
 
 
-class Names:
+class SidecarNames:
     """Names of the user's indices and of their sidecar indices."""
 
     def __init__(self, target: IndexTarget) -> None:
@@ -260,12 +260,12 @@ def ids_clause(addresses: Iterable[Address], names: Mapping[str, str] | None = N
 
 def joined(index: Index, query: Mapping[str, Any]) -> JSON:
     """The query for our indices. Raises `SettingsError` where both sides match more than `MOST_IDS` documents."""
-    names, prefix = Names(index.target), index.settings.prefix
+    names, prefix = SidecarNames(index.target), index.settings.prefix
     query = of_entries(query, index.target)
     rest = renamed(relaxed(query, prefix), names.ours)
 
     def answered(part: Mapping[str, Any], positive: bool) -> JSON:
-        if part_of(part, prefix) is not Part.THEIRS:
+        if part_of(part, prefix) is not QueryPart.THEIRS:
             return dict(renamed(part, names.ours))
         return ids_clause(_fewest(index, names, part, rest), names.ours)
 
@@ -279,7 +279,7 @@ def joined_parts(index: Index, query: Mapping[str, Any]) -> Iterator[JSON]:
         yield joined(index, query)
         return
     except TooMany:
-        names, prefix = Names(index.target), index.settings.prefix
+        names, prefix = SidecarNames(index.target), index.settings.prefix
         scopes = _conjuncts(of_entries(query, index.target), prefix)
         if scopes is None:
             raise
@@ -308,7 +308,7 @@ class TooMany(SettingsError):
     """Both sides of a query match too many documents to be put into one request."""
 
 
-def _fewest(index: Index, names: Names, part: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Address]:
+def _fewest(index: Index, names: SidecarNames, part: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Address]:
     """The user's documents that a part of a query matches, as far as the ``rest`` of it (for our indices) can."""
     found = _some(index.plain, index.path, part, min(index.target.max_result_window, _PAGE))
     if found is not None:
@@ -351,16 +351,16 @@ def addresses_of(client: Client, name: str, query: Mapping[str, Any]) -> Iterato
 
 def _conjuncts(query: Mapping[str, Any], prefix: str) -> tuple[list[JSON], list[JSON]] | None:
     """The clauses that all have to hold, ours and theirs; None where the query is no such list."""
-    if part_of(query, prefix) is Part.THEIRS:
+    if part_of(query, prefix) is QueryPart.THEIRS:
         return [MATCH_ALL], [dict(query)]
     if list(query) != ["bool"]:
         return None
     inner: Mapping[str, Any] = query["bool"]
     filters = inner.get("filter", [])
     clauses: list[JSON] = [filters] if isinstance(filters, dict) else list(filters)
-    theirs = [one for one in clauses if part_of(one, prefix) is Part.THEIRS]
-    ours = [one for one in clauses if part_of(one, prefix) is not Part.THEIRS]
+    theirs = [one for one in clauses if part_of(one, prefix) is QueryPart.THEIRS]
+    ours = [one for one in clauses if part_of(one, prefix) is not QueryPart.THEIRS]
     rest: JSON = {"bool": {**inner, "filter": [MATCH_ALL, *ours]}}
-    if not theirs or part_of(rest, prefix) in (Part.BOTH, Part.THEIRS):
+    if not theirs or part_of(rest, prefix) in (QueryPart.BOTH, QueryPart.THEIRS):
         return None
     return [rest], theirs

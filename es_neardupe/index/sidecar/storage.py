@@ -20,7 +20,7 @@ from es_neardupe.index.sidecar.client import SidecarClient
 from es_neardupe.index.sidecar.enrich import enrich_sidecar
 from es_neardupe.index.sidecar.entries import entries, of_others, successors
 from es_neardupe.index.sidecar.indices import Sidecars
-from es_neardupe.index.sidecar.queries import Names
+from es_neardupe.index.sidecar.queries import SidecarNames
 from es_neardupe.index.sidecar.search import collapsed_by_server, folded
 from es_neardupe.index.sidecar.write_group_ids import write_group_ids
 from es_neardupe.index.storage import Enriched, GroupIdsWritten, Send, ToEnrich
@@ -45,7 +45,7 @@ class SidecarStorage:
 
     def __init__(self, index: Index, layout: SidecarLayout) -> None:
         self._index = index
-        self._names = Names(index.target)
+        self._names = SidecarNames(index.target)
         self.groups_in_documents = layout.write_group
 
     @cached_property

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index.sidecar.indices import REFERENCE
-from es_neardupe.index.sidecar.queries import Names
+from es_neardupe.index.sidecar.queries import SidecarNames
 from es_neardupe.index.storage import GroupIdsWritten
 from es_neardupe.index.stored_fields import stored_fields
 from es_neardupe.index.target import IndexTarget
@@ -27,7 +27,7 @@ __all__ = ["write_group_ids"]
 
 def write_group_ids(index: Index, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten:
     """Write the group ids that the user's documents lack."""
-    names, plain = Names(index.target), index.plain
+    names, plain = SidecarNames(index.target), index.plain
     lacking = {"bool": {"must_not": [{"term": {f"{REFERENCE}.mirrored": True}}]}}
     if dry_run:
         return GroupIdsWritten(written=count(plain, names.path, lacking))

@@ -16,7 +16,7 @@ from es_neardupe.candidates.join import find_candidates
 from es_neardupe.commands.audit import all_true_pairs
 from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
 from es_neardupe.commands.audit.audit import _check
-from es_neardupe.commands.audit.report import Tally, effective, recalled
+from es_neardupe.commands.audit.report import RecallCounts, effective, recalled
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
     LENGTHS,
@@ -161,7 +161,7 @@ def judged(changed: dict[str, dict[str, Any]], max_bucket: int = 200) -> dict[tu
     verdict = verdicts(candidacy, documents, documents, a, b)
     names = {int(k): loss for loss, numbers in lost(verdict) for k in numbers}
     assert len(names) == int((verdict != FOUND).sum())
-    tally = Tally(len(found))
+    tally = RecallCounts(len(found))
     tally.add(Similarities(a, b, np.full(len(a), 0.9)), verdict, documents, documents)
     assert tally.all.pairs == tally.all.found + sum(one.pairs for one in tally.reasons()) == len(a)
     assert tally.all.degrees.tolist() == [len(found) - 1] * len(found)
@@ -211,4 +211,4 @@ def test_large_buckets() -> None:
 
 
 def test_nothing_is_expected_of_no_pairs() -> None:
-    assert Tally(2).expected(Scheme(bands=16, rows=6)) is None
+    assert RecallCounts(2).expected(Scheme(bands=16, rows=6)) is None

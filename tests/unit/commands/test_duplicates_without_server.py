@@ -19,8 +19,8 @@ from es_neardupe.commands.duplicates.results import (
     DocumentPair,
     DuplicatesReport,
     OverlappingPair,
-    Overlaps,
     OverlapsResult,
+    PairOverlaps,
     PairsResult,
     SkippedGroup,
 )
@@ -76,7 +76,7 @@ A, B = Address("news", "1"), Address("news", "2")
 PAIRS = PairsResult([DocumentPair(A, B, 0.5, "said")], {}, (SkippedGroup(812, (A,), "all rights reserved"),))
 CONTENT = ContentResult(({"index": "news", "id": "1", "fields": {}},), 0, 0, 0, 0.1)
 OVERLAPS = OverlapsResult(
-    (OverlappingPair(A, B, 0.5, Overlaps((Block((0, 3), (0, 3), 1),), 1, "<mark>", "<mark>")),), 0, 0, 0, 0.1
+    (OverlappingPair(A, B, 0.5, PairOverlaps((Block((0, 3), (0, 3), 1),), 1, "<mark>", "<mark>")),), 0, 0, 0, 0.1
 )
 
 

@@ -14,7 +14,7 @@ from unit_tools import AT, SETTINGS, FakeClient, index_of
 
 from es_neardupe.commands.enrich import ingest
 from es_neardupe.commands.enrich.ingest import fingerprinted_actions
-from es_neardupe.commands.load.files import Problem, Record
+from es_neardupe.commands.load.files import FileRecord, Problem
 from es_neardupe.commands.load.load import LoadReport, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
@@ -189,7 +189,7 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
 
 
 def load(
-    records: list[Record | Problem], settings: Settings = SETTINGS, **options: Any
+    records: list[FileRecord | Problem], settings: Settings = SETTINGS, **options: Any
 ) -> tuple[LoadReport, FakeClient, list[Problem]]:
     client, told = FakeClient(), list[Problem]()
     target = IndexTarget("i", ("i",), settings, 10_000)
@@ -211,12 +211,12 @@ def written(client: FakeClient) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 def test_load() -> None:
     records = [
-        Record("f:1", "1", {"id": 1, "text": TEXT}),
+        FileRecord("f:1", "1", {"id": 1, "text": TEXT}),
         Problem("f:2", "no JSON"),
-        Record("f:3", "1", {"text": "again"}),
-        Record("f:4", None, {"text": None}),
-        Record("f:5", "5", {"other": "x"}),
-        Record("stdin:6", None, {"text": "x"}),
+        FileRecord("f:3", "1", {"text": "again"}),
+        FileRecord("f:4", None, {"text": None}),
+        FileRecord("f:5", "5", {"other": "x"}),
+        FileRecord("stdin:6", None, {"text": "x"}),
     ]
     report, client, told = load(records)
     assert (report.scope.read, report.writes.written, report.scope.bad, report.scope.duplicates) == (6, 2, 3, 1)
@@ -242,7 +242,7 @@ def test_load() -> None:
 
 def test_load_equals_ingest() -> None:
     texts = [TEXT, "short", "", {"no": "text"}, "x" * 101]
-    _, client, _ = load([Record(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)], max_chars=100)
+    _, client, _ = load([FileRecord(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)], max_chars=100)
     actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
     made = fingerprinted_actions(actions, SETTINGS, index="i", max_chars=100)
     assert [body["neardupe"] for _, body in written(client)] == [action["neardupe"] for action in made]
@@ -263,7 +263,7 @@ def test_load_equals_ingest() -> None:
 def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[str, Any] | None) -> None:
     """Nothing that stands there is overwritten, and the record is not changed."""
     before = copy.deepcopy(source)
-    report, client, told = load([Record("f:1", "1", source)], Settings(("page.body",)), text_field="body")
+    report, client, told = load([FileRecord("f:1", "1", source)], Settings(("page.body",)), text_field="body")
     assert source == before
     if loaded is None:
         assert (report.scope.bad, len(told), client.bulks) == (1, 1, [])
@@ -275,13 +275,13 @@ def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[
 
 def test_strict_stops() -> None:
     with pytest.raises(InputError, match=r"f:2: no JSON\."):
-        load([Record("f:1", "1", {"text": "x"}), Problem("f:2", "no JSON")], strict=True)
+        load([FileRecord("f:1", "1", {"text": "x"}), Problem("f:2", "no JSON")], strict=True)
     with pytest.raises(InputError, match="stood in the files before"):
-        load([Record("f:1", "1", {"text": "x"}), Record("f:2", "1", {"text": "x"})], strict=True)
+        load([FileRecord("f:1", "1", {"text": "x"}), FileRecord("f:2", "1", {"text": "x"})], strict=True)
 
 
 def test_dry_run_and_refusals() -> None:
-    report, client, _ = load([Record("f:1", "1", {"text": TEXT})], dry_run=True)
+    report, client, _ = load([FileRecord("f:1", "1", {"text": TEXT})], dry_run=True)
     assert (report.writes.written, report.writes.states, client.bulks) == (1, {"signed": 1}, [])
     answers = {
         "1": {"status": 409, "error": {"type": "version_conflict_engine_exception", "reason": "x"}},
@@ -290,7 +290,7 @@ def test_dry_run_and_refusals() -> None:
     }
     client = FakeClient()
     client.answer = lambda op, meta, body: answers[meta["_id"]]
-    records = [Record(f"f:{k}", str(k), {"text": TEXT}) for k in (1, 2, 3)]
+    records = [FileRecord(f"f:{k}", str(k), {"text": TEXT}) for k in (1, 2, 3)]
     report = load_records(index_of(client, IndexTarget("i", ("i",), SETTINGS, 10000)), records)
     assert (report.scope.read, report.scope.existing, report.writes.refused, report.writes.written) == (3, 1, 1, 1)
     assert report.writes.refusals == ("mapper_parsing_exception: bad",)

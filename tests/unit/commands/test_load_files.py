@@ -17,14 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unit_tools import JSON
 
-from es_neardupe.commands.load.files import Problem, Record, check_paths, read_records, read_text_file
+from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records, read_text_file
 from es_neardupe.errors import InputError
 from es_neardupe.server.client import to_json
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
-def read(file: Path | str, **options: Any) -> list[Record | Problem]:
+def read(file: Path | str, **options: Any) -> list[FileRecord | Problem]:
     return list(read_records([str(file)], **{"text_field": "text"} | options))
 
 
@@ -35,13 +35,13 @@ def write(folder: Path, name: str, data: bytes) -> Path:
     return file
 
 
-def problems(found: list[Record | Problem], file: Path) -> list[tuple[str, str]]:
+def problems(found: list[FileRecord | Problem], file: Path) -> list[tuple[str, str]]:
     """Line and reason of each problem."""
     return [(one.place.removeprefix(f"{file}").lstrip(":"), one.why) for one in found if isinstance(one, Problem)]
 
 
-def records(found: list[Record | Problem]) -> list[tuple[str | None, Any]]:
-    return [(one.id, one.source) for one in found if isinstance(one, Record)]
+def records(found: list[FileRecord | Problem]) -> list[tuple[str | None, Any]]:
+    return [(one.id, one.source) for one in found if isinstance(one, FileRecord)]
 
 
 # -- JSON lines --------------------------------------------------------------------------------------------------------
@@ -55,9 +55,9 @@ def test_json_lines(tmp_path: Path, name: str) -> None:
         tmp_path, name, '{"id": 1, "text": "é"}\n\n  \r\n{"_id": "b", "text": ["x"]}\r\n{"text": null}'.encode()
     )
     assert read(file) == [
-        Record(f"{file}:1", "1", {"id": 1, "text": "é"}),
-        Record(f"{file}:4", "b", {"text": ["x"]}),
-        Record(f"{file}:5", None, {"text": None}),
+        FileRecord(f"{file}:1", "1", {"id": 1, "text": "é"}),
+        FileRecord(f"{file}:4", "b", {"text": ["x"]}),
+        FileRecord(f"{file}:5", None, {"text": None}),
     ]
 
 
@@ -151,7 +151,10 @@ def test_missing_id_field(tmp_path: Path, source: dict[str, Any]) -> None:
 
 def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"id": 1}\nx\n')))
-    assert read("-") == [Record("stdin:1", "1", {"id": 1}), Problem("stdin:2", "no JSON (Expecting value at column 1)")]
+    assert read("-") == [
+        FileRecord("stdin:1", "1", {"id": 1}),
+        Problem("stdin:2", "no JSON (Expecting value at column 1)"),
+    ]
 
 
 LINES = st.one_of(
@@ -174,9 +177,9 @@ def test_any_lines(tmp_path: Path, lines: list[bytes], id_field: str | None) -> 
     check_records(found)
 
 
-def check_records(found: list[Record | Problem]) -> None:
+def check_records(found: list[FileRecord | Problem]) -> None:
     for one in found:
-        if isinstance(one, Record):
+        if isinstance(one, FileRecord):
             assert one.id is None or (one.id and len(one.id.encode("utf-8", "surrogatepass")) <= 512)
             assert isinstance(one.source, dict)
             assert "_id" not in one.source
@@ -250,9 +253,9 @@ def test_csv(tmp_path: Path) -> None:
     text = 'id,text,note\r\n1,"a, ""b""\nc",x\r\n2,é,\r\n\r\n3,\'q\', y \r\n'
     file = write(tmp_path, "a.csv", text.encode("utf-8-sig"))
     assert read(file) == [
-        Record(f"{file}:3", "1", {"id": "1", "text": 'a, "b"\nc', "note": "x"}),
-        Record(f"{file}:4", "2", {"id": "2", "text": "é", "note": ""}),
-        Record(f"{file}:6", "3", {"id": "3", "text": "'q'", "note": " y "}),
+        FileRecord(f"{file}:3", "1", {"id": "1", "text": 'a, "b"\nc', "note": "x"}),
+        FileRecord(f"{file}:4", "2", {"id": "2", "text": "é", "note": ""}),
+        FileRecord(f"{file}:6", "3", {"id": "3", "text": "'q'", "note": " y "}),
     ]
 
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.cli.output import harmless_cell
-from es_neardupe.commands.moved.answer import Place, in_order
+from es_neardupe.commands.moved.answer import NewPlace, in_order
 
 DATES = st.sampled_from([None, "2024-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000001Z", "2024-02-01T00:00:00.000Z"])
 PLACES = st.builds(
-    Place,
+    NewPlace,
     address=st.sampled_from("abc"),
     date=DATES,
     similarity=st.sampled_from([0.8, 0.9, 1.0]),
@@ -28,7 +28,7 @@ PLACES = st.builds(
 
 
 @given(st.lists(PLACES, unique_by=lambda one: one.id), st.randoms())
-def test_the_order_is_one_whatever_came_first(places: list[Place], rng: object) -> None:
+def test_the_order_is_one_whatever_came_first(places: list[NewPlace], rng: object) -> None:
     shuffled = list(places)
     rng.shuffle(shuffled)  # type: ignore[attr-defined]
     assert in_order(shuffled) == in_order(places)
@@ -42,7 +42,7 @@ def test_the_order_is_one_whatever_came_first(places: list[Place], rng: object) 
 
 
 def test_fractions_of_seconds_count() -> None:
-    place = Place("a", "2024-01-01T00:00:00.000Z", 1.0, None, "i", "1", "texts", "resemblance", None)
+    place = NewPlace("a", "2024-01-01T00:00:00.000Z", 1.0, None, "i", "1", "texts", "resemblance", None)
     assert place.older_than("2024-01-01T00:00:00.000001Z")
     assert not place.older_than("2024-01-01T00:00:00.000Z")
     assert not place.older_than("2023-12-31T23:59:59.999999Z")

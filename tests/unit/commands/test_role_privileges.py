@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.doctor.roles import ROLES, Names, privilege_checks
+from es_neardupe.commands.doctor.roles import ROLES, RoleNames, privilege_checks
 from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Product, Server
 from es_neardupe.server.responses import Answer, lacking, refusal
 
-NAMES = Names("i", "g", "p", "cg", "cp")
+NAMES = RoleNames("i", "g", "p", "cg", "cp")
 GRANTED = "this action is granted by the index privileges"
 
 REASONS = {

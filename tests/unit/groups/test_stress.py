@@ -11,7 +11,7 @@ from conftest import read_jsonl
 from unit_tools import columns, words
 
 from es_neardupe.candidates.fingerprints import classes_of
-from es_neardupe.candidates.join import Candidates, find_candidates
+from es_neardupe.candidates.join import CandidatePairs, find_candidates
 from es_neardupe.groups.linkage import chain, star
 from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.minhash import signatures
@@ -26,7 +26,7 @@ Ints = Any
 class Compared(NamedTuple):
     """Candidates of texts in the order of principals, and which of them match."""
 
-    candidates: Candidates
+    candidates: CandidatePairs
     matches: Any
 
     @property

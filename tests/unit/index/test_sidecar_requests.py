@@ -17,7 +17,7 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.entries import redirected
 from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.index.sidecar.queries import (
-    Part,
+    QueryPart,
     asks_ours,
     ids_clause,
     mentions,
@@ -45,22 +45,22 @@ Query = dict[str, Any]
 @pytest.mark.parametrize(
     ("query", "part"),
     [
-        (ALL, Part.NEITHER),
-        ({"ids": {"values": ["1"]}}, Part.NEITHER),
-        ({"term": {"_index": "news"}}, Part.NEITHER),
-        (SCOPE, Part.THEIRS),
-        ({"term": {"tag": "neardupe"}}, Part.THEIRS),  # a value, not a field
-        ({"exists": {"field": "neardupe.group"}}, Part.OURS),
-        ({"query_string": {"query": "body:neardupe"}}, Part.THEIRS),
-        (queries.stale(FIELDS, "v1"), Part.OURS),
-        (queries.stale(FIELDS, "v1", SCOPE), Part.BOTH),
-        (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], Part.BOTH),
-        (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], Part.OURS),
-        (queries.others(None, ("news", "1")), Part.NEITHER),
-        (queries.others(SCOPE, ("news", "1")), Part.THEIRS),
+        (ALL, QueryPart.NEITHER),
+        ({"ids": {"values": ["1"]}}, QueryPart.NEITHER),
+        ({"term": {"_index": "news"}}, QueryPart.NEITHER),
+        (SCOPE, QueryPart.THEIRS),
+        ({"term": {"tag": "neardupe"}}, QueryPart.THEIRS),  # a value, not a field
+        ({"exists": {"field": "neardupe.group"}}, QueryPart.OURS),
+        ({"query_string": {"query": "body:neardupe"}}, QueryPart.THEIRS),
+        (queries.stale(FIELDS, "v1"), QueryPart.OURS),
+        (queries.stale(FIELDS, "v1", SCOPE), QueryPart.BOTH),
+        (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], QueryPart.BOTH),
+        (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], QueryPart.OURS),
+        (queries.others(None, ("news", "1")), QueryPart.NEITHER),
+        (queries.others(SCOPE, ("news", "1")), QueryPart.THEIRS),
     ],
 )
-def test_whose_fields_a_query_is_about(query: Query, part: Part) -> None:
+def test_whose_fields_a_query_is_about(query: Query, part: QueryPart) -> None:
     assert part_of(query, P) is part
 
 
@@ -95,7 +95,7 @@ def test_what_our_index_answers() -> None:
 def test_the_request_for_candidates_in_scope() -> None:
     query = queries.candidates(FIELDS, ["key00001"], size=5, scope=SCOPE)["query"]
     ids = ids_clause([Address("news", "1"), Address("news", "2")], {"news": "news-neardupe-sidecar"})
-    made = with_clauses(query, P, lambda part, _: ids if part_of(part, P) is Part.THEIRS else dict(part))
+    made = with_clauses(query, P, lambda part, _: ids if part_of(part, P) is QueryPart.THEIRS else dict(part))
     assert made == {
         "bool": {
             "should": [{"constant_score": {"filter": {"term": {"neardupe.bands": "key00001"}}}}],
@@ -133,7 +133,7 @@ def test_documents_without_an_entry() -> None:
 def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
     target = IndexTarget("news", ("news",), Settings(("text",)), 10_000, left_alone={"kind": ("answer",)})
     scoped, bare = queries.stale(FIELDS, "v1", target.within(SCOPE)), queries.stale(FIELDS, "v1", target.within())
-    assert part_of(of_entries(bare, target), P) is Part.OURS
+    assert part_of(of_entries(bare, target), P) is QueryPart.OURS
     assert not mentions(of_entries(scoped, target), "kind")
     assert mentions(of_entries(scoped, target), "source")
 
@@ -232,7 +232,7 @@ _DOCS = [{field: 1 for bit, field in enumerate(_FIELDS) if number >> bit & 1} fo
 def test_any_query_matches_the_same_when_taken_apart(query: Query) -> None:
     def answered(part: Query, doc: Doc) -> Query:
         """The user's index answers with ids: either this document is among them or not."""
-        if part_of(part, P) is not Part.THEIRS:
+        if part_of(part, P) is not QueryPart.THEIRS:
             return part
         return ALL if _matches(part, doc) else {"match_none": {}}
 

@@ -21,18 +21,18 @@ import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
 from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.similar import similar_json
-from es_neardupe.commands.audit.report import AuditReport, Lost, Missed, Part, Recall
+from es_neardupe.commands.audit.report import AuditReport, Lost, Missed, Recall, RecallPart
 from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Example, Level
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Level, SimilarityExample
 from es_neardupe.commands.doctor.doctor import Check
 from es_neardupe.commands.enrich.enrich import EnrichReport
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.init.init import InitReport
 from es_neardupe.commands.load.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
-from es_neardupe.commands.moved.answer import Moved, Place
+from es_neardupe.commands.moved.answer import Moved, NewPlace
 from es_neardupe.commands.report_parts import (
     EnrichScope,
     FingerprintWrites,
@@ -43,7 +43,7 @@ from es_neardupe.commands.report_parts import (
     PairCounts,
     WriteCounts,
 )
-from es_neardupe.commands.search.search import Copy, Found, SearchHit
+from es_neardupe.commands.search.search import Copy, SearchHit, SearchResult
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
 from es_neardupe.commands.stats import GroupSizes, Stats, StatsScope
 from es_neardupe.commands.version import VersionReport
@@ -290,7 +290,7 @@ SHAPES: dict[str, Any] = {
     "group": GroupReport,
     "watch": Round,
     "similar": Similar,
-    "search": Found,
+    "search": SearchResult,
     "moved": Moved,
     "contained": Contained,
     "compare": Comparison,
@@ -367,14 +367,19 @@ def test_json_shapes_of_hits_and_places() -> None:
         json.loads(re.findall(r"```json\n(.*?)```", section("json.md", name), re.DOTALL)[0])[part]
         for name, part in (("`search`", "hits"), ("`moved`", "places"))
     )
-    for kind, shown in ((SearchHit, found), (Copy, found["members"][0]), (Place, place)):
+    for kind, shown in ((SearchHit, found), (Copy, found["members"][0]), (NewPlace, place)):
         assert list(shown) == [field.name for field in fields(kind)]
 
 
 def test_json_shape_of_a_distribution() -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`distribution`"), re.DOTALL)
     (one,) = json.loads(block)["distributions"]
-    parts = ((Distribution, one), (Histogram, one["sample"]), (Level, one["levels"][0]), (Example, one["above"][0]))
+    parts = (
+        (Distribution, one),
+        (Histogram, one["sample"]),
+        (Level, one["levels"][0]),
+        (SimilarityExample, one["above"][0]),
+    )
     for kind, shown in parts:
         assert list(shown) == [field.name for field in fields(kind)]
 
@@ -411,7 +416,7 @@ def test_json_shape_of_an_audit() -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`audit`"), re.DOTALL)
     one = json.loads(block)
     lost = one["lost"][-1]
-    parts = ((Recall, one["recall"]), (Part, one["lengths"][0]), (Lost, lost), (Missed, lost["examples"][0]))
+    parts = ((Recall, one["recall"]), (RecallPart, one["lengths"][0]), (Lost, lost), (Missed, lost["examples"][0]))
     for kind, shown in parts:
         assert list(shown) == [field.name for field in fields(kind)]
 

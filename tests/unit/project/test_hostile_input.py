@@ -115,7 +115,7 @@ def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         file = tmp_path / name
         file.write_bytes(packed(b'{"t": "' + b"x" * 5_000_000 + b'"}\n' + good + b"\n" + b"y" * 2000))
         bad, fine, last = files.read_records([str(file)], text_field="text")
-        assert isinstance(fine, files.Record)
+        assert isinstance(fine, files.FileRecord)
         assert [one.place.rpartition(":")[2] for one in (bad, fine, last)] == ["1", "2", "3"]
         assert isinstance(bad, files.Problem)
         assert "longer than" in bad.why
