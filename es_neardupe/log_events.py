@@ -10,7 +10,7 @@ import logging
 import secrets
 from typing import Any
 
-__all__ = ["LOGGER", "fields_of", "new_run", "told", "wanted"]
+__all__ = ["LOGGER", "fields_of", "is_logged", "log_event", "new_run"]
 
 LOGGER = logging.getLogger("es_neardupe")
 LOGGER.addHandler(logging.NullHandler())  # who configures nothing sees nothing
@@ -21,15 +21,15 @@ def new_run() -> str:
     return secrets.token_hex(4)
 
 
-def wanted(level: int) -> bool:
+def is_logged(level: int) -> bool:
     """Whether anybody looks at events of this level."""
     return LOGGER.isEnabledFor(level)
 
 
-def told(level: int, event: str, **fields: Any) -> None:
+def log_event(level: int, event: str, **fields: Any) -> None:
     """Log an event. Its message is ``event name=value ...``; handlers find the parts as ``record.event`` and
     ``record.fields``."""
-    if wanted(level):
+    if is_logged(level):
         words = " ".join([event, *(f"{name}={value!r}" for name, value in fields.items())])
         LOGGER.log(level, "%s", words, extra={"event": event, "fields": fields}, stacklevel=2)
 

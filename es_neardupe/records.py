@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 __all__ = [
     "Action",
     "Address",
-    "Classes",
-    "Corpus",
+    "DocumentsInScope",
     "Fingerprint",
+    "FingerprintColumns",
     "Grouping",
     "Hit",
     "Outcome",
     "Product",
     "Reference",
-    "Scope",
     "Server",
     "State",
+    "TextClasses",
 ]
 
 
@@ -181,7 +181,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class FingerprintColumns:
     """One row a document, in the order of reading. n rows, b bands."""
 
     references: list[Reference]
@@ -210,7 +210,7 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
+class TextClasses:
     """Rows with equal content (and scope and date), k classes, numbered in the order of principals.
 
     Exact copies go through candidate search and verification as one.
@@ -233,7 +233,7 @@ class Classes:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class DocumentsInScope:
     """n documents, numbered by id and then index, whatever the order in which they came."""
 
     references: list[Reference]

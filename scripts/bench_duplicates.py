@@ -34,7 +34,7 @@ from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.similarity.features import Characters, FeatureTree, Flatten, Ngrams, Sentences, Values, Words, describe
-from es_neardupe.verification.spill_to_disk import Entries, scratch
+from es_neardupe.verification.spill_to_disk import SpilledEntries, scratch
 
 INDEX = "neardupe-bench-duplicates"
 F = ("text",)
@@ -91,7 +91,7 @@ def report_hashing(rounds: int) -> None:
         taken = []
         for _ in range(rounds):
             with scratch() as files:
-                entries = Entries(files)
+                entries = SpilledEntries(files)
                 start = time.process_time()
                 read_scope(pages, tree, entries)
                 taken.append(time.process_time() - start)
@@ -135,7 +135,7 @@ def drop(client: Client) -> None:
         return
 
 
-def request(window: int, most: int) -> dict[str, Any]:
+def request(window: int, maximum: int) -> dict[str, Any]:
     """Grouped by n-grams or by single words, validated on words."""
     words = {"type": "featureSource:words", "fields": {"type": "fields:simple", "fields": ["text"]}}
     flat = {"type": "featureSource:flatten", "source": words}
@@ -145,7 +145,7 @@ def request(window: int, most: int) -> dict[str, Any]:
         "stages": {
             "pairs": {
                 "type": "documentPairs:duplicates",
-                "hashGrouping": {"pairing": {"maxHashGroupSize": most}, "features": grouping},
+                "hashGrouping": {"pairing": {"maxHashGroupSize": maximum}, "features": grouping},
                 "validation": {"pairwiseSimilarity": ratio, "min": 0.8, "max": 1},
             }
         }

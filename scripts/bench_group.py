@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
-from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.hidden_indices import HiddenIndex, companion_name
 from es_neardupe.index.target import open_target
 from es_neardupe.local_server import control
 from es_neardupe.records import Action
@@ -117,7 +117,7 @@ def drop(client: Client) -> None:
     """Take the index away, and what belongs to it."""
     with suppress(NotFound):
         target = open_target(client, INDEX)
-        for kind in Companion:
+        for kind in HiddenIndex:
             with suppress(NotFound):
                 client.request("DELETE", path(companion_name(target, kind)))
     with suppress(NotFound):

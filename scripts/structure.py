@@ -129,7 +129,7 @@ def main() -> None:
     """Print the table."""
     lines = sum(len(file.read_text("utf-8").splitlines()) for file in TREES)
     several = names_with_several_meanings()
-    most, where = most_parameters()
+    maximum, where = most_parameters()
     group = modules_of_group()
     rows = [
         ("modules", len(TREES), "175"),
@@ -137,7 +137,7 @@ def main() -> None:
         ("layers of import-linter", layers(), "10"),
         ("modules that group runs through", "no local server" if group is None else group, "32"),
         ("functions that take client and target side by side", side_by_side(), "0"),
-        (f"most parameters of a function ({where})", most, "8"),
+        (f"most parameters of a function ({where})", maximum, "8"),
         ("methods of NearDupe with **options", options_any(), "0"),
         (f"class names with several meanings ({', '.join(several)})", len(several), "0"),
         ("modules imported by exactly one other", imported_once(), "40"),

@@ -31,44 +31,44 @@ class DetectionCase:
     """Probability that they are candidates."""
 
 
-def detection_of(measure: Measure, least: float, scheme: Scheme) -> float | None:
-    """Probability that a pair exactly ``least`` similar is a candidate; None where the measure does not decide that."""
-    return scheme.detection(least) if measure.by_keys else None
+def detection_of(measure: Measure, minimum: float, scheme: Scheme) -> float | None:
+    """Probability that a pair exactly ``minimum`` similar is a candidate; None if it does not depend on the measure."""
+    return scheme.detection(minimum) if measure.by_keys else None
 
 
-def detection_cases(measure: Measure, least: float, scheme: Scheme) -> tuple[DetectionCase, ...]:
+def detection_cases(measure: Measure, minimum: float, scheme: Scheme) -> tuple[DetectionCase, ...]:
     """What can be said instead, for concrete pairs; nothing for the resemblance that the keys are made for."""
     if measure.by_keys:
         return ()
     if measure.aligned or measure.name is MeasureName.EDIT:
-        shapes = [*_passages(measure.name, least), _throughout(measure, least, scheme.shingle)]
+        shapes = [*_passages(measure.name, minimum), _throughout(measure, minimum, scheme.shingle)]
     else:
         shapes = [(f"resemblance {resemblance:g}", resemblance) for resemblance in _RESEMBLANCES]
     return tuple(DetectionCase(shape, value, scheme.detection(value)) for shape, value in shapes)
 
 
-def _passages(name: MeasureName, least: float) -> Iterator[tuple[str, float]]:
+def _passages(name: MeasureName, minimum: float) -> Iterator[tuple[str, float]]:
     """Long texts with one passage in common: C / (L + S - C), since it has about as many shingles as words.
 
-    Left out is where even a text that is wholly contained does not reach ``least``.
+    Left out is where even a text that is wholly contained does not reach ``minimum``.
     """
     for ratio in _RATIOS:
         shorter = 1 / ratio
-        if (common := _common(name, least, shorter)) <= shorter:
+        if (common := _common(name, minimum, shorter)) <= shorter:
             yield f"one passage, lengths 1:{ratio}", common / (1 + shorter - common)
 
 
-def _throughout(measure: Measure, least: float, w: int) -> tuple[str, float]:
+def _throughout(measure: Measure, minimum: float, w: int) -> tuple[str, float]:
     """Long texts of one length with a single word changed here and there: each change ends a passage, and n passages
     have C - n (w - 1) shingles. A passage of fewer than w words is none for measures that go by passages."""
-    common = _common(measure.name, least, 1.0)
+    common = _common(measure.name, minimum, 1.0)
     passages = min(1 - common, common / w) if measure.aligned else 1 - common
     shared = max(0.0, common - passages * (w - 1))
     return "changes throughout, lengths 1:1", shared / (2 - shared)
 
 
-def _common(name: MeasureName, least: float, shorter: float) -> float:
-    """C for texts of the lengths 1 and ``shorter`` that are exactly ``least`` similar."""
+def _common(name: MeasureName, minimum: float, shorter: float) -> float:
+    """C for texts of the lengths 1 and ``shorter`` that are exactly ``minimum`` similar."""
     if name is MeasureName.CONTAINMENT:
-        return least * shorter
-    return least * (1 + shorter) / (1 + least) if name is MeasureName.JACCARD else least
+        return minimum * shorter
+    return minimum * (1 + shorter) / (1 + minimum) if name is MeasureName.JACCARD else minimum

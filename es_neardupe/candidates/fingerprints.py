@@ -16,7 +16,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Address, Classes, Corpus, Grouping, Hit, Reference, State
+from es_neardupe.records import Address, FingerprintColumns, Grouping, Hit, Reference, State, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
 
 __all__ = ["classes_of", "in_order", "read_corpus", "read_fingerprints", "requested", "source_of"]
@@ -30,7 +30,7 @@ def read_fingerprints(
     progress: Progress = silent,
     rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
-) -> Corpus:
+) -> FingerprintColumns:
     """Read the fingerprints of the index's scheme, and what the rules need of each document.
 
     ``scope``: only of documents that match this query.
@@ -55,7 +55,9 @@ def source_of(fields: Fields) -> list[str]:
     return [f"{fields.prefix}.{name}" for name in _READ]
 
 
-def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: GroupRules = DEFAULT_RULES) -> Corpus:
+def read_corpus(
+    pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: GroupRules = DEFAULT_RULES
+) -> FingerprintColumns:
     """Take the pages apart into columns; hits with the ``docvalue_fields`` of the rules."""
     references: list[Reference] = []
     versions: list[tuple[int, int]] = []
@@ -88,7 +90,7 @@ def read_corpus(pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: 
             if columns:
                 described.append({name: value for name, value in hit.source.items() if name != prefix})
         keys.append(np.frombuffer("".join(page_keys).encode("latin-1"), np.uint64).reshape(-1, bands))
-    return Corpus(
+    return FingerprintColumns(
         references=references,
         versions=np.array(versions, np.int64).reshape(-1, 2),
         content=np.array(content, "S32"),
@@ -133,31 +135,31 @@ def _group_id(stored: Mapping[str, Any]) -> str | None:
     return None if group is None else intern(group)
 
 
-def classes_of(corpus: Corpus, copies: bool = True) -> Classes:
+def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
     """Gather the rows that have keys by content, scope and date; without ``copies`` each is a class of its own."""
     rows = np.flatnonzero(corpus.keys.any(axis=1))
     if not len(rows):
-        return Classes([])
+        return TextClasses([])
     ordered = in_order(corpus, rows)
     if not copies:
-        return Classes(list(ordered.reshape(-1, 1)))
+        return TextClasses(list(ordered.reshape(-1, 1)))
     same = _identities(corpus, ordered)
     _, first, inverse = np.unique(same, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.intp)
     number[np.argsort(first)] = np.arange(len(first))
     class_of = number[inverse.reshape(-1)]
     sorted_rows = ordered[np.argsort(class_of, kind="stable")]
-    return Classes(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
+    return TextClasses(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
 
 
-def in_order(corpus: Corpus, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def in_order(corpus: FingerprintColumns, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """The rows in the order of principals: by the policy, then the longest, then the oldest id."""
     by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
     ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
     return np.array(by_id, np.intp)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
 
 
-def _identities(corpus: Corpus, rows: NDArray[np.intp]) -> NDArray[Any]:
+def _identities(corpus: FingerprintColumns, rows: NDArray[np.intp]) -> NDArray[Any]:
     """Equal for rows that are the same to every comparison; a NaN is like nothing."""
     content, scopes, days = corpus.content[rows], corpus.scopes[rows], corpus.days[rows]
     if not scopes.any() and not days.any():

@@ -19,7 +19,7 @@ from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.keys.bands import chosen_bands, joint_keys
 from es_neardupe.options import DEFAULT_MAX_BUCKET
-from es_neardupe.records import Classes, Corpus
+from es_neardupe.records import FingerprintColumns, TextClasses
 
 __all__ = [
     "SAMPLE",
@@ -87,7 +87,7 @@ class CandidatePairs:
 
 
 def candidate_pairs(
-    index: Index, corpus: Corpus, classes: Classes, rules: GroupRules = DEFAULT_RULES
+    index: Index, corpus: FingerprintColumns, classes: TextClasses, rules: GroupRules = DEFAULT_RULES
 ) -> CandidatePairs:
     """The pairs of classes that share as many keys as the scheme asks for and may meet by the rules; in buckets over
     ``max_bucket`` those that the stored signatures choose. No text is read."""
@@ -105,7 +105,9 @@ def candidate_pairs(
     return found.only(may)
 
 
-def with_passages(index: Index, corpus: Corpus, classes: Classes, large: tuple[Bucket, ...]) -> tuple[Bucket, ...]:
+def with_passages(
+    index: Index, corpus: FingerprintColumns, classes: TextClasses, large: tuple[Bucket, ...]
+) -> tuple[Bucket, ...]:
     """The large buckets; the largest of them with what their texts have in common."""
     some = large[:_WITH_PASSAGES]
     shared = passages(index, corpus, classes, [one.sample for one in some])
@@ -147,12 +149,12 @@ def find_candidates(
     return CandidatePairs(left.astype(np.intp), right.astype(np.intp), tuple(large))
 
 
-def bucket_sizes(keys: NDArray[np.uint64], most: int = 10, agree: int = 1) -> list[tuple[str, int]]:
+def bucket_sizes(keys: NDArray[np.uint64], maximum: int = 10, agree: int = 1) -> list[tuple[str, int]]:
     """The keys (of ``agree`` bands each) that most rows share, with how many, largest first; only those that two or
     more share."""
     joint = joint_keys(keys, agree)
     flat, counts = np.unique(joint[joint != 0], return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:most]
+    order = np.argsort(-counts, kind="stable")[:maximum]
     return [(_named(flat[k], keys, joint, agree), int(counts[k])) for k in order if counts[k] > 1]
 
 
@@ -186,17 +188,17 @@ class _Signatures:
         return None if self._found is None else self._found[np.searchsorted(self._rows, rows)]
 
 
-def _refined(rows: NDArray[np.intp], most: int, signatures: _Signatures) -> NDArray[np.intp]:
+def _refined(rows: NDArray[np.intp], maximum: int, signatures: _Signatures) -> NDArray[np.intp]:
     """The pairs of a large bucket that are compared, each once; shape (pairs, 2). ``rows`` ascend.
 
-    First come those that are near by their signatures. What that leaves of ``most`` comparisons a row, at least a
+    First come those that are near by their signatures. What that leaves of ``maximum`` comparisons a row, at least a
     quarter, goes to the first rows, which are compared with all.
     """
     size, codes = len(rows), DistinctPairs()
     own = signatures.of(rows)
-    for block in near_pairs(own, most - most // 4) if own is not None else ():
+    for block in near_pairs(own, maximum - maximum // 4) if own is not None else ():
         codes.add(block, size)
-    left = most * size - len(codes.all())
+    left = maximum * size - len(codes.all())
     for block in first_with_all(size, max(1, left // size)):
         codes.add(block, size)
     pairs: NDArray[np.intp] = rows[np.stack(np.divmod(codes.all(), size), axis=1)]

@@ -25,7 +25,7 @@ from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
 from es_neardupe.keys.hashing import stream
-from es_neardupe.records import Classes, Corpus
+from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.common_passages import beginning, common_passage
 
@@ -46,13 +46,13 @@ _COLUMNS = 16
 _SEED = 1
 
 
-def near_pairs(signatures: NDArray[np.uint8], most: int) -> Iterator[Ints]:
+def near_pairs(signatures: NDArray[np.uint8], maximum: int) -> Iterator[Ints]:
     """Pairs of members: blocks of shape (pairs, 2), first < second; a pair may come several times.
 
     ``signatures`` have the shape (n, slots), with the members in the order of principals. There are at most
-    ``most`` * n pairs (5 n for a ``most`` below 5). They depend on the signatures in that order and on nothing else.
+    ``maximum`` * n pairs (5 n for a ``maximum`` below 5). They depend only on the signatures in that order.
     """
-    for sequence in _sequences(max(1, most // _PER_ORDER), signatures.shape[1]):
+    for sequence in _sequences(max(1, maximum // _PER_ORDER), signatures.shape[1]):
         leading, rest = np.ascontiguousarray(signatures[:, sequence]).view(">u8").astype(np.uint64).T
         order = np.lexsort((rest, leading))
         for distance in range(1, _NEIGHBOURS + 1):
@@ -79,7 +79,9 @@ _LOOKED_AT = 100_000
 """Characters of a text in which common passages are sought."""
 
 
-def read_signatures(index: Index, corpus: Corpus, classes: Classes, numbers: NDArray[np.intp]) -> NDArray[np.uint8]:
+def read_signatures(
+    index: Index, corpus: FingerprintColumns, classes: TextClasses, numbers: NDArray[np.intp]
+) -> NDArray[np.uint8]:
     """The stored signatures of classes, uint8[classes, slots]: 128 bytes each, by default as many as their keys have.
 
     Where a signature cannot be read (any more), it is all zeros: such a text is compared with fewer or other ones.
@@ -101,7 +103,9 @@ def _signature(stored: Mapping[str, Any]) -> bytes:
         return b""
 
 
-def passages(index: Index, corpus: Corpus, classes: Classes, samples: Sequence[Sequence[int]]) -> list[str]:
+def passages(
+    index: Index, corpus: FingerprintColumns, classes: TextClasses, samples: Sequence[Sequence[int]]
+) -> list[str]:
     """The beginning of the passage that the present texts of each sample of classes share; "" where there is none.
 
     Of a long text its first 100,000 characters are looked at.

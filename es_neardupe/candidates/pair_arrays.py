@@ -17,13 +17,13 @@ BLOCK = 1_000_000
 
 
 def small_groups(
-    rows: NDArray[np.intp], starts: NDArray[np.intp], sizes: NDArray[np.intp], most: int
+    rows: NDArray[np.intp], starts: NDArray[np.intp], sizes: NDArray[np.intp], maximum: int
 ) -> Iterator[NDArray[np.intp]]:
-    """All pairs of every group of 2 to ``most`` members, shape (pairs, 2), in blocks; groups of one size at a time.
+    """All pairs of every group of 2 to ``maximum`` members, shape (pairs, 2), in blocks; groups of one size at a time.
 
     Group k has the members ``rows[starts[k] : starts[k] + sizes[k]]``.
     """
-    for size in np.unique(sizes[(sizes > 1) & (sizes <= most)]):
+    for size in np.unique(sizes[(sizes > 1) & (sizes <= maximum)]):
         of_size = starts[sizes == size]
         if size * (size - 1) // 2 > BLOCK:
             for start in of_size.tolist():

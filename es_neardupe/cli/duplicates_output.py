@@ -23,10 +23,10 @@ from es_neardupe.records import Address
 __all__ = ["duplicates_json", "print_pairs", "show_report", "tell_of_losses", "write_csv"]
 
 
-_MOST_GROUPS = 5
+_MAX_GROUPS = 5
 """Skipped groups that are named below a table; --json has those that the report lists."""
 
-_MOST_VALUE = 60
+_MAX_VALUE = 60
 """Characters of a value in a table; --json has all that the request asks for."""
 
 _COLUMNS = ["index_a", "id_a", "index_b", "id_b", "similarity", "explanation"]
@@ -142,10 +142,10 @@ def _tell_of_groups(name: str, result: PairsResult) -> None:
     """Name the features that made no pairs because too many documents share them."""
     number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
     warn(f"{name}: {_of(number, 'group')} of documents made no pairs, being larger than maxHashGroupSize. The largest:")
-    for group in result.skipped_groups[:_MOST_GROUPS]:
+    for group in result.skipped_groups[:_MAX_GROUPS]:
         feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
         say(f"  {group.size:,} documents share {feature}")
-    more = "More are in --json. " * (number > _MOST_GROUPS)
+    more = "More are in --json. " * (number > _MAX_GROUPS)
     say(f"  {more}Raise maxHashGroupSize, or group by rarer features.")
 
 
@@ -155,7 +155,7 @@ def _of(number: int, what: str) -> str:
 
 def _short(value: object) -> str:
     text = printable(", ".join(map(str, value)) if isinstance(value, list) else value)
-    return text if len(text) <= _MOST_VALUE else f"{text[:_MOST_VALUE]}..."
+    return text if len(text) <= _MAX_VALUE else f"{text[:_MAX_VALUE]}..."
 
 
 def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from es_neardupe.candidates.detection import DetectionCase
     from es_neardupe.candidates.join import Bucket
     from es_neardupe.server.dry_run import ShownRequest
-    from es_neardupe.verification.common_shingles import CommonUsed
+    from es_neardupe.verification.common_shingles import CommonShinglesUsed
     from es_neardupe.verification.criterion import WeightsUsed
 
 __all__ = [
     "fail_on",
+    "range_text",
     "say_next",
     "show_first",
     "tell_of_common",
@@ -26,7 +27,6 @@ __all__ = [
     "tell_of_prepared",
     "tell_of_tuning",
     "tell_of_weights",
-    "wanted",
     "warn_of_candidates",
     "warn_of_detection",
 ]
@@ -50,7 +50,7 @@ def tell_of_large_buckets(large: Sequence[Bucket]) -> None:
         say(f"  {one.documents:,} documents share: '{one.passage}' ({one.skipped:,} left out by key {one.key})")
 
 
-def tell_of_common(common: CommonUsed | None) -> None:
+def tell_of_common(common: CommonShinglesUsed | None) -> None:
     """Say which shingles were ignored, and in a dry run what that changes."""
     if common is None:
         return
@@ -109,9 +109,9 @@ def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") ->
         raise typer.Exit(ExitCode.FAILED)
 
 
-def wanted(measure: str, least: float, most: float) -> str:
+def range_text(measure: str, minimum: float, maximum: float) -> str:
     """What a pair must fulfil, in words."""
-    range = f"at least {least:g} similar" if most >= 1 else f"{least:g} to {most:g} similar"
+    range = f"at least {minimum:g} similar" if maximum >= 1 else f"{minimum:g} to {maximum:g} similar"
     return range if measure == "resemblance" else f"{range} by {measure}"
 
 
@@ -127,16 +127,16 @@ def warn_of_candidates(not_compared: int) -> None:
         warn(f"{not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
 
 
-def warn_of_detection(least: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:
-    """Say so when the bands do not find all pairs that are ``least`` similar."""
+def warn_of_detection(minimum: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:
+    """Say so when the bands do not find all pairs that are ``minimum`` similar."""
     if probability is not None and probability < 0.985:
         warn(
-            f"Pairs exactly {least:g} similar become candidates with probability {probability:.3f} only: others of "
+            f"Pairs exactly {minimum:g} similar become candidates with probability {probability:.3f} only: others of "
             f"them are missed. For a lower threshold the index needs other bands."
         )
     if probability is None:
         shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in cases)
         warn(
-            f"The keys are made for resemblance. Pairs exactly {least:g} similar by this measure become "
+            f"The keys are made for resemblance. Pairs exactly {minimum:g} similar by this measure become "
             f"candidates with probability {shown}: others of them are missed."
         )

@@ -24,7 +24,7 @@ from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import STEERING
 from es_neardupe.errors import NeardupeError
-from es_neardupe.log_events import told
+from es_neardupe.log_events import log_event
 
 __all__ = [
     "ExitCode",
@@ -94,9 +94,9 @@ def harmless_cell(text: str) -> str:
     return f"'{plain}" if plain.startswith(_FORMULA) else plain
 
 
-def show_messages(least: int | None) -> None:
+def show_messages(minimum: int | None) -> None:
     """From which level on messages are printed; None: they are events of the log only."""
-    _shown[0] = logging.CRITICAL + 1 if least is None else least
+    _shown[0] = logging.CRITICAL + 1 if minimum is None else minimum
 
 
 def say(message: str) -> None:
@@ -118,7 +118,7 @@ def fail(error: NeardupeError) -> None:
 
 
 def _message(level: int, text: Text, event: str = "message", message: str | None = None, **more: Any) -> None:
-    told(level, event, message=text.plain if message is None else message, **more)
+    log_event(level, event, message=text.plain if message is None else message, **more)
     if level >= _shown[0]:
         messages.print(text, soft_wrap=True)
 
@@ -269,7 +269,7 @@ def logged_progress(clock: Callable[[], float] = time.monotonic) -> progress.Pro
         now = clock()
         if stage not in last or now - last[stage] >= _SELDOM or done == total:
             last[stage] = now
-            told(logging.INFO, "progress", stage=stage, done=done, total=total)
+            log_event(logging.INFO, "progress", stage=stage, done=done, total=total)
 
     return logged
 

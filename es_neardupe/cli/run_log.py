@@ -21,13 +21,13 @@ import typer
 from es_neardupe.cli.output import plain, show_messages, without_controls
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
-from es_neardupe.log_events import LOGGER, fields_of, new_run, told
+from es_neardupe.log_events import LOGGER, fields_of, log_event, new_run
 from es_neardupe.pages.files import check_file, replacing
 
 if TYPE_CHECKING:
     from es_neardupe.server.client import Client
 
-__all__ = ["LogFormat", "LogLevel", "Run", "begin", "configure", "current", "end", "options", "reset", "result"]
+__all__ = ["CommandRun", "LogFormat", "LogLevel", "begin", "configure", "current", "end", "options", "reset", "result"]
 
 
 class LogFormat(str, Enum):
@@ -38,7 +38,7 @@ class LogFormat(str, Enum):
 
 
 class LogLevel(str, Enum):
-    """The least level that is told."""
+    """The least level that is log_event."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -117,8 +117,8 @@ class _TextLines(_JsonLines):
 
     def format(self, record: logging.LogRecord) -> str:
         event, fields = fields_of(record)
-        told = {**self._context, **fields}
-        words = [f"{name}={json.dumps(value, default=str)}" for name, value in told.items()]
+        log_event = {**self._context, **fields}
+        words = [f"{name}={json.dumps(value, default=str)}" for name, value in log_event.items()]
         return without_controls(" ".join([_moment(record), record.levelname.lower(), event, *words]))
 
 
@@ -162,7 +162,7 @@ def options(
 
 
 @dataclass
-class Run:
+class CommandRun:
     """What is known of the run under way."""
 
     command: str
@@ -181,11 +181,11 @@ class Run:
     """The report, once there is one."""
 
 
-_under_way: list[Run] = []
+_under_way: list[CommandRun] = []
 """The run of this process: none, or one."""
 
 
-def current() -> Run | None:
+def current() -> CommandRun | None:
     """The run under way; None for a command without a connection."""
     return _under_way[0] if _under_way else None
 
@@ -198,15 +198,15 @@ def begin(
     log_level: LogLevel | str = LogLevel.INFO,
     log_file: str | None = None,
     summary: str | None = None,
-) -> Run:
+) -> CommandRun:
     """Begin a run. Raises `InputError` where its log or its summary cannot be written."""
-    run = Run(command, _harmless(arguments), None if summary is None else Path(summary))
+    run = CommandRun(command, _harmless(arguments), None if summary is None else Path(summary))
     context = {"run": run.name, "command": command, "index": arguments.get("index")}
     configure(LogFormat(log_format), LogLevel(log_level), None if log_file is None else Path(log_file), context)
     if run.summary is not None:
         check_file(run.summary)
     _under_way[:] = [run]
-    told(logging.INFO, "started", version=version("es-neardupe"), arguments=run.arguments)
+    log_event(logging.INFO, "started", version=version("es-neardupe"), arguments=run.arguments)
     return run
 
 
@@ -222,7 +222,7 @@ def end(code: int, error: BaseException | None = None) -> None:
     _under_way.clear()
     try:
         if run is not None:
-            told(logging.INFO, "finished", exit_code=code, seconds=_seconds(run))
+            log_event(logging.INFO, "finished", exit_code=code, seconds=_seconds(run))
             if run.summary is not None:
                 _write(run.summary, _summary(run, code, error))
     finally:
@@ -234,7 +234,7 @@ def _write(file: Path, summary: Mapping[str, Any]) -> None:
         stream.write(json.dumps(summary, indent=2, default=str) + "\n")
 
 
-def _summary(run: Run, code: int, error: BaseException | None) -> dict[str, Any]:
+def _summary(run: CommandRun, code: int, error: BaseException | None) -> dict[str, Any]:
     report = plain(run.result)
     return {
         "program": "es-neardupe",
@@ -267,7 +267,7 @@ def _error(error: BaseException | None) -> dict[str, Any] | None:
     return {"kind": type(error).__name__, "message": message, "request": getattr(error, "request", "") or None}
 
 
-def _seconds(run: Run) -> float:
+def _seconds(run: CommandRun) -> float:
     return round(time.monotonic() - run.clock, 3)
 
 

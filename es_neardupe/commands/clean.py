@@ -12,7 +12,7 @@ from es_neardupe import options
 from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, InputError, NotFound
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
@@ -21,9 +21,9 @@ from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import mend, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
-from es_neardupe.server.bulk import Tally, chunked, write
+from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path, to_json
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, knows, refresh
 
@@ -76,7 +76,7 @@ def clean(
     A dry run can ``show_requests``, the first so many.
     """
     started = time.monotonic()
-    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    rehearsal = DryRunClient(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
         return CleanReport(index.name, 0, WriteCounts(written=0), (), dry_run, time.monotonic() - started)
     _check_migration(index)
@@ -84,7 +84,7 @@ def clean(
     plain = index.plain
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
-    companions = [name for kind in Companion if exists(index.client, name := companion_name(index.target, kind))]
+    companions = [name for kind in HiddenIndex if exists(index.client, name := hidden_index_name(index.target, kind))]
     work = _Cleaning(index, batch, workers, progress)
     if not dry_run:
         check_may_delete(plain, [*companions, *sidecars])
@@ -127,7 +127,7 @@ class _Cleaning:
         self._actions = _by_script if _has_scripts(index.plain) else _by_index
         self._open = dict[Address, Reference]()
         """Documents that were read, of which nobody knows yet that they are without our fields."""
-        self._tally = Tally()
+        self._tally = BulkCounts()
         self._changed = set[Address]()
         """Those of them that somebody changed before our last write."""
         self.total = self._cleaned = self._deleted = self._conflicts = self._refused = 0
@@ -148,7 +148,7 @@ class _Cleaning:
             refusals=self._tally.refusals,
         )
 
-    def run(self, rehearsal: Rehearsal | None) -> None:
+    def run(self, rehearsal: DryRunClient | None) -> None:
         """Several times, as documents may change under our hands. Nothing where we never wrote into them; with a
         ``rehearsal`` it is shown the first requests, and nothing is written."""
         if not self._writes:
@@ -171,10 +171,12 @@ class _Cleaning:
         refresh(self._index.plain, self._index.target.path)
         return count(self._index.plain, self._index.target.path, self._query)
 
-    def _rehearse(self, rehearsal: Rehearsal) -> None:
+    def _rehearse(self, rehearsal: DryRunClient) -> None:
         if rehearsal.full:
             return
-        for _ in write(rehearsal, self._actions(self._hits(), self._prefix, Tally()), batch=self._batch, workers=1):
+        for _ in write(
+            rehearsal, self._actions(self._hits(), self._prefix, BulkCounts()), batch=self._batch, workers=1
+        ):
             if rehearsal.full:
                 break
 
@@ -254,13 +256,13 @@ def _has_scripts(client: Client) -> bool:
     return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
 
 
-def _by_script(hits: Iterable[Hit], prefix: str, _: Tally) -> Iterator[Action]:
+def _by_script(hits: Iterable[Hit], prefix: str, _: BulkCounts) -> Iterator[Action]:
     script = {"source": "ctx._source.remove(params.name)", "lang": "painless", "params": {"name": prefix}}
     for hit in hits:
         yield _action(hit, "update", {"script": script})
 
 
-def _by_index(hits: Iterable[Hit], prefix: str, tally: Tally) -> Iterator[Action]:
+def _by_index(hits: Iterable[Hit], prefix: str, tally: BulkCounts) -> Iterator[Action]:
     for hit in hits:
         source = {name: value for name, value in hit.source.items() if name != prefix}
         try:

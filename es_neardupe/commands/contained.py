@@ -63,13 +63,13 @@ def sampled_candidates(
     keys: Sequence[str],
     *,
     scope: Mapping[str, Any],
-    most: int,
+    maximum: int,
     progress: Progress = silent,
 ) -> SampledCandidates:
-    """The ``most`` best of the documents of the scope that share any of the sampled keys (distinct ones)."""
+    """The ``maximum`` best of the documents of the scope that share any of the sampled keys (distinct ones)."""
     asked = tracked(keys, progress, "asking for keys", len(keys))
     frequencies = _frequencies(index, asked, scope)
-    used = _used(frequencies, _POSTINGS * max(most, _FEW))
+    used = _used(frequencies, _POSTINGS * max(maximum, _FEW))
     if not used:
         return SampledCandidates([], 0, 0)
     shared: Counter[Reference] = Counter()
@@ -87,13 +87,13 @@ def sampled_candidates(
         expected = max(min(len(keys), sizes[reference] / mod), 1)  # keys of the smaller of both texts
         return -min(shared[reference] / expected, 1), -shared[reference], reference[0], reference[1]
 
-    return SampledCandidates(sorted(shared, key=rank)[:most], total, len(+frequencies) - len(used))
+    return SampledCandidates(sorted(shared, key=rank)[:maximum], total, len(+frequencies) - len(used))
 
 
 def _frequencies(index: Index, keys: Iterable[str], scope: Mapping[str, Any]) -> Counter[str]:
     """The number of documents that have each key."""
     found: Counter[str] = Counter()
-    for batch in chunked(keys, queries.MOST_CLAUSES):
+    for batch in chunked(keys, queries.MAX_CLAUSES):
         body = queries.sampled_frequencies(index.fields, batch, scope)
         buckets = search(index.client, index.path, body)["aggregations"]["keys"]["buckets"]
         found.update({key: bucket["doc_count"] for key, bucket in zip(batch, buckets, strict=True)})
@@ -118,7 +118,7 @@ def _batches(keys: Sequence[str], frequencies: Counter[str], window: int) -> Ite
     documents = 0
     for key in keys:
         documents += frequencies[key]
-        if batch and (documents > window or len(batch) == queries.MOST_CLAUSES):
+        if batch and (documents > window or len(batch) == queries.MAX_CLAUSES):
             yield batch
             batch, documents = [], frequencies[key]
         batch.append(key)
@@ -244,7 +244,7 @@ def contained(
     (fingerprint,) = fingerprints([probe.side.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     keys = list(dict.fromkeys(fingerprint.samples or ()))
     scope = queries.others(query, probe.address)
-    found = sampled_candidates(index, keys, scope=scope, most=max_candidates, progress=progress)
+    found = sampled_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
     comparing = _Comparing(keys, index.target, Containments(probe.side, how, index.settings.shingle, min))
     hits = sorted(comparing.hits(index.client, found, progress), key=_rank)
     return Contained(
@@ -347,7 +347,7 @@ def _rank(hit: ContainedHit) -> tuple[float, int, str, str]:
     return -max(hit.of_probe, hit.of_document), -hit.common_words, hit.index, hit.id
 
 
-def _detection(least: float, keys: int, mod: int) -> SampledDetection:
+def _detection(minimum: float, keys: int, mod: int) -> SampledDetection:
     """Each key of the probe is one of its shingles at random; each shingle of a document is a key once in ``mod``."""
     shingles = 1 if mod == 1 else math.ceil(math.log(1 - SURE) / math.log(1 - 1 / mod))
-    return SampledDetection(least, 1 - (1 - least) ** keys, shingles)
+    return SampledDetection(minimum, 1 - (1 - minimum) ** keys, shingles)

@@ -21,7 +21,7 @@ from es_neardupe.server.search import refresh, search
 __all__ = ["DemoHit", "create_index", "file_records", "index_plain", "licence_records", "search_hits"]
 
 _MARK = "es-neardupe-demo"
-_LEAST_WORDS = 100
+_MIN_WORDS = 100
 _PARTS = re.compile(r"---\n(.*?)^---\s*$(.*)", re.DOTALL | re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def licence_records() -> list[FileRecord]:
     data = Path(next(iter(found.submodule_search_locations))) / "data"
     files = sorted((*data.glob("licenses/*.LICENSE"), *data.glob("rules/*.RULE")), key=lambda file: file.name)
     read = (_licence(file) for file in files)
-    return [record for record in read if len(tokenize(record.source["text"])) >= _LEAST_WORDS]
+    return [record for record in read if len(tokenize(record.source["text"])) >= _MIN_WORDS]
 
 
 def _licence(file: Path) -> FileRecord:

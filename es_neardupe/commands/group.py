@@ -27,17 +27,17 @@ from es_neardupe.groups.neighbourhood import affected_pairs
 from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rule_options import check_linkage, remembered_rules, rules_of
 from es_neardupe.groups.rules import RunRules
-from es_neardupe.groups.what_changed import Start, start_of
+from es_neardupe.groups.what_changed import RunScope, start_of
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.permissions import check_sees_all, check_updates
 from es_neardupe.index.tuning import tunable
 from es_neardupe.progress import Progress, silent
-from es_neardupe.server.bulk import Tally
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.bulk import BulkCounts
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh
-from es_neardupe.verification.common_shingles import CommonUsed, effect, keep, used
+from es_neardupe.verification.common_shingles import CommonShinglesUsed, effect, keep, used
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, criterion
 from es_neardupe.verification.evidence import EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import verified_pairs
@@ -71,7 +71,7 @@ class GroupReport:
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
-    common: CommonUsed | None
+    common: CommonShinglesUsed | None
     """With ``ignore_common``: the shingles that did not count."""
     scope: GroupScope
     pairs: PairCounts
@@ -144,7 +144,7 @@ def group(
     groups the same index.
     """
     started = time.monotonic()
-    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    rehearsal = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(rehearsal) if dry_run else index, writes=not dry_run)
     registry = Registry(index)
     before = (MatchOptions(), DEFAULT_RULES) if default_rules else remembered(registry.last_run())
@@ -216,7 +216,7 @@ def group(
         )
 
         # Writes: evidence before anything else, since a later run would not ask for these pairs again
-        tally, kept = Tally(), None
+        tally, kept = BulkCounts(), None
         if lease is None:
             tally.counts["written"] = len(found.writes)
             if show_requests:
@@ -290,7 +290,7 @@ def _write(
     gaps: bool,
     batch: int,
     workers: int,
-) -> Tally:
+) -> BulkCounts:
     """The registry first, then the documents: what a killed run wanted stands where the next one looks.
 
     A run that left something to write, even if only ``gaps`` in the evidence, has not come to its end: the next one
@@ -307,7 +307,7 @@ def _write(
     return tally
 
 
-def _write_documents(index: Index, found: GroupingResult, *, batch: int, workers: int) -> Tally:
+def _write_documents(index: Index, found: GroupingResult, *, batch: int, workers: int) -> BulkCounts:
     """The groupings of the documents, which a dry run gives to a client that sends nothing."""
     corpus, prefix = found.linked.found.corpus, index.settings.prefix
     return write_groups(index.client, corpus, found.writes, prefix, batch=batch, workers=workers)
@@ -315,16 +315,16 @@ def _write_documents(index: Index, found: GroupingResult, *, batch: int, workers
 
 def _common(
     index: Index, wanted: MatchCriterion, found: GroupingResult, progress: Progress, *, dry_run: bool
-) -> CommonUsed | None:
+) -> CommonShinglesUsed | None:
     """What was ignored, and in a dry run what that changes."""
     if wanted.common is None:
         return None
     pairs = found.linked.found
-    changed = effect(index, pairs, wanted.fits, progress) if dry_run else None
+    changed = effect(index, pairs, wanted.matches, progress) if dry_run else None
     return used(wanted.common, pairs.verifier, changed)
 
 
-def _scope(index: Index, start: Start, found: GroupingResult) -> GroupScope:
+def _scope(index: Index, start: RunScope, found: GroupingResult) -> GroupScope:
     """The documents of the index, and those that the run looked at."""
     pairs = found.linked.found
     corpus, inside = pairs.corpus, int(pairs.inside.sum())

@@ -9,7 +9,7 @@ from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
 from es_neardupe.errors import NotFound
 from es_neardupe.groups.read import Group, known_entries, read_groups
-from es_neardupe.groups.registry import Entry, Registry, remembered
+from es_neardupe.groups.registry import GroupRecord, Registry, remembered
 from es_neardupe.groups.rule_options import policy_of
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
@@ -19,7 +19,7 @@ from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import refresh_if_allowed
 
-__all__ = ["Advice", "group_history", "groups", "suggest_keep"]
+__all__ = ["KeepAdvice", "group_history", "groups", "suggest_keep"]
 
 
 def groups(
@@ -37,12 +37,12 @@ def groups(
     return [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
 
 
-def _of_these(found: Group, entry: Entry | None) -> Entry | None:
+def _of_these(found: Group, entry: GroupRecord | None) -> GroupRecord | None:
     """The entry if it is about these documents: others of the group may be hidden from this user, or gone since."""
     return entry if entry is not None and entry.size == found.size else None
 
 
-def group_history(index: Index, group: str) -> Entry:
+def group_history(index: Index, group: str) -> GroupRecord:
     """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
     index = opened(index)
     check_sees_all(index, "the history of groups")
@@ -61,7 +61,7 @@ _TERMS = 1000
 
 
 @dataclass(frozen=True)
-class Advice:
+class KeepAdvice:
     """What a policy says of one group."""
 
     group: str
@@ -81,7 +81,7 @@ def suggest_keep(
     min_size: options.MinSize = 2,
     top: options.TopGroups = None,
     group: options.GroupId = None,
-) -> list[Advice]:
+) -> list[KeepAdvice]:
     """For each group, largest first, the document that ``policy`` keeps, and the others.
 
     Policies are those of ``group --principal``; by default the one that the index was grouped by. Raises
@@ -98,7 +98,7 @@ def suggest_keep(
     return list(advice)
 
 
-def _advice(index: Index, policy: Policy, found: list[Group]) -> Iterator[Advice]:
+def _advice(index: Index, policy: Policy, found: list[Group]) -> Iterator[KeepAdvice]:
     members: dict[str, list[Hit]] = {one.group: [] for one in found}
     fields = index.fields
     body = {
@@ -114,7 +114,7 @@ def _advice(index: Index, policy: Policy, found: list[Group]) -> Iterator[Advice
         ordered = _ordered(members[one.group], policy, index.settings.prefix)
         if len(ordered) > 1:  # not deleted meanwhile
             principal = one.members[0].address if one.principal is not None else None
-            yield Advice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)
+            yield KeepAdvice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)
 
 
 def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:

@@ -21,7 +21,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
-from es_neardupe.verification.common_shingles import CommonUsed, used
+from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, criterion
 from es_neardupe.verification.verify import verified_pairs
 
@@ -62,7 +62,7 @@ class Pairs(Sequence[Pair]):
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None
     """For the measure weighted: where the weights are from."""
-    common: CommonUsed | None
+    common: CommonShinglesUsed | None
     """With ``ignore_common``: the shingles that did not count."""
     candidates: int
     """Pairs of distinct texts that were verified."""
@@ -77,7 +77,7 @@ class Pairs(Sequence[Pair]):
     _similarity: NDArray[np.float64]
     _copies: bool
     """Whether exact copies are pairs of their own."""
-    _most_copies: int
+    _maximum_copies: int
 
     def __repr__(self) -> str:
         return one_line(
@@ -96,16 +96,16 @@ class Pairs(Sequence[Pair]):
         """Pairs left out because one of the two is a copy beyond the ``max_bucket``-th of the same text."""
         return int(self._numbers(None).sum()) - len(self)
 
-    def _numbers(self, most: int | None) -> NDArray[np.int64]:
+    def _numbers(self, maximum: int | None) -> NDArray[np.int64]:
         """How many pairs each class of copies makes, then each pair of classes."""
-        sizes = np.array([len(rows[:most]) for rows in self._classes], np.int64)
+        sizes = np.array([len(rows[:maximum]) for rows in self._classes], np.int64)
         copies = sizes * (sizes - 1) // 2 * self._copies
         return np.concatenate([copies, sizes[self._left] * sizes[self._right]])
 
     @cached_property
     def _ends(self) -> NDArray[np.int64]:
         """Up to which place the pairs of each of them are listed."""
-        return np.cumsum(self._numbers(self._most_copies))
+        return np.cumsum(self._numbers(self._maximum_copies))
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if len(self._ends) else 0
@@ -126,21 +126,21 @@ class Pairs(Sequence[Pair]):
         source = int(np.searchsorted(self._ends, place, "right"))
         rest = place - (int(self._ends[source - 1]) if source else 0)
         if source < len(self._classes):
-            copies = self._classes[source][: self._most_copies]
+            copies = self._classes[source][: self._maximum_copies]
             return self._pair(*next(islice(combinations(copies, 2), rest, None)), 1.0)
         number = source - len(self._classes)
-        left, right = (self._classes[side[number]][: self._most_copies] for side in (self._left, self._right))
+        left, right = (self._classes[side[number]][: self._maximum_copies] for side in (self._left, self._right))
         one, other = divmod(rest, len(right))
         return self._pair(left[one], right[other], float(self._similarity[number]))
 
     def __iter__(self) -> Iterator[Pair]:
         for copies in self._classes if self._copies else []:
-            for one, other in combinations(copies[: self._most_copies], 2):
+            for one, other in combinations(copies[: self._maximum_copies], 2):
                 yield self._pair(one, other, 1.0)
         for left, right, similarity in zip(
             self._left.tolist(), self._right.tolist(), self._similarity.tolist(), strict=True
         ):
-            both = (self._classes[side][: self._most_copies] for side in (left, right))
+            both = (self._classes[side][: self._maximum_copies] for side in (left, right))
             for one, other in product(*both):
                 yield self._pair(one, other, similarity)
 
@@ -184,7 +184,7 @@ def pairs(
     found = verified_pairs(index, wanted.measure, corpus, copies=copies, rules=rules, progress=progress)
     classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
-    match = np.flatnonzero(wanted.fits(similarity))
+    match = np.flatnonzero(wanted.matches(similarity))
     order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
     away = verifier.documents.changed_or_deleted
     return Pairs(
@@ -207,5 +207,5 @@ def pairs(
         _right=candidates.right[order],
         _similarity=similarity[order],
         _copies=wanted.copies_fit,
-        _most_copies=max_bucket,
+        _maximum_copies=max_bucket,
     )

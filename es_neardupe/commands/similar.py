@@ -131,7 +131,7 @@ def similar(
     hits: list[SimilarHit] = []
     total = 0
     if fingerprint.state in (State.SIGNED, State.SHORT):
-        found, total = _candidates(index, fingerprint, probe=probe, query=query, most=max_candidates)
+        found, total = _candidates(index, fingerprint, probe=probe, query=query, maximum=max_candidates)
         hits = list(_verified(index, wanted, probe, found))
         hits.sort(key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
     return Similar(
@@ -168,17 +168,17 @@ def _candidates(
     *,
     probe: _Probe,
     query: Mapping[str, Any] | None,
-    most: int,
+    maximum: int,
 ) -> tuple[list[tuple[Reference, int]], int]:
     """Documents that share keys with the probe, each with how many, and their total; the probe itself left out."""
-    size = min(most + 1, index.target.max_result_window)
+    size = min(maximum + 1, index.target.max_result_window)
     body = queries.candidates(
         index.fields, fingerprint.bands, size=size, agree=index.settings.scheme.agree, scope=query
     )
     answer = search(index.client, index.path, body)["hits"]
     others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != probe.address]
     total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
-    found = [((hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"])) for hit in others[:most]]
+    found = [((hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"])) for hit in others[:maximum]]
     return found, total
 
 

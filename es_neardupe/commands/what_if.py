@@ -17,20 +17,20 @@ from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.groups.build import LINK, Linked, groupings
+from es_neardupe.groups.build import LINK, LinkedClasses, groupings
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rule_options import check_linkage, remembered_rules, rules_of
 from es_neardupe.groups.rules import RunRules
-from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Corpus
+from es_neardupe.records import FingerprintColumns
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import MatchOptions, check_min
-from es_neardupe.verification.evidence import Kept, measure_kept, read_evidence, standing
+from es_neardupe.verification.evidence import StoredEvidence, measure_kept, read_evidence, standing
 from es_neardupe.verification.verify import Verified, Verifier
 
 __all__ = ["Threshold", "WhatIf", "what_if"]
@@ -132,13 +132,13 @@ def what_if(
         unknown_documents=_documents(found, unknown),
         stale=int((~standing(kept, corpus)).sum()) + len(kept.broken),
         unprocessed=count(index.client, index.path, index.target.stale()),
-        thresholds=tuple(past.tried(found, least) for least in map(check_min, min)),
+        thresholds=tuple(past.tried(found, minimum) for minimum in map(check_min, min)),
         seconds=time.monotonic() - started,
     )
 
 
 @dataclass(frozen=True)
-class _Past:
+class _LastRules:
     """The last run of `group`, of which one thing or two are to be otherwise."""
 
     index: Index
@@ -148,7 +148,7 @@ class _Past:
     created: Mapping[str, str]
     """Since when each living group is there."""
 
-    def known_pairs(self, corpus: Corpus, kept: Kept) -> Verified:
+    def known_pairs(self, corpus: FingerprintColumns, kept: StoredEvidence) -> Verified:
         """The candidates that `group` would verify, with what is known of them; NaN for the others."""
         classes = classes_of(corpus, copies=self.rules.match.max >= 1)
         candidates = candidate_pairs(self.index, corpus, classes, self.group)
@@ -157,25 +157,25 @@ class _Past:
         nobody = Verifier(self.index.client, self.index.settings, corpus, classes, Measure())  # is asked for no pair
         return Verified(corpus, classes, candidates, nobody, similarity, np.ones(len(corpus), np.bool_))
 
-    def tried(self, found: Verified, least: float) -> Threshold:
+    def tried(self, found: Verified, minimum: float) -> Threshold:
         """The groups of one threshold, under the ids that `group` would give them."""
         corpus, classes, candidates, similarity = found.corpus, found.classes, found.candidates, found.similarity
-        matches = (similarity >= least) & (similarity <= self.rules.match.max)
+        matches = (similarity >= minimum) & (similarity <= self.rules.match.max)
         principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
-        linked = Linked(found, matches, principal, np.ones(len(classes)))
+        linked = LinkedClasses(found, matches, principal, np.ones(len(classes)))
         wanted = groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [wanted[row].group for row in range(len(corpus))]
         measure, scheme = _shape(self.rules.match, self.index), self.index.settings.scheme
         return Threshold(
-            min=least,
+            min=minimum,
             **_figures(_sizes(ids)),
             **_moves(corpus.group_ids, ids),
-            detection=detection_of(measure, least, scheme),
-            detection_cases=detection_cases(measure, least, scheme),
+            detection=detection_of(measure, minimum, scheme),
+            detection_cases=detection_cases(measure, minimum, scheme),
         )
 
 
-def _past(index: Index, linkage: Linkage | str | None) -> _Past:
+def _past(index: Index, linkage: Linkage | str | None) -> _LastRules:
     registry = Registry(index)
     last = registry.last_run()
     if last is None or last.rules is None:
@@ -187,12 +187,12 @@ def _past(index: Index, linkage: Linkage | str | None) -> _Past:
     with remembered_rules(index, rules.match, rules.group):
         group = rules_of(index, rules.group, linkage=linkage)
         check_linkage(group.linkage, rules.match.measure)
-    return _Past(index, rules, group, {one.group: one.created for one in registry.living()})
+    return _LastRules(index, rules, group, {one.group: one.created for one in registry.living()})
 
 
 def _measure_kept(index: Index, rules: RunRules) -> str:
     """The measure of the last run, as evidence has it. Raises `IndexUnusable` where there is none of it."""
-    name, measure = companion_name(index.target, Companion.PAIRS), measure_kept(rules.measure, rules.weights)
+    name, measure = hidden_index_name(index.target, HiddenIndex.PAIRS), measure_kept(rules.measure, rules.weights)
     kept = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"term": {"measure": measure}}]}}
     if exists(index.client, name):
         refresh_if_allowed(index.client, name)

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import in_order
-from es_neardupe.groups.history import Turn
+from es_neardupe.groups.history import GroupHistoryUpdate
 from es_neardupe.groups.linkage import assign_ids, bridges, chain, complete, inner_pairs, judge, star
-from es_neardupe.groups.registry import Entry, Registry, Totals
+from es_neardupe.groups.registry import GroupRecord, Registry, Totals
 from es_neardupe.groups.rules import RunRules
-from es_neardupe.groups.what_changed import Start
+from es_neardupe.groups.what_changed import RunScope
 from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
@@ -28,14 +28,14 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
 
-__all__ = ["LINK", "GroupingResult", "Linked", "form_groups", "groupings", "link"]
+__all__ = ["LINK", "GroupingResult", "LinkedClasses", "form_groups", "groupings", "link"]
 
 Ints = NDArray[np.intp]
 LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkedClasses:
     """Which class is with which principal."""
 
     found: Verified
@@ -47,10 +47,10 @@ class Linked:
     """Of each class to its principal; NaN where the principal vanished while we looked."""
 
 
-def link(linkage: Linkage, found: Verified, wanted: MatchCriterion, progress: Progress = silent) -> Linked:
+def link(linkage: Linkage, found: Verified, wanted: MatchCriterion, progress: Progress = silent) -> LinkedClasses:
     """Link the matches between rows that are inside, after checking that all their texts are still there."""
     candidates, similarity = found.candidates, found.similarity
-    matches = found.confirmed(wanted.fits, progress)
+    matches = found.confirmed(wanted.matches, progress)
     size = len(found.classes)
     rank = _ranks(found)
     pairs = np.stack([candidates.left[matches], candidates.right[matches]])
@@ -65,7 +65,7 @@ def link(linkage: Linkage, found: Verified, wanted: MatchCriterion, progress: Pr
         verified[right[direct]] = True
         apart = np.flatnonzero((principal != np.arange(size)) & ~verified)
         to_principal[apart] = found.verifier.similarities(principal[apart], apart, progress)
-    return Linked(found, matches, principal, to_principal)
+    return LinkedClasses(found, matches, principal, to_principal)
 
 
 def _ranks(found: Verified) -> Ints:
@@ -87,14 +87,14 @@ def _ranks(found: Verified) -> Ints:
 class GroupingResult:
     """The groups that a run wants, and how they differ from what is stored."""
 
-    linked: Linked
+    linked: LinkedClasses
     groupings: dict[int, Grouping]
     """Of every row that is looked at."""
     writes: dict[int, Grouping]
     """Of those that bear another one."""
-    entries: dict[str, Entry]
+    entries: dict[str, GroupRecord]
     """The groups of two or more documents that were looked at."""
-    told: list[Entry]
+    told: list[GroupRecord]
     """What the registry does not say yet."""
     rest: Totals
     """All other groups."""
@@ -104,8 +104,8 @@ class GroupingResult:
 def form_groups(
     index: Index,
     registry: Registry,
-    start: Start,
-    linked: Linked,
+    start: RunScope,
+    linked: LinkedClasses,
     *,
     rules: RunRules,
     progress: Progress = silent,
@@ -130,7 +130,7 @@ def form_groups(
         groupings=wanted,
         writes=changes(linked.found.corpus, wanted),
         entries=found,
-        told=Turn(before, found, _bearers(linked, wanted), at).entries(),
+        told=GroupHistoryUpdate(before, found, _bearers(linked, wanted), at).entries(),
         rest=Totals() if start.whole else registry.totals(without=before),
         at=at,
     )
@@ -150,7 +150,7 @@ def _borne_elsewhere(index: Index, ids: Sequence[str], found: Verified) -> Itera
 
 
 def groupings(
-    linked: Linked,
+    linked: LinkedClasses,
     *,
     created: Callable[[str], str] = lambda stored: "",
     taken: Callable[[Sequence[str]], Iterable[str]] = lambda ids: (),
@@ -183,7 +183,7 @@ def groupings(
     }
 
 
-def _members(linked: Linked) -> tuple[dict[int, list[int]], dict[int, float]]:
+def _members(linked: LinkedClasses) -> tuple[dict[int, list[int]], dict[int, float]]:
     """The rows of each group, the principal first, and the similarity of each row to it."""
     rows_of: dict[int, list[int]] = {}
     similarity_of: dict[int, float] = {}
@@ -202,7 +202,7 @@ def _members(linked: Linked) -> tuple[dict[int, list[int]], dict[int, float]]:
     return members, similarity_of
 
 
-def _bearers(linked: Linked, wanted: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
+def _bearers(linked: LinkedClasses, wanted: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
     """How many documents of each wanted group bear which id now."""
     found: dict[str, Counter[str]] = {}
     for row, grouping in wanted.items():
@@ -212,12 +212,12 @@ def _bearers(linked: Linked, wanted: Mapping[int, Grouping]) -> dict[str, Counte
 
 
 def _entries(
-    linked: Linked,
+    linked: LinkedClasses,
     wanted: Mapping[int, Grouping],
     *,
     rules: RunRules,
     progress: Progress = silent,
-) -> dict[str, Entry]:
+) -> dict[str, GroupRecord]:
     """What the registry is to say of each group of two or more documents (dates and history are left empty)."""
     found = linked.found
     corpus, classes, candidates, similarity = found.corpus, found.classes, found.candidates, found.similarity
@@ -227,7 +227,7 @@ def _entries(
     more = inner_pairs(groups, left, right, len(classes))
     left, right = np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
     known = np.concatenate([known, found.verifier.similarities(*more, progress)])
-    inside = list(judge(groups, left, right, known, documents=present, least=rules.min))
+    inside = list(judge(groups, left, right, known, documents=present, minimum=rules.min))
     hanging: list[Any] = [None] * len(groups)
     if rules.group.linkage is Linkage.CHAIN:
         at = linked.matches
@@ -238,7 +238,7 @@ def _entries(
         rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in wanted]
         (first,) = (row for row in rows if wanted[row].principal)
         others = [wanted[row].similarity for row in rows if row != first]
-        described[wanted[first].group] = Entry(
+        described[wanted[first].group] = GroupRecord(
             group=wanted[first].group,
             created="",
             updated="",
@@ -262,7 +262,7 @@ def _present(members: Sequence[Ints], wanted: Mapping[int, Grouping]) -> Ints:
     return np.array([sum(row in wanted for row in rows.tolist()) for rows in members], np.intp)
 
 
-def _class_groups(linked: Linked, present: Ints) -> list[Ints]:
+def _class_groups(linked: LinkedClasses, present: Ints) -> list[Ints]:
     """The classes of each group of two or more documents, ascending."""
     there = np.flatnonzero(present)
     order = there[np.argsort(linked.principal[there], kind="stable")]

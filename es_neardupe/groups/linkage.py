@@ -14,7 +14,17 @@ from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from es_neardupe.candidates.pair_arrays import components
 
-__all__ = ["Bridges", "Inside", "assign_ids", "bridges", "chain", "complete", "inner_pairs", "judge", "star"]
+__all__ = [
+    "ChainBridges",
+    "GroupCohesion",
+    "assign_ids",
+    "bridges",
+    "chain",
+    "complete",
+    "inner_pairs",
+    "judge",
+    "star",
+]
 
 
 Ints = NDArray[np.intp]
@@ -113,15 +123,15 @@ def assign_ids(
 
 Floats = NDArray[np.float64]
 
-MOST_PAIRS = 1_000_000
+MAX_PAIRS = 1_000_000
 """Pairs of members that one run compares besides the candidates; larger groups are left to their candidates."""
 
-MOST_CLASSES = 1_500
+MAX_CLASSES = 1_500
 """Texts of a chained group up to which its diameter is computed (all shortest paths)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class GroupCohesion:
     """How the members of a group stand among themselves, in pairs of documents."""
 
     below: int
@@ -130,7 +140,7 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class Bridges:
+class ChainBridges:
     """How a chained group hangs together."""
 
     diameter: int | None
@@ -140,9 +150,9 @@ class Bridges:
 
 
 def inner_pairs(
-    groups: Sequence[Ints], left: Ints, right: Ints, size: int, most: int = MOST_PAIRS
+    groups: Sequence[Ints], left: Ints, right: Ints, size: int, maximum: int = MAX_PAIRS
 ) -> tuple[Ints, Ints]:
-    """The pairs of classes within groups that are no candidates (``left < right`` are), up to ``most``.
+    """The pairs of classes within groups that are no candidates (``left < right`` are), up to ``maximum``.
 
     Smaller groups go first, each whole: those of the largest stay out where there are too many.
     """
@@ -150,11 +160,11 @@ def inner_pairs(
     found: list[Ints] = []
     total = 0
     for members in sorted(groups, key=len):
-        codes = _codes(members, size, most - total + len(known))
+        codes = _codes(members, size, maximum - total + len(known))
         if codes is None:
             break
         unknown = codes[~_contains(known, codes)]
-        if total + len(unknown) > most:
+        if total + len(unknown) > maximum:
             break
         found.append(unknown)
         total += len(unknown)
@@ -163,9 +173,9 @@ def inner_pairs(
 
 
 def judge(
-    groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, *, documents: Ints, least: float
-) -> Iterator[Inside]:
-    """Count the pairs of documents of each group that are below ``least``, and those that nobody compared.
+    groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, *, documents: Ints, minimum: float
+) -> Iterator[GroupCohesion]:
+    """Count the pairs of documents of each group that are below ``minimum``, and those that nobody compared.
 
     ``left < right`` with their similarity are all compared pairs; ``documents`` is the number of documents of each
     class. Copies of one text are equal, and below nothing.
@@ -177,15 +187,15 @@ def judge(
     within = (group_of[left] == group_of[right]) & (group_of[left] >= 0) & ~np.isnan(similarity)
     weight = documents[left] * documents[right]
     compared = np.bincount(group_of[left][within], weight[within], len(groups))
-    low = within & (similarity < least)
+    low = within & (similarity < minimum)
     below = np.bincount(group_of[left][low], weight[low], len(groups))
     for number, members in enumerate(groups):
         sizes = documents[members]
         pairs = (int(sizes.sum()) ** 2 - int((sizes**2).sum())) // 2
-        yield Inside(int(below[number]), pairs - int(compared[number]))
+        yield GroupCohesion(int(below[number]), pairs - int(compared[number]))
 
 
-def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, size: int) -> Iterator[Bridges]:
+def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, size: int) -> Iterator[ChainBridges]:
     """Diameter and weakest bridge of each group by its matches (``left < right`` of ``size`` classes)."""
     group_of = np.full(size, -1, np.intp)
     for number, members in enumerate(groups):
@@ -198,19 +208,19 @@ def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats,
         yield _bridges(len(members), a, b, similarity[inside])
 
 
-def _bridges(size: int, left: Ints, right: Ints, similarity: Floats) -> Bridges:
+def _bridges(size: int, left: Ints, right: Ints, similarity: Floats) -> ChainBridges:
     if size < 2:  # copies of one text
-        return Bridges(0, 1.0)
+        return ChainBridges(0, 1.0)
     # Distances may not be 0, and the least of 2 - s is the greatest of s.
     links = csr_array((2 - similarity, (left, right)), shape=(size, size))
     weakest = 2 - float(minimum_spanning_tree(links).data.max())
-    steps = shortest_path(links, directed=False, unweighted=True) if size <= MOST_CLASSES else None
-    return Bridges(None if steps is None else int(steps.max()), weakest)
+    steps = shortest_path(links, directed=False, unweighted=True) if size <= MAX_CLASSES else None
+    return ChainBridges(None if steps is None else int(steps.max()), weakest)
 
 
-def _codes(members: Ints, size: int, most: int) -> Ints | None:
-    """All pairs of ascending members as ``first * size + second``; None if they are more than ``most``."""
-    if len(members) * (len(members) - 1) // 2 > most:
+def _codes(members: Ints, size: int, maximum: int) -> Ints | None:
+    """All pairs of ascending members as ``first * size + second``; None if they are more than ``maximum``."""
+    if len(members) * (len(members) - 1) // 2 > maximum:
         return None
     first, second = np.triu_indices(len(members), 1)
     codes: Ints = members[first] * size + members[second]

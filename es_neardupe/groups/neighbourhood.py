@@ -25,7 +25,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Address, Corpus, Hit
+from es_neardupe.records import Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.evidence import Evidence
@@ -52,7 +52,7 @@ def affected_pairs(
     ``evidence`` are not compared.
     """
     memory = PairMemory() if evidence is None else evidence.memory
-    area = _Area(index, rules)
+    area = _Neighbourhood(index, rules)
     for query in seeds:
         area.inside.update(hit.address for hit in area.read(query))
     area.moving |= area.inside
@@ -86,7 +86,7 @@ def affected_pairs(
             return replace(found, corpus=area.counted(corpus))
 
 
-def _addresses(corpus: Corpus, rows: NDArray[np.bool_]) -> set[Address]:
+def _addresses(corpus: FingerprintColumns, rows: NDArray[np.bool_]) -> set[Address]:
     return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
 
 
@@ -94,7 +94,7 @@ def _moved(found: Verified, wanted: MatchCriterion, progress: Progress) -> NDArr
     """The rows inside that a star of them gives another principal than they have. All of them if a text is not as it
     was fingerprinted: then the order of principals is another one."""
     corpus, classes, candidates, inside = found.corpus, found.classes, found.candidates, found.inside
-    matches = found.confirmed(wanted.fits, progress)
+    matches = found.confirmed(wanted.matches, progress)
     if found.verifier.documents.changed_or_deleted.any():
         return inside
     principal = star(len(classes), candidates.left[matches], candidates.right[matches])
@@ -111,7 +111,7 @@ def _moved(found: Verified, wanted: MatchCriterion, progress: Progress) -> NDArr
 
 def _reached(found: Verified, moving: NDArray[np.bool_], wanted: MatchCriterion) -> NDArray[np.bool_]:
     """The rows that match a moving one, and all copies of those inside."""
-    matches = wanted.fits(found.similarity)
+    matches = wanted.matches(found.similarity)
     left, right = found.candidates.left[matches], found.candidates.right[matches]
     touched = found.classes.touching(moving)
     of_classes = found.classes.touching(found.inside)
@@ -123,7 +123,7 @@ def _reached(found: Verified, moving: NDArray[np.bool_], wanted: MatchCriterion)
     return reached
 
 
-class _Area:
+class _Neighbourhood:
     """What was read so far, and which of it is affected."""
 
     def __init__(self, index: Index, rules: GroupRules) -> None:
@@ -163,7 +163,7 @@ class _Area:
             pass
         self._widened |= self.moving
 
-    def counted(self, corpus: Corpus) -> Corpus:
+    def counted(self, corpus: FingerprintColumns) -> FingerprintColumns:
         """The corpus with states and unreadable documents of the affected ones alone."""
         corrupt = [address for address in corpus.corrupt if address in self.inside]
         states = dict.fromkeys(corpus.states, 0)
@@ -177,7 +177,7 @@ class _Area:
         stored = (dict(stored_fields(self.hits[address].source, prefix)) for address in new)
         terms = {value for one in stored for value in values(one)} - self._asked[name]
         self._asked[name] |= terms
-        for chunk in chunked(sorted(terms), queries.MOST_TERMS):
+        for chunk in chunked(sorted(terms), queries.MAX_TERMS):
             yield from self.read({"terms": {f"{prefix}.{name}": chunk}})
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.errors import Forbidden, SettingsError
-from es_neardupe.groups.registry import Entry, Registry
+from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
@@ -45,7 +45,7 @@ class Group:
     size: int
     min_similarity: float
     members: tuple[Member, ...]
-    known: Entry | None = None
+    known: GroupRecord | None = None
     """What the registry says of it besides; None where it does not know it, knows it with other documents, or may not
     be read by this user."""
 
@@ -70,7 +70,7 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
     return large[:top]
 
 
-def known_entries(index: Index, ids: Collection[str]) -> dict[str, Entry]:
+def known_entries(index: Index, ids: Collection[str]) -> dict[str, GroupRecord]:
     """What the registry says of groups: nothing to a user who may not read it."""
     try:
         return Registry(index).entries(ids)
@@ -78,7 +78,7 @@ def known_entries(index: Index, ids: Collection[str]) -> dict[str, Entry]:
         return {}
 
 
-def _the_one(principals: list[Member], told: Entry | None) -> Member | None:
+def _the_one(principals: list[Member], told: GroupRecord | None) -> Member | None:
     """The principal of a group. A former one bears its id still if its text has changed and waits for ``enrich``:
     then the registry says which of them it is; the other is in no group till it is renewed."""
     known = [one for one in principals if told is not None and one.address == told.principal]

@@ -14,22 +14,22 @@ from pydantic import TypeAdapter
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
-from es_neardupe.index.hidden_indices import Companion, Stored, companion_name, ensure, exists, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, exists, hidden_index_name, read, store
 from es_neardupe.index.index import Index
-from es_neardupe.index.queries import MOST_TERMS
+from es_neardupe.index.queries import MAX_TERMS
 from es_neardupe.records import Action, Address
 from es_neardupe.server.bulk import chunked, write
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchOptions
 
-__all__ = ["Entry", "Event", "LastRun", "Registry", "Totals", "remembered"]
+__all__ = ["GroupEvent", "GroupRecord", "LastRun", "Registry", "Totals", "remembered"]
 
 _RUN = "run"
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class GroupEvent:
     """A turn in the life of a group."""
 
     at: str
@@ -40,7 +40,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class GroupRecord:
     """A group as the registry has it. Figures are those of the last run that touched it."""
 
     group: str
@@ -66,9 +66,9 @@ class Entry:
     """With linkage chain: the similarity of the weakest bridge that holds the group together."""
     settings: RunRules | None
     """None: written by another version."""
-    history: tuple[Event, ...] = ()
+    history: tuple[GroupEvent, ...] = ()
 
-    def same(self, other: Entry) -> bool:
+    def same(self, other: GroupRecord) -> bool:
         """Whether both say the same but for the date of writing."""
         return replace(self, updated=other.updated) == other
 
@@ -105,7 +105,7 @@ class Registry:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self.name = companion_name(index.target, Companion.GROUPS)
+        self.name = hidden_index_name(index.target, HiddenIndex.GROUPS)
 
     def last_run(self) -> LastRun | None:
         """How the index was grouped last; None if it never was. Raises `SettingsError` for rules that cannot be read,
@@ -144,13 +144,13 @@ class Registry:
             stored = read(self._index.client, self.name, _RUN)
             self._note(stored, LastRun(finished=False, evidence=False, rules=rules), at)
 
-    def _note(self, before: Stored | None, run: LastRun, at: str) -> None:
-        ensure(self._index, Companion.GROUPS)
+    def _note(self, before: StoredDocument | None, run: LastRun, at: str) -> None:
+        ensure(self._index, HiddenIndex.GROUPS)
         settings = None if run.rules is None else encode_rules(run.rules)
         value = {"finished": run.finished, "evidence": run.evidence, "at": at}
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
-    def entries(self, ids: Collection[str]) -> dict[str, Entry]:
+    def entries(self, ids: Collection[str]) -> dict[str, GroupRecord]:
         """The groups of these ids that are known, ended ones too."""
         if not ids or not exists(self._index.client, self.name):
             return {}
@@ -158,7 +158,7 @@ class Registry:
         hits = (hit for hit in fetch(self._index.client, references, ["*"]) if hit is not None)
         return {entry.group: entry for hit in hits if (entry := _entry(hit.id, hit.source)) is not None}
 
-    def living(self) -> Iterator[Entry]:
+    def living(self) -> Iterator[GroupRecord]:
         """All groups that have not ended; those too that a run wrote just before it was killed."""
         if exists(self._index.client, self.name):
             refresh_if_allowed(self._index.client, self.name)
@@ -166,7 +166,7 @@ class Registry:
                 found = (_entry(hit.id, hit.source) for hit in page)
                 yield from (entry for entry in found if entry is not None)
 
-    def led_by(self, id: str) -> Entry | None:
+    def led_by(self, id: str) -> GroupRecord | None:
         """Of the groups whose principal has this id, in whichever index, the one that was touched last."""
         if not exists(self._index.client, self.name):
             return None
@@ -194,9 +194,9 @@ class Registry:
             min_similarity=values["least"],
         )
 
-    def write(self, entries: Iterable[Entry]) -> None:
+    def write(self, entries: Iterable[GroupRecord]) -> None:
         """Store entries in the place of what is there, in the given order. Raises `RequestError` if one is refused."""
-        name = ensure(self._index, Companion.GROUPS)
+        name = ensure(self._index, HiddenIndex.GROUPS)
         actions = (Action("index", name, one.group, _source(one)) for one in entries)
         for outcome in write(self._index.client, actions, workers=1):
             if not outcome.done:
@@ -210,7 +210,7 @@ class Registry:
 
 
 def _living(without: Iterable[str]) -> dict[str, Any]:
-    left_out = [{"terms": {"group": chunk}} for chunk in chunked(without, MOST_TERMS)]
+    left_out = [{"terms": {"group": chunk}} for chunk in chunked(without, MAX_TERMS)]
     return {
         "bool": {
             "filter": [{"term": {"kind": "group"}}],
@@ -219,7 +219,7 @@ def _living(without: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _source(entry: Entry) -> dict[str, Any]:
+def _source(entry: GroupRecord) -> dict[str, Any]:
     index, id = entry.principal
     history = [{"at": one.at, "event": one.event, "group": one.group} for one in entry.history]
     return {
@@ -231,7 +231,7 @@ def _source(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _entry(id: str, source: Mapping[str, Any]) -> Entry | None:
+def _entry(id: str, source: Mapping[str, Any]) -> GroupRecord | None:
     """Read what `_source` wrote; None for anything else, which the next run that touches the group writes over."""
     try:
         principal, history = source["principal"], source["history"]["events"]
@@ -264,7 +264,7 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
     return LastRun(finished, evidence, None if settings is None else decode_rules(settings))
 
 
-_ENTRIES = TypeAdapter(Entry)
+_ENTRIES = TypeAdapter(GroupRecord)
 _PLAIN = (
     "group",
     "created",

@@ -53,9 +53,9 @@ def rules_of(
     principal = before.principal.name if principal is None else principal
     within = before.within.field if within is None and before.within else within
     window = str(before.window) if window is None and before.window else window
-    most = before.max_bucket if max_bucket is None else max_bucket
-    if most < 2:
-        raise SettingsError(f"`max_bucket` must be 2 or more, not {most}.")
+    maximum = before.max_bucket if max_bucket is None else max_bucket
+    if maximum < 2:
+        raise SettingsError(f"`max_bucket` must be 2 or more, not {maximum}.")
     kinds = field_types(index) if within or window or principal != "longest" else {}
     limit = None
     if window is not None:
@@ -66,7 +66,7 @@ def rules_of(
         principal=_policy(principal, kinds, index.target, limit),
         within=None if within is None else column_of(within, kinds, index.target),
         window=limit,
-        max_bucket=most,
+        max_bucket=maximum,
     )
 
 

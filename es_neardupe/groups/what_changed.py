@@ -14,14 +14,14 @@ from es_neardupe.index.index import Index
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import counts
 
-__all__ = ["Start", "start_of"]
+__all__ = ["RunScope", "start_of"]
 
-_MOST_WAITING = 0.25
+_MAX_WAITING = 0.25
 """Share of waiting documents from which on reading all keys once costs less than asking for neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class RunScope:
     """What a run begins with."""
 
     whole: bool
@@ -46,7 +46,7 @@ def start_of(
     by_words: bool,
     check: bool,
     rebuild: bool,
-) -> Start:
+) -> RunScope:
     """Decide between the whole index and a part of it; ``check`` compares all groups with the registry.
 
     ``by_words``: whether the measure looks at nothing but the words that a fingerprint is made from. Where it looks
@@ -62,14 +62,14 @@ def start_of(
     if reason is None and not by_words:
         reason = "the measure looks at more than the words that keys are made from"
     if reason is not None:
-        return Start(True, reason, documents, settled)
+        return RunScope(True, reason, documents, settled)
     broken = _broken(index, registry) if check else frozenset()
-    chunks = chunked(sorted(broken), queries.MOST_TERMS)
+    chunks = chunked(sorted(broken), queries.MAX_TERMS)
     seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
     reason = f"{waiting:,} new or changed documents"
     if check:
         reason += f", {len(broken):,} groups that lost documents"
-    return Start(False, reason, documents, settled, seeds, broken)
+    return RunScope(False, reason, documents, settled, seeds, broken)
 
 
 def _why_whole(
@@ -84,7 +84,7 @@ def _why_whole(
         return "the last run did not come to its end"
     if different:
         return f"the last run had other settings: {', '.join(different)}"
-    if waiting > _MOST_WAITING * documents:
+    if waiting > _MAX_WAITING * documents:
         return f"{waiting:,} of {documents:,} documents are new or changed"
     return None
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fields
-from es_neardupe.records import Action, Corpus, Grouping
-from es_neardupe.server.bulk import Tally, chunked, write
+from es_neardupe.records import Action, FingerprintColumns, Grouping
+from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 
@@ -18,7 +18,7 @@ __all__ = ["changes", "write_groups"]
 _ROUNDS = 5
 
 
-def changes(corpus: Corpus, groupings: Mapping[int, Grouping]) -> dict[int, Grouping]:
+def changes(corpus: FingerprintColumns, groupings: Mapping[int, Grouping]) -> dict[int, Grouping]:
     """The rows whose stored grouping is another than the wanted one."""
     return {row: wanted for row, wanted in groupings.items() if not _same(corpus.groupings[row], wanted)}
 
@@ -33,8 +33,8 @@ def _same(stored: Grouping | None, wanted: Grouping) -> bool:
 
 
 def write_groups(
-    client: Client, corpus: Corpus, wanted: Mapping[int, Grouping], prefix: str, *, batch: int, workers: int
-) -> Tally:
+    client: Client, corpus: FingerprintColumns, wanted: Mapping[int, Grouping], prefix: str, *, batch: int, workers: int
+) -> BulkCounts:
     """Store groupings; counts written, deleted, refused and ``changed`` documents, and of the latter those that are
     ``unsettled``: still to be written, but somebody was faster each time.
 
@@ -44,7 +44,7 @@ def write_groups(
     New principals are all stored before any other document: an id stays where its principal is, and if a former one
     stepped down before its successor is known, a run killed just then would leave nothing to tell where it belongs.
     """
-    tally = Tally()
+    tally = BulkCounts()
     for principal in (True, False):
         part = {row: grouping for row, grouping in wanted.items() if grouping.principal is principal}
         _write_part(client, corpus, part, prefix, tally, batch=batch, workers=workers)
@@ -53,10 +53,10 @@ def write_groups(
 
 def _write_part(
     client: Client,
-    corpus: Corpus,
+    corpus: FingerprintColumns,
     wanted: Mapping[int, Grouping],
     prefix: str,
-    tally: Tally,
+    tally: BulkCounts,
     *,
     batch: int,
     workers: int,
@@ -80,7 +80,7 @@ def _write_part(
 
 
 def _again(
-    client: Client, corpus: Corpus, rows: Iterable[int], prefix: str, counts: Counter[str]
+    client: Client, corpus: FingerprintColumns, rows: Iterable[int], prefix: str, counts: Counter[str]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """The rows of conflicts that may be written again, with the version they have now."""
     for chunk in chunked(rows, 100):
@@ -102,7 +102,7 @@ def _content(stored: Mapping[str, Any]) -> bytes | None:
         return None
 
 
-def _update(corpus: Corpus, row: int, version: tuple[int, int], grouping: Grouping, prefix: str) -> Action:
+def _update(corpus: FingerprintColumns, row: int, version: tuple[int, int], grouping: Grouping, prefix: str) -> Action:
     index, id, routing = corpus.references[row]
     return Action(
         op="update",

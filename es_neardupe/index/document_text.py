@@ -142,7 +142,7 @@ _FIRST_PAGE = 300
 _SAMPLE = 20
 """Documents that tell how large the others are."""
 
-_MOST = 0.6
+_MAX = 0.6
 """Share of a document from which on it is read whole."""
 
 
@@ -170,7 +170,7 @@ def field_pages(
     sources = [hit.get("_source", {}) for hit in sample]
     whole = sum(map(_length, sources))
     needed = sum(len(text_of(one, fields)) for one in sources)
-    read_whole = needed >= _MOST * whole
+    read_whole = needed >= _MAX * whole
     chars = (whole if read_whole else needed) / max(len(sources), 1)
     page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
     body = {"query": dict(query), "_source": True if read_whole else list(source)}

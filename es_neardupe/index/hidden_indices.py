@@ -22,14 +22,24 @@ from es_neardupe.server.client import Client, path, to_json
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
-__all__ = ["Companion", "Stored", "companion_name", "companions_of_all", "ensure", "exists", "read", "remove", "store"]
+__all__ = [
+    "HiddenIndex",
+    "StoredDocument",
+    "ensure",
+    "exists",
+    "hidden_index_name",
+    "hidden_indices_of_all",
+    "read",
+    "remove",
+    "store",
+]
 
 _LONGEST = 255
 """Bytes of the name of an index."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
 
 
-class Companion(str, Enum):
+class HiddenIndex(str, Enum):
     """What an index of ours holds; its mapping is ``mappings/<value>.json``."""
 
     GROUPS = "groups"
@@ -39,7 +49,7 @@ class Companion(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredDocument:
     """A document of ours with the version it was read at."""
 
     source: Mapping[str, Any]
@@ -47,7 +57,7 @@ class Stored:
     primary_term: int
 
 
-def companion_name(target: IndexTarget, kind: Companion) -> str:
+def hidden_index_name(target: IndexTarget, kind: HiddenIndex) -> str:
     """``<index>-<prefix>-groups`` beside one concrete index; else ``<prefix>-groups-<name>``, after what was named.
 
     The second is for an alias or a pattern of several, and for a data stream or an alias with a write index, even if
@@ -71,7 +81,7 @@ def _plain(name: str, longest: int) -> str:
     return plain[: longest - len(hashed)] + hashed
 
 
-def companions_of_all(client: Client, prefix: str, kind: Companion) -> list[str]:
+def hidden_indices_of_all(client: Client, prefix: str, kind: HiddenIndex) -> list[str]:
     """The names of the indices of this kind under a prefix, whichever index they are beside; as far as this user may
     know of them."""
     prefix = prefix.lower()
@@ -83,9 +93,9 @@ def companions_of_all(client: Client, prefix: str, kind: Companion) -> list[str]
     return sorted(found or ())
 
 
-def ensure(index: Index, kind: Companion) -> str:
+def ensure(index: Index, kind: HiddenIndex) -> str:
     """The name of the index, made if it is missing. Raises `RequestError` where the user may not make it."""
-    name = companion_name(index.target, kind)
+    name = hidden_index_name(index.target, kind)
     settings = {"index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1"}}
     try:
         if not exists(index.client, name):
@@ -107,16 +117,16 @@ def exists(client: Client, name: str) -> bool:
     return True
 
 
-def read(client: Client, name: str, id: str) -> Stored | None:
+def read(client: Client, name: str, id: str) -> StoredDocument | None:
     """One document as it is this moment, before any refresh; None if it, or the index, is missing."""
     try:
         answer = client.request("GET", path(name, "_doc", id))
     except NotFound:
         return None
-    return Stored(answer["_source"], answer["_seq_no"], answer["_primary_term"])
+    return StoredDocument(answer["_source"], answer["_seq_no"], answer["_primary_term"])
 
 
-def store(client: Client, name: str, id: str, source: Mapping[str, Any], before: Stored | None) -> None:
+def store(client: Client, name: str, id: str, source: Mapping[str, Any], before: StoredDocument | None) -> None:
     """Write one document in the place of what was read before (None: of nothing). `read` sees it at once.
 
     Raises `Conflict` if somebody else wrote it since. That it stands there as it was to be is none: then the answer to
@@ -136,8 +146,8 @@ def store(client: Client, name: str, id: str, source: Mapping[str, Any], before:
 def remove(index: Index) -> list[str]:
     """Delete the companions of an index; returns the names of those that were there."""
     removed = []
-    for kind in Companion:
-        name = companion_name(index.target, kind)
+    for kind in HiddenIndex:
+        name = hidden_index_name(index.target, kind)
         with suppress(NotFound):
             index.client.request("DELETE", path(name))
             removed.append(name)

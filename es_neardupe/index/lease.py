@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from es_neardupe.errors import Conflict, Forbidden, LeaseHeld, LeaseLost, NeardupeError
-from es_neardupe.index.hidden_indices import Companion, Stored, companions_of_all, ensure, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, hidden_indices_of_all, read, store
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client
 
@@ -52,7 +52,7 @@ def held(index: Index, command: str = "group", *, seconds: float = 60, id: str =
     Leases of another ``id`` are for other things than writing groups. Call `Lease.check` before each step that writes.
     Raises `LeaseHeld` if another run has it, and what `companions.ensure` raises where the registry cannot be made.
     """
-    lease = Lease(index.client, ensure(index, Companion.GROUPS), index.target, command, seconds, id)
+    lease = Lease(index.client, ensure(index, HiddenIndex.GROUPS), index.target, command, seconds, id)
     done = Event()
     renewing = Thread(target=lease.keep, args=(done,), name="lease", daemon=True)
     try:
@@ -93,7 +93,7 @@ class Lease:
         while not self._is_ours(found := self._read()):
             there = _held(found)
             if there is not None and not there.is_free:
-                raise LeaseHeld(there.told(self.target.name))
+                raise LeaseHeld(there.description(self.target.name))
             with suppress(Conflict):
                 self._store(found)
 
@@ -101,11 +101,13 @@ class Lease:
         """Raises `LeaseHeld` if a run by another name works on any of the same indices; to be called after `take`."""
         for there in self._others():
             if not there.is_free and (shared := sorted(there.indices.intersection(self.target.indices))):
-                raise LeaseHeld(there.told(shared[0]))
+                raise LeaseHeld(there.description(shared[0]))
 
     def _others(self) -> list[_Held]:
         """The leases in the other registries that this user may read, as they are this moment."""
-        names = set(companions_of_all(self.client, self.target.settings.prefix, Companion.GROUPS)) - {self.registry}
+        names = set(hidden_indices_of_all(self.client, self.target.settings.prefix, HiddenIndex.GROUPS)) - {
+            self.registry
+        }
         if not names:
             return []
         docs = [{"_index": name, "_id": self.id} for name in sorted(names)]
@@ -143,14 +145,14 @@ class Lease:
             if self._is_ours(found := self._read()):
                 self._store(found, **more)
 
-    def _read(self) -> Stored | None:
+    def _read(self) -> StoredDocument | None:
         return read(self.client, self.registry, self.id)
 
-    def _is_ours(self, found: Stored | None) -> bool:
+    def _is_ours(self, found: StoredDocument | None) -> bool:
         there = _held(found)
         return there is not None and there.token == self.token
 
-    def _store(self, before: Stored | None, **more: str) -> None:
+    def _store(self, before: StoredDocument | None, **more: str) -> None:
         value = {
             "holder": {"host": socket.gethostname(), "machine": _machine(), "pid": os.getpid(), "token": self.token},
             "command": self.command,
@@ -193,7 +195,7 @@ class _Held:
             return self.token not in _AT_WORK
         return not psutil.pid_exists(self.pid)
 
-    def told(self, index: str) -> str:
+    def description(self, index: str) -> str:
         """Who works on the index, for a message."""
         since, end = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (self.taken, self.expires))
         return (
@@ -202,13 +204,13 @@ class _Held:
         )
 
 
-def is_held(found: Stored | None, token: str) -> bool:
+def is_held(found: StoredDocument | None, token: str) -> bool:
     """Whether a stored lease is that of this token, and holds good."""
     there = _held(found)
     return there is not None and there.token == token and not there.is_free
 
 
-def _held(found: Stored | None) -> _Held | None:
+def _held(found: StoredDocument | None) -> _Held | None:
     """As `_read_lease`, of a document that may not be there."""
     return None if found is None else _read_lease(found.source)
 

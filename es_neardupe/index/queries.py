@@ -14,8 +14,8 @@ from es_neardupe.records import Address, State
 
 __all__ = [
     "JSON",
-    "MOST_CLAUSES",
-    "MOST_TERMS",
+    "MAX_CLAUSES",
+    "MAX_TERMS",
     "all_of",
     "candidates",
     "collapsed",
@@ -40,10 +40,10 @@ __all__ = [
 
 JSON = dict[str, Any]
 
-MOST_CLAUSES = 1000
+MAX_CLAUSES = 1000
 """Scored clauses of one query: servers allow 1,024 by default."""
 
-MOST_TERMS = 8192
+MAX_TERMS = 8192
 """Terms of one query: servers allow 65,536 by default, and some are set to fewer."""
 
 
@@ -130,10 +130,10 @@ def candidates(
     }
 
 
-def _sharing(field: str, keys: Sequence[str], least: int = 1) -> JSON:
-    """Documents that have ``least`` of the keys or more, scored by their number."""
+def _sharing(field: str, keys: Sequence[str], minimum: int = 1) -> JSON:
+    """Documents that have ``minimum`` of the keys or more, scored by their number."""
     clauses = [{"constant_score": {"filter": {"term": {field: key}}}} for key in keys]
-    return {"bool": {"should": clauses, "minimum_should_match": least}}
+    return {"bool": {"should": clauses, "minimum_should_match": minimum}}
 
 
 def _within(query: JSON, scope: Mapping[str, Any] | None) -> JSON:
@@ -151,7 +151,7 @@ def others(scope: Mapping[str, Any] | None, address: Address | None) -> JSON:
 
 def sampled(fields: Fields, keys: Sequence[str]) -> JSON:
     """Documents that have any of the sampled keys, unscored."""
-    parts = [keys[start : start + MOST_TERMS] for start in range(0, len(keys), MOST_TERMS)]
+    parts = [keys[start : start + MAX_TERMS] for start in range(0, len(keys), MAX_TERMS)]
     clauses = [{"terms": {fields.samples: list(part)}} for part in parts]
     return {"bool": {"should": clauses, "minimum_should_match": 1}}
 

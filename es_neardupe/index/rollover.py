@@ -10,18 +10,18 @@ from typing import Any
 from es_neardupe.errors import IndexUnusable, NotFound, RequestError
 from es_neardupe.server.client import Client, path
 
-__all__ = ["Family", "families_of", "family_named", "next_index_has"]
+__all__ = ["RolloverAlias", "families_of", "family_named", "next_index_has"]
 
 JSON = dict[str, Any]
 
-_MOST = 20
+_MAX = 20
 """Indices named in one request: backing indices have long names, and a URL has an end."""
 
 _NUMBERED = re.compile(r"(.*-)(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class RolloverAlias:
     """A data stream or an alias with a write index, and those of its indices that a name stands for."""
 
     name: str
@@ -31,20 +31,20 @@ class Family:
     """The index that new documents of an alias go to; "" for a data stream."""
 
 
-def families_of(client: Client, name: str, mappings: Mapping[str, Mapping[str, Any]]) -> list[Family]:
+def families_of(client: Client, name: str, mappings: Mapping[str, Mapping[str, Any]]) -> list[RolloverAlias]:
     """The families that the indices behind a name belong to. Raises `IndexUnusable` if the name is an alias with a
     filter: requests name the indices behind it, so it would not count."""
     streams = _streams(client, [index for index, mapping in mappings.items() if "_data_stream_timestamp" in mapping])
-    found = [Family(stream, frozenset(indices), True, "") for stream, indices in sorted(streams.items())]
+    found = [RolloverAlias(stream, frozenset(indices), True, "") for stream, indices in sorted(streams.items())]
     return found + _aliases(client, name)
 
 
-def family_named(families: Iterable[Family], name: str) -> Family | None:
+def family_named(families: Iterable[RolloverAlias], name: str) -> RolloverAlias | None:
     """The one that the name itself is; None for any other name, behind which no index comes or goes."""
     return next((one for one in families if one.name == name), None)
 
 
-def _aliases(client: Client, name: str) -> list[Family]:
+def _aliases(client: Client, name: str) -> list[RolloverAlias]:
     try:
         answer = client.request("GET", path(name, "_alias"))
     except NotFound:  # a data stream
@@ -61,22 +61,22 @@ def _aliases(client: Client, name: str) -> list[Family]:
             indices.setdefault(alias, set()).add(index)
             if properties.get("is_write_index"):
                 write[alias] = index
-    return [Family(alias, frozenset(indices[alias]), False, index) for alias, index in sorted(write.items())]
+    return [RolloverAlias(alias, frozenset(indices[alias]), False, index) for alias, index in sorted(write.items())]
 
 
 def _streams(client: Client, indices: Iterable[str]) -> dict[str, set[str]]:
     """Data stream -> its indices among those given."""
     found: dict[str, set[str]] = {}
     backing = sorted(indices)
-    for start in range(0, len(backing), _MOST):
-        named = ",".join(backing[start : start + _MOST])
+    for start in range(0, len(backing), _MAX):
+        named = ",".join(backing[start : start + _MAX])
         for one in client.request("GET", path("_resolve", "index", named))["indices"]:
             if "data_stream" in one:
                 found.setdefault(one["data_stream"], set()).add(one["name"])
     return found
 
 
-def next_index_has(client: Client, family: Family, prefix: str, meta: Mapping[str, Any]) -> bool | None:
+def next_index_has(client: Client, family: RolloverAlias, prefix: str, meta: Mapping[str, Any]) -> bool | None:
     """Whether the templates of the cluster give the next index of a family these settings; None where nobody tells."""
     try:
         answer = client.request("POST", _simulation(client, family))
@@ -86,7 +86,7 @@ def next_index_has(client: Client, family: Family, prefix: str, meta: Mapping[st
     return bool(mappings.get("_meta", {}).get(prefix) == meta)
 
 
-def _simulation(client: Client, family: Family) -> str:
+def _simulation(client: Client, family: RolloverAlias) -> str:
     """The request that tells what the next index would be like. The name of a data stream itself will not do there."""
     if family.data_stream:
         (stream,) = client.request("GET", path("_data_stream", family.name))["data_streams"]

@@ -20,7 +20,7 @@ from es_neardupe.index.sidecar.indices import sidecar_name, sidecars_of
 from es_neardupe.index.target import mappings_of
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Outcome, Reference
-from es_neardupe.server.bulk import Tally
+from es_neardupe.server.bulk import BulkCounts
 from es_neardupe.server.client import Client
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Enriched:
     """Documents of ``scope``, of ``everything``, and those ``left_alone``."""
     current: int
     """Of those in scope, had a fingerprint of the scheme already."""
-    tally: Tally
+    tally: BulkCounts
     states: Mapping[str, int]
 
 

@@ -19,7 +19,7 @@ from es_neardupe.index.mapping import (
     relations_left_alone,
 )
 from es_neardupe.index.migration_state import inherited_prefix, is_switching, next_prefix
-from es_neardupe.index.rollover import Family, families_of, family_named
+from es_neardupe.index.rollover import RolloverAlias, families_of, family_named
 from es_neardupe.index.settings import Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.records import Product
@@ -71,7 +71,7 @@ class IndexTarget:
     indices: tuple[str, ...]
     settings: Settings
     max_result_window: int
-    family: Family | None = None
+    family: RolloverAlias | None = None
     """The data stream or the alias with a write index that the name is: other indices come and go behind it."""
     left_alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Join field -> the relations whose documents we leave alone."""
@@ -164,7 +164,7 @@ def serving_prefix(name: str, mappings: Mapping[str, JSON], prefix: str, *, writ
 def check_new(
     name: str,
     prefix: str,
-    families: Collection[Family],
+    families: Collection[RolloverAlias],
     *,
     new: Collection[str],
     prepared: Collection[str],
@@ -184,7 +184,9 @@ def check_new(
         )
 
 
-def not_rolled_over(families: Collection[Family], *, new: Collection[str], prepared: Collection[str]) -> list[str]:
+def not_rolled_over(
+    families: Collection[RolloverAlias], *, new: Collection[str], prepared: Collection[str]
+) -> list[str]:
     """Of new indices, those that no rollover can have put beside a prepared one."""
     known = {index for family in families if not family.indices.isdisjoint(prepared) for index in family.indices}
     return [index for index in new if index not in known]

@@ -73,16 +73,16 @@ def bars(similarities: NDArray[np.float64]) -> Bars:
     """
     histogram = Histogram.of(counted(similarities))
     slots = list(_slots(histogram))
-    step, most = _WIDTH / len(slots), max(pairs for _, _, pairs in slots)
-    drawn = tuple(_bar(number * step, step, label, pairs, most) for number, (label, _, pairs) in enumerate(slots))
+    step, maximum = _WIDTH / len(slots), max(pairs for _, _, pairs in slots)
+    drawn = tuple(_bar(number * step, step, label, pairs, maximum) for number, (label, _, pairs) in enumerate(slots))
     below = tuple(
         (round((number + (0.5 if "=" in mark else 0)) * step, 1), mark)
         for number, (_, mark, _) in enumerate(slots)
         if mark
     )
-    levels = {10**power for power in range(int(log10(most)) + 1)} | {most}
+    levels = {10**power for power in range(int(log10(maximum)) + 1)} | {maximum}
     beside = tuple(
-        (_top(level, most), f"{level:,}") for level in sorted(levels) if level in (1, most) or 2 * level < most
+        (_top(level, maximum), f"{level:,}") for level in sorted(levels) if level in (1, maximum) or 2 * level < maximum
     )
     return Bars(_WIDTH, _HEIGHT, drawn, below, beside)
 
@@ -100,15 +100,15 @@ def _slots(histogram: Histogram) -> Iterator[tuple[str, str, int]]:
     yield "exactly 1", "= 1", histogram.one
 
 
-def _bar(x: float, step: float, label: str, pairs: int, most: int) -> Bar:
-    top = _top(pairs, most)
+def _bar(x: float, step: float, label: str, pairs: int, maximum: int) -> Bar:
+    top = _top(pairs, maximum)
     return Bar(
         round(x + _GAP * step, 1), top, round(min(step * (1 - 2 * _GAP), 60), 1), round(_HEIGHT - top, 1), label, pairs
     )
 
 
-def _top(pairs: int, most: int) -> float:
-    return round(_HEIGHT * (1 - log10(1 + pairs) / log10(1 + most)), 1)
+def _top(pairs: int, maximum: int) -> float:
+    return round(_HEIGHT * (1 - log10(1 + pairs) / log10(1 + maximum)), 1)
 
 
 MAX_OPENED = 200
@@ -119,11 +119,11 @@ MAX_TEXT = 100_000
 """Characters of each text that are compared and shown. What is given beyond them only tells that there is more."""
 
 _SKIPPED = "Skipped large hash collision groups"
-_MOST_SIZE = 10_000_000
+_MAX_SIZE = 10_000_000
 """Characters of all texts with their marks, about: what a browser opens at once."""
 _MARK_SIZE = 150
 """Characters of a mark around a piece of text, about."""
-_MOST_FACTS = 20
+_MAX_FACTS = 20
 _BEGINNING = 120
 """Characters of a text that stand beside a pair that is closed."""
 _FEW_WORDS = 30
@@ -135,7 +135,7 @@ class _View:
     """The two texts of a pair."""
 
     panes: tuple[Pane, Pane]
-    least: int
+    minimum: int
     """Words of the shortest passage that is marked."""
     found: Matched
     differences: int
@@ -216,7 +216,7 @@ def _rows(
     report: DuplicatesReport, pairs: Sequence[DocumentPair], texts: Mapping[Address, str], opened: int
 ) -> Iterator[_Row]:
     """Texts are shown until the page is full; from there on, pairs are listed only."""
-    several, room = len(report.indices) > 1, _MOST_SIZE
+    several, room = len(report.indices) > 1, _MAX_SIZE
     for number, pair in enumerate(islice(pairs, MAX_LISTED), 1):
         names = _name(pair.a, several), _name(pair.b, several)
         wanted = number <= opened and room > 0
@@ -246,15 +246,15 @@ def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, st
     if pair.a not in texts or pair.b not in texts:
         return None
     a, b = texts[pair.a][:MAX_TEXT], texts[pair.b][:MAX_TEXT]
-    least = 1 if min(len(spans(a)), len(spans(b))) < _FEW_WORDS else DEFAULT_MIN_WORDS
-    found = compare_texts(a, b, names=names, shingle=least)
+    minimum = 1 if min(len(spans(a)), len(spans(b))) < _FEW_WORDS else DEFAULT_MIN_WORDS
+    found = compare_texts(a, b, names=names, shingle=minimum)
     changes = visible_changes(found, Matching.LITERAL)
     return _View(
         panes(found, Matching.LITERAL, changes),
-        least,
+        minimum,
         found.matchings[Matching.LITERAL.value],
         len(changes),
-        facts(found, changes, _MOST_FACTS),
-        max(len(found.facts) - _MOST_FACTS, 0),
+        facts(found, changes, _MAX_FACTS),
+        max(len(found.facts) - _MAX_FACTS, 0),
         max(len(texts[pair.a]), len(texts[pair.b])) > MAX_TEXT,
     )

@@ -66,7 +66,7 @@ def _hash(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-_MOST_FACTS = 200
+_MAX_FACTS = 200
 
 
 def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
@@ -85,8 +85,8 @@ def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
         meanings=MEANINGS,
         panes={one: panes(comparison, one, changes[one]) for one in Matching},
         numbers={one: sorted(found) for one, found in changes.items()},
-        facts=facts(comparison, changes[Matching.LITERAL], _MOST_FACTS),
-        more_facts=max(len(comparison.facts) - _MOST_FACTS, 0),
+        facts=facts(comparison, changes[Matching.LITERAL], _MAX_FACTS),
+        more_facts=max(len(comparison.facts) - _MAX_FACTS, 0),
     )
 
 

@@ -83,9 +83,9 @@ def _direction(text: str) -> str:
     return "rtl" if next((kind for kind in strong if kind in ("L", "R", "AL")), "L") != "L" else "ltr"
 
 
-def facts(found: Comparison, changes: Changes, most: int) -> list[dict[str, Any]]:
+def facts(found: Comparison, changes: Changes, maximum: int) -> list[dict[str, Any]]:
     """The first facts that differ, each with the number of the first change that it is made of."""
-    return [_fact(one, changes) for one in found.facts[:most]]
+    return [_fact(one, changes) for one in found.facts[:maximum]]
 
 
 def _fact(fact: Fact, changes: Changes) -> dict[str, Any]:

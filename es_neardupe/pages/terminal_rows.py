@@ -14,9 +14,9 @@ __all__ = ["Row", "RowPart", "rows"]
 
 _FULL = 40
 """Words of a row after which a passage ends it."""
-_LEAST_CUT = 10
+_MIN_CUT = 10
 """Fewer words are not worth leaving out."""
-_LEAST_SHOWN = 20
+_MIN_SHOWN = 20
 """Words shown at each end of what differs, whatever the context."""
 
 Range = tuple[int, int]
@@ -58,13 +58,13 @@ def rows(comparison: Comparison, matching: Matching, context: int) -> Iterator[R
     a, b = (_Cut(comparison, matching, k, list(segments(comparison, matching, changes, k))) for k in (0, 1))
     end_a, end_b, words = 0, 0, 0
     row = Row()
-    most = max(2 * context, _LEAST_SHOWN)
+    maximum = max(2 * context, _MIN_SHOWN)
     for i, j, size in _chain(comparison, matching):
-        row.a += a.ends((end_a, i), most, most)
-        row.b += b.ends((end_b, j), most, most)
+        row.a += a.ends((end_a, i), maximum, maximum)
+        row.b += b.ends((end_b, j), maximum, maximum)
         tail = 0 if (i + size, j + size) == (a.side.words, b.side.words) else context
         head = 0 if (i, j) == (0, 0) and tail else context
-        if cut := size > head + tail + _LEAST_CUT:
+        if cut := size > head + tail + _MIN_CUT:
             left = RowPart("", left_out=size - head - tail)
             row.a += [*a.parts((i, i + head)), left]
             row.b += [*b.parts((j, j + head)), left]
@@ -97,7 +97,7 @@ class _Cut:
     def ends(self, words: Range, head: int, tail: int) -> list[RowPart]:
         """The beginning and the end of some words, and how many are left out between them."""
         first, end = words
-        if end - first <= head + tail + _LEAST_CUT:
+        if end - first <= head + tail + _MIN_CUT:
             return self.parts(words)
         left = end - first - head - tail
         return [*self.parts((first, first + head)), RowPart("", left_out=left), *self.parts((end - tail, end))]

@@ -19,12 +19,12 @@ from typing import Any, TypeVar
 import orjson
 
 from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestError
-from es_neardupe.log_events import told
+from es_neardupe.log_events import log_event
 from es_neardupe.records import Action, Outcome
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.retries import PART_RETRIES, retrying
 
-__all__ = ["Tally", "chunked", "pretend", "write"]
+__all__ = ["BulkCounts", "chunked", "pretend", "write"]
 
 _Item = TypeVar("_Item")
 
@@ -61,7 +61,7 @@ def write(
     with ThreadPoolExecutor(max_workers=workers) as pool:
         under_way: deque[Future[list[Outcome]]] = deque()
         try:
-            for lines, chunk in _requests(actions, partial(client.pace.most, batch)):
+            for lines, chunk in _requests(actions, partial(client.pace.maximum, batch)):
                 client.pace.wait(len(chunk))
                 under_way.append(pool.submit(_fitting, client, lines, chunk, _FILTER + _VERSIONS * versions))
                 if len(under_way) > 2 * workers:  # some requests wait, so that no worker does
@@ -83,12 +83,12 @@ def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tu
     many actions a request may have now."""
     lines: list[bytes] = []
     chunk: list[Action] = []
-    size, most = 0, -(-full() // _FIRST_SHARE)
+    size, maximum = 0, -(-full() // _FIRST_SHARE)
     for action in actions:
         encoded = _encode(action)
-        if chunk and (len(chunk) == most or size + len(encoded) > MAX_BYTES):
+        if chunk and (len(chunk) == maximum or size + len(encoded) > MAX_BYTES):
             yield lines, chunk
-            lines, chunk, size, most = [], [], 0, min(2 * most, full())
+            lines, chunk, size, maximum = [], [], 0, min(2 * maximum, full())
         lines.append(encoded)
         chunk.append(action)
         size += len(encoded)
@@ -114,10 +114,10 @@ def _encode(action: Action) -> bytes:
     return b"%b\n%b\n" % (to_json(head), to_json(action.body))
 
 
-def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
+def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], filter_path: str) -> list[Outcome]:
     """One bulk request, or several if the server, or a gateway in front of it, accepts only smaller ones."""
     try:
-        return _send(client, lines, actions, wanted)
+        return _send(client, lines, actions, filter_path)
     except RequestError as error:
         if error.status != _TOO_LARGE:
             raise
@@ -126,10 +126,10 @@ def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], 
             return [Outcome(actions[0], _TOO_LARGE, error.type or "request_too_large", reason)]
     half = len(actions) // 2
     parts = (slice(None, half), slice(half, None))
-    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part], wanted)]
+    return [outcome for part in parts for outcome in _fitting(client, lines[part], actions[part], filter_path)]
 
 
-def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wanted: str) -> list[Outcome]:
+def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], filter_path: str) -> list[Outcome]:
     """One bulk request, repeated for the items that the server had no room for."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
@@ -137,7 +137,7 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wan
     for attempt in retrying(PART_RETRIES, lambda error: isinstance(error, _ItemsRefused)):
         with attempt:
             with client.pace.turn(len(waiting)):
-                answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": wanted})
+                answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": filter_path})
             items = _items(client, answer, len(waiting))
             lost += answer.get("sent", 1) - 1
             for k, item in zip(waiting, items, strict=True):
@@ -145,7 +145,7 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], wan
             waiting = [k for k in waiting if _refused(outcomes[k])]
             if waiting:
                 client.pace.refused()
-                told(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
+                log_event(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
                 raise _ItemsRefused
             client.pace.taken()
     return [outcome for outcome in outcomes if outcome is not None]
@@ -205,7 +205,7 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
 _MAX_REASONS = 5
 
 
-class Tally:
+class BulkCounts:
     """Counts of outcomes by kind, and the reasons of rejections."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from es_neardupe.records import Hit
 from es_neardupe.server.client import Client, ClientOver, Params, query_of, to_json
 from es_neardupe.server.client import path as path_of
 
-__all__ = ["Rehearsal", "ShownRequest"]
+__all__ = ["DryRunClient", "ShownRequest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,18 @@ class ShownRequest:
     """JSON, or newline-delimited JSON for a bulk request."""
 
 
-class Rehearsal(ClientOver):
-    """A `Client` that forwards reads, and answers every write with success; it keeps the first ``most`` of them.
+class DryRunClient(ClientOver):
+    """A `Client` that forwards reads, and answers every write with success; it keeps the first ``maximum`` of them.
 
     A mapping that is read contains the fields that were put into it here. Refreshes count as reads. Raises
     `SettingsError` if requests are to be kept without a dry run.
     """
 
-    def __init__(self, client: Client, most: int, *, dry_run: bool) -> None:
-        if most and not dry_run:
+    def __init__(self, client: Client, maximum: int, *, dry_run: bool) -> None:
+        if maximum and not dry_run:
             raise SettingsError("`show_requests` needs `dry_run`.")
         super().__init__(client)
-        self._most = most
+        self._maximum = maximum
         self._shown: list[ShownRequest] = []
         self._mappings: dict[str, Mapping[str, Any]] = {}
         """Path of the mapping of an index -> the mapping that was put there."""
@@ -50,7 +50,7 @@ class Rehearsal(ClientOver):
     @property
     def full(self) -> bool:
         """Whether no more writes are kept."""
-        return len(self._shown) >= self._most
+        return len(self._shown) >= self._maximum
 
     def request(
         self,

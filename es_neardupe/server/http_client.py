@@ -9,13 +9,13 @@ from typing import Any
 from tenacity import RetryCallState
 
 from es_neardupe.errors import NeardupeError, RequestError, Unreachable
-from es_neardupe.log_events import told
+from es_neardupe.log_events import log_event
 from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, query_of, to_json
 from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import Retries
 from es_neardupe.server.pacing import Pace
-from es_neardupe.server.read_all import Reading, pages
+from es_neardupe.server.read_all import ReadQuery, pages
 from es_neardupe.server.responses import Answer, check_complete, refusal
 from es_neardupe.server.retries import retrying
 
@@ -85,7 +85,7 @@ class ServerClient:
         first_page: int | None = None,
     ) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        return pages(self, Reading(index, body, page_size, slice, keep_alive, first_page))
+        return pages(self, ReadQuery(index, body, page_size, slice, keep_alive, first_page))
 
     def close(self) -> None:
         """See ``Client.close``."""
@@ -125,7 +125,7 @@ class ServerClient:
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, RequestError) and error.status == 429:
             self._pace.refused()
-        told(
+        log_event(
             logging.WARNING,
             "again",
             request=getattr(error, "request", ""),

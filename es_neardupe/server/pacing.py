@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from threading import Condition
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.log_events import told
+from es_neardupe.log_events import log_event
 
 __all__ = ["Pace"]
 
@@ -46,7 +46,7 @@ class Pace:
             self._rate = math.inf if max_rate is None else max_rate
             self._load = self._window = math.inf if max_load is None else max_load
 
-    def most(self, batch: int) -> int:
+    def maximum(self, batch: int) -> int:
         """Documents that the next request may contain: at most ``batch``, one second's worth, and the window."""
         return max(1, int(min(batch, self._rate, self._window)))
 
@@ -82,7 +82,7 @@ class Pace:
             return
         with self._changed:
             self._window = max(1, self._window / 2)
-            told(logging.WARNING, "backs_off", under_way=int(self._window), max_load=int(self._load))
+            log_event(logging.WARNING, "backs_off", under_way=int(self._window), max_load=int(self._load))
 
     def taken(self) -> None:
         """Open the window by a part: a request was accepted completely."""

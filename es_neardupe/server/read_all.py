@@ -19,10 +19,10 @@ from es_neardupe.server.client import Params, path
 from es_neardupe.server.responses import hit_of
 from es_neardupe.server.retries import may_pass
 
-__all__ = ["Reading", "Seen", "pages"]
+__all__ = ["ReadQuery", "SeenDocuments", "pages"]
 
 
-class Seen:
+class SeenDocuments:
     """Documents that were read, by a hash of index and id.
 
     Two of ten million have the same hash with a probability of three in a million; then one of them may be left out
@@ -79,7 +79,7 @@ class Sender(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadQuery:
     """A query and the way to page through its results."""
 
     index: str
@@ -97,13 +97,13 @@ class Reading:
         return search
 
 
-def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
+def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     """Pages of all matching documents, each document once. If the snapshot is lost because a node was, or a page of a
     scroll is lost, another snapshot is taken, and documents that were read before are left out.
 
     Raises ``IncompleteAnswer``, or the error of the lost page, if that does not help.
     """
-    seen = Seen()
+    seen = SeenDocuments()
     for left in reversed(range(_SNAPSHOTS if reading.slice is None else 1)):  # another snapshot is sliced differently
         try:
             for page in _snapshot(client, reading):
@@ -120,7 +120,7 @@ def pages(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
         time.sleep(_PAUSE)  # until the cluster has noticed that the node is gone
 
 
-def _snapshot(client: Sender, reading: Reading) -> Iterator[list[Hit]]:
+def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     """The pages of one snapshot."""
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
     with closing(hits(client, reading)) as found:
@@ -147,7 +147,7 @@ def _is_dropped(error: RequestError) -> bool:
     )
 
 
-def _explained(error: RequestError, reading: Reading) -> NeardupeError:
+def _explained(error: RequestError, reading: ReadQuery) -> NeardupeError:
     if not _is_dropped(error):
         return error
     return IncompleteAnswer(
@@ -170,7 +170,7 @@ def _pages_points_in_time(server: Server) -> bool:
     return server.product is Product.ELASTICSEARCH or server.version >= (3, 3, 0)
 
 
-def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body], None, None]:
+def _by_point_in_time(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
     try:
         pit = _open(client, reading)
     except RequestError as error:
@@ -201,7 +201,7 @@ def _by_point_in_time(client: Sender, reading: Reading) -> Generator[list[_Body]
         _close(client, pit)
 
 
-def _by_scroll(client: Sender, reading: Reading) -> Generator[list[_Body], None, None]:
+def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], None, None]:
     search = reading.search(sort=["_doc"])
     answer = client.request(
         "POST", path(reading.index, "_search"), params={"scroll": reading.keep_alive, **_WHOLE}, body=search
@@ -236,7 +236,7 @@ _WHOLE: Params = {"allow_partial_search_results": False}
 """Failed shards make the whole request fail, so that it is retried."""
 
 
-def _open(client: Sender, reading: Reading) -> str:
+def _open(client: Sender, reading: ReadQuery) -> str:
     if client.server.product is Product.ELASTICSEARCH:
         answer = client.request("POST", path(reading.index, "_pit"), params={"keep_alive": reading.keep_alive})
         return str(answer["id"])

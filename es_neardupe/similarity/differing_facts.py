@@ -24,7 +24,7 @@ _LONGEST = 20
 """Words: a longer change is another passage, not another fact."""
 _CONTEXT = 40
 """Characters around a change that show what it is a part of."""
-_MOST_GROWN = 8
+_MAX_GROWN = 8
 """Words on each side that a change grows by, to the whole of ``2.0.1`` or ``$45,000``."""
 
 
@@ -112,11 +112,11 @@ def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[Te
 def _grown(change: TextChange, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> TextChange:
     """Grow a change, alike on both sides, while it ends inside of what is written as one: ``45,000``, ``don't``."""
     (a, end_a), (b, end_b) = change
-    for _ in range(_MOST_GROWN):
+    for _ in range(_MAX_GROWN):
         if not (a and b and (_one(texts[0], spans[0], a, a < end_a) or _one(texts[1], spans[1], b, b < end_b))):
             break
         a, b = a - 1, b - 1
-    for _ in range(_MOST_GROWN):
+    for _ in range(_MAX_GROWN):
         inside = end_a < len(spans[0]) and end_b < len(spans[1])
         if not (inside and (_one(texts[0], spans[0], end_a, a < end_a) or _one(texts[1], spans[1], end_b, b < end_b))):
             break

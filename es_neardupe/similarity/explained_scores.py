@@ -17,7 +17,7 @@ from es_neardupe.similarity.measure import ALIGNED, Measure, Prepared
 __all__ = ["Score", "left_out", "scores"]
 
 
-_MOST_EDITS = 3 * 10**10
+_MAX_EDITS = 3 * 10**10
 """Words times words; above it, the edit measure may take more than some seconds."""
 
 
@@ -42,7 +42,7 @@ def left_out(words: tuple[int, int], weights: Weights | None) -> dict[str, str]:
     reasons = {}
     if weights is None:
         reasons[MeasureName.WEIGHTED.value] = "it needs the frequencies of shingles in an index"
-    if words[0] * words[1] > _MOST_EDITS:
+    if words[0] * words[1] > _MAX_EDITS:
         reasons[MeasureName.EDIT.value] = f"the texts are too long for it, {words[0]:,} and {words[1]:,} words"
     return reasons
 

@@ -34,7 +34,7 @@ __all__ = [
     "Flatten",
     "Leaf",
     "Ngrams",
-    "Ragged",
+    "RaggedFeatures",
     "Sentences",
     "Values",
     "Words",
@@ -223,7 +223,7 @@ def spelled(tree: FeatureTree) -> str:
     return describe(tree)
 
 
-class Ragged(NamedTuple):
+class RaggedFeatures(NamedTuple):
     """The features of some documents, one document after the other."""
 
     values: U64
@@ -246,24 +246,24 @@ class _Composites(NamedTuple):
     """int64[documents + 1], in features."""
 
 
-def hashes(tree: FeatureTree, documents: Sequence[Document]) -> Ragged:
+def hashes(tree: FeatureTree, documents: Sequence[Document]) -> RaggedFeatures:
     """The hashes of the features of each document, in order and with repeats. What comes out of a document does not
     depend on the others. Words make the same hashes as the shingles of the scheme."""
     found = [_hashed(_made(tree, values)) for values in _pieces(documents, _leaf(tree))]
     sizes = [np.zeros(1, np.int64), *(np.diff(one.bounds) for one in found)]
-    return Ragged(
+    return RaggedFeatures(
         np.concatenate([np.empty(0, np.uint64), *(one.values for one in found)]), np.cumsum(np.concatenate(sizes))
     )
 
 
-def distinct(found: Ragged) -> Ragged:
+def distinct(found: RaggedFeatures) -> RaggedFeatures:
     """The different features of each document, sorted; ``found`` is sorted in place."""
     sort_each(found.values, found.bounds)
     first = first_of_equals(found.values, found.bounds)
-    return Ragged(found.values[first], _edges(first)[found.bounds])
+    return RaggedFeatures(found.values[first], _edges(first)[found.bounds])
 
 
-def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> Ragged:
+def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> RaggedFeatures:
     """The hashes of the features by several sources, of each document one source after the other.
 
     The same words in two sources are different features, so that those of a title are none of a body's.
@@ -271,9 +271,11 @@ def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> Rag
     first, *others = (hashes(tree, documents) for tree in trees)
     if not others:
         return first
-    apart = (Ragged(mix64(one.values + np.uint64(n) * GOLDEN), one.bounds).each() for n, one in enumerate(others, 1))
+    apart = (
+        RaggedFeatures(mix64(one.values + np.uint64(n) * GOLDEN), one.bounds).each() for n, one in enumerate(others, 1)
+    )
     parts = [np.concatenate(of_one) for of_one in zip(first.each(), *apart, strict=True)]
-    return Ragged(np.concatenate([np.empty(0, np.uint64), *parts]), _edges([len(one) for one in parts]))
+    return RaggedFeatures(np.concatenate([np.empty(0, np.uint64), *parts]), _edges([len(one) for one in parts]))
 
 
 def _pieces(documents: Sequence[Document], leaf: Leaf) -> Iterator[list[list[str]]]:
@@ -302,7 +304,7 @@ def _values(document: Document, leaf: Leaf) -> list[str]:
     return values
 
 
-def _made(tree: FeatureTree, documents: list[list[str]]) -> Ragged | _Composites:
+def _made(tree: FeatureTree, documents: list[list[str]]) -> RaggedFeatures | _Composites:
     """The features of documents that are lists of values."""
     if isinstance(tree, Flatten):
         return _opened(_made(tree.source, documents))
@@ -311,7 +313,7 @@ def _made(tree: FeatureTree, documents: list[list[str]]) -> Ragged | _Composites
     values = [value for document in documents for value in document]
     bounds = _edges([len(document) for document in documents])
     if isinstance(tree, Values):
-        return Ragged(hashed(values), bounds)
+        return RaggedFeatures(hashed(values), bounds)
     elements, edges = _elements(tree, values)
     there = np.diff(edges) > 0
     return _Composites(elements, edges[:-1][there], edges[1:][there], _edges(there)[bounds])
@@ -360,18 +362,18 @@ def _edges(sizes: Sequence[int] | NDArray[np.bool_] | Ints) -> Ints:
     return np.concatenate(([0], np.cumsum(np.asarray(sizes, np.int64))))
 
 
-def _opened(made: Ragged | _Composites) -> Ragged:
-    if isinstance(made, Ragged):
+def _opened(made: RaggedFeatures | _Composites) -> RaggedFeatures:
+    if isinstance(made, RaggedFeatures):
         return made
     sizes = made.ends - made.starts
     edges = _edges(sizes)
     places = np.arange(edges[-1]) + np.repeat(made.starts - edges[:-1], sizes)
-    return Ragged(made.elements[places], edges[made.bounds])
+    return RaggedFeatures(made.elements[places], edges[made.bounds])
 
 
-def _runs(window: int, made: Ragged | _Composites) -> _Composites:
+def _runs(window: int, made: RaggedFeatures | _Composites) -> _Composites:
     """The runs of each composite; of flattened features, of each document."""
-    if isinstance(made, Ragged):
+    if isinstance(made, RaggedFeatures):
         there = np.diff(made.bounds) > 0
         made = _Composites(made.values, made.bounds[:-1][there], made.bounds[1:][there], _edges(there))
     counts = np.maximum(made.ends - made.starts - (window - 1), 1)
@@ -381,10 +383,10 @@ def _runs(window: int, made: Ragged | _Composites) -> _Composites:
     return _Composites(made.elements, starts, ends, edges[made.bounds])
 
 
-def _hashed(made: Ragged | _Composites) -> Ragged:
-    if isinstance(made, Ragged):
+def _hashed(made: RaggedFeatures | _Composites) -> RaggedFeatures:
+    if isinstance(made, RaggedFeatures):
         return made
-    return Ragged(span_hashes(made.elements, made.starts, made.ends), made.bounds)
+    return RaggedFeatures(span_hashes(made.elements, made.starts, made.ends), made.bounds)
 
 
 def example(tree: FeatureTree, document: Document, hash: int) -> str | None:

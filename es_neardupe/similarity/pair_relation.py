@@ -19,7 +19,7 @@ from es_neardupe.similarity.text_diff import changes
 
 __all__ = [
     "CONTAINED",
-    "MOST_CELLS",
+    "MAX_CELLS",
     "MUCH_SHORTER",
     "REVISION",
     "ComparedText",
@@ -39,7 +39,7 @@ CONTAINED = 0.9
 MUCH_SHORTER = 0.8
 """A contained text has fewer words than this part of the longer one's: else both are versions of one length."""
 
-MOST_CELLS = 10**8
+MAX_CELLS = 10**8
 """Words times words of two texts up to which the edit similarity is computed: some milliseconds."""
 
 
@@ -79,7 +79,7 @@ class PairDescription:
     """Like containment, by literal matching."""
     containment: float
     edit: float | None
-    """None for texts too long for it (`MOST_CELLS`); they are taken for no revision."""
+    """None for texts too long for it (`MAX_CELLS`); they are taken for no revision."""
     relation: Relation
 
 
@@ -93,7 +93,7 @@ def describe_pair(a: ComparedText, b: ComparedText, shingle: int) -> PairDescrip
     if b.text < a.text:  # how changes are found may depend on the order
         a, b = b, a
     found = literal(a.tokens, b.tokens, shingle)
-    affordable = len(a.tokens) * len(b.tokens) <= MOST_CELLS
+    affordable = len(a.tokens) * len(b.tokens) <= MAX_CELLS
     edit = formulas.edit(a.tokens, b.tokens) if affordable else None
     return PairDescription(
         formulas.resemblance(a.features, b.features),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.shingles import window_hashes
 
-__all__ = ["Equal", "choose", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
+__all__ = ["EqualWindows", "choose", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
 
 
 Ints = NDArray[np.int64]
@@ -28,7 +28,7 @@ _FIRST = 256
 """Runs looked at before the others are looked through for the first time."""
 
 
-class Equal(NamedTuple):
+class EqualWindows(NamedTuple):
     """Which windows of one text are equal to which of another."""
 
     order: Ints
@@ -39,7 +39,7 @@ class Equal(NamedTuple):
     """And how many there are."""
 
     @classmethod
-    def of(cls, one: U64 | Ints, other: U64 | Ints) -> Equal:
+    def of(cls, one: U64 | Ints, other: U64 | Ints) -> EqualWindows:
         order = np.argsort(other, kind="stable")
         ordered = other[order]
         low = np.searchsorted(ordered, one, "left")
@@ -220,7 +220,7 @@ class _Ranks:
     def runs(self, size: int, free_a: Ints, free_b: Ints) -> Ints:
         """All runs of ``size`` unused words and more."""
         (at_a, one), (at_b, other) = self._windows(size, free_a, free_b)
-        in_one, in_other = Equal.of(one, other).places()
+        in_one, in_other = EqualWindows.of(one, other).places()
         return runs_of(at_a[in_one], at_b[in_other], size)
 
     def classes(self, size: int, free_a: Ints, free_b: Ints) -> Iterator[tuple[list[int], list[int]]]:
@@ -299,7 +299,7 @@ def _later(used: bytearray, at: int, size: int, places: Iterator[int]) -> int:
 
 def tiles(a: U64, b: U64, minimum: int) -> Ints:
     """The tiles of ``minimum`` words and more, in any order: int64[n, 3], places in a and in b, size."""
-    equal = Equal.of(window_hashes(a, minimum), window_hashes(b, minimum))
+    equal = EqualWindows.of(window_hashes(a, minimum), window_hashes(b, minimum))
     if not equal.pairs:
         return np.empty((0, 3), np.int64)
     limit = 4 * (len(a) + len(b)) + 1000

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.hidden_indices import Companion, companion_name, ensure, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name, read, store
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress
@@ -23,9 +23,9 @@ from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.feature_weights import frequencies, sampled
 from es_neardupe.verification.verify import Verified, Verifier
 
-__all__ = ["Common", "CommonUsed", "Effect", "common_shingles", "effect", "keep", "used"]
+__all__ = ["CommonShingles", "CommonShinglesEffect", "CommonShinglesUsed", "common_shingles", "effect", "keep", "used"]
 
-_LEAST = 100
+_MIN = 100
 """Documents of a sample that says how common a shingle is."""
 
 _TEXTS = 200
@@ -33,7 +33,7 @@ _EXAMPLES = 5
 
 
 @dataclass(frozen=True)
-class Common:
+class CommonShingles:
     """A list of common shingles."""
 
     ignored: Ignored
@@ -46,7 +46,7 @@ class Common:
 
 
 @dataclass(frozen=True)
-class Effect:
+class CommonShinglesEffect:
     """What ignoring common shingles changes among the candidates of a run."""
 
     without: int
@@ -60,7 +60,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class CommonUsed:
+class CommonShinglesUsed:
     """The list that was used, for the report."""
 
     version: str
@@ -71,11 +71,11 @@ class CommonUsed:
     shingles: int
     texts: int
     """Documents that were read and have no other shingles: they keep them."""
-    effect: Effect | None
+    effect: CommonShinglesEffect | None
     """In a dry run."""
 
 
-def common_shingles(index: Index, share: float, *, renew: bool) -> Common:
+def common_shingles(index: Index, share: float, *, renew: bool) -> CommonShingles:
     """The shingles that more than ``share`` of the documents have: the list of the registry, or one from a new sample.
 
     Raises `SettingsError` for a share out of range or another one than that of the list, and `IndexUnusable` for an
@@ -83,7 +83,9 @@ def common_shingles(index: Index, share: float, *, renew: bool) -> Common:
     """
     if not 0 < share < 1:
         raise SettingsError(f"`ignore_common` must lie between 0 and 1, not {share}.")
-    known = None if renew else read(index.client, companion_name(index.target, Companion.GROUPS), _id(index.target))
+    known = (
+        None if renew else read(index.client, hidden_index_name(index.target, HiddenIndex.GROUPS), _id(index.target))
+    )
     if known is None:
         return _sampled(index, share, renew)
     found = _decoded(known.source.get("value"))
@@ -99,30 +101,30 @@ def _id(target: IndexTarget) -> str:
     return f"common-{target.scheme_id}"
 
 
-def _sampled(index: Index, share: float, renew: bool) -> Common:
+def _sampled(index: Index, share: float, renew: bool) -> CommonShingles:
     measure = Measure(shingle=index.settings.shingle)
     found = frequencies(index, measure, renew=renew)
-    if found.weights.documents < _LEAST:  # there may be more by now
+    if found.weights.documents < _MIN:  # there may be more by now
         found = frequencies(index, measure, renew=True)
     weights = found.weights
-    if weights.documents < _LEAST:
+    if weights.documents < _MIN:
         raise IndexUnusable(
             f"{weights.documents} documents with keys are too few to say which shingles are common: there must be "
-            f"{_LEAST}."
+            f"{_MIN}."
         )
     features = weights.features[weights.frequencies > share * weights.documents]
-    return Common(_ignored(features), share, weights.documents, found.at, stored=False)
+    return CommonShingles(_ignored(features), share, weights.documents, found.at, stored=False)
 
 
 def _ignored(features: NDArray[np.uint64]) -> Ignored:
     return Ignored(xxhash.xxh3_64_hexdigest(features.astype("<u8").tobytes())[:8], features)
 
 
-def _decoded(value: Any) -> Common:
+def _decoded(value: Any) -> CommonShingles:
     """Read what `keep` wrote; the list must be the one that its version names."""
     try:
         features = np.array([int(one, 16) for one in value["hashes"]], np.uint64)
-        found = Common(
+        found = CommonShingles(
             _ignored(features), float(value["share"]), int(value["documents"]), str(value["at"]), stored=True
         )
         sound = found.ignored.version == value["version"] and bool((features[1:] > features[:-1]).all())
@@ -133,11 +135,11 @@ def _decoded(value: Any) -> Common:
     return found
 
 
-def keep(index: Index, common: Common) -> None:
+def keep(index: Index, common: CommonShingles) -> None:
     """Store a new list in the registry, so that later runs use the same one."""
     if common.stored:
         return
-    name = ensure(index, Companion.GROUPS)
+    name = ensure(index, HiddenIndex.GROUPS)
     value = {
         "version": common.ignored.version,
         "share": common.share,
@@ -154,9 +156,9 @@ def keep(index: Index, common: Common) -> None:
     )
 
 
-def used(common: Common, verifier: Verifier, effect: Effect | None = None) -> CommonUsed:
+def used(common: CommonShingles, verifier: Verifier, effect: CommonShinglesEffect | None = None) -> CommonShinglesUsed:
     """What the report says of a list."""
-    return CommonUsed(
+    return CommonShinglesUsed(
         version=common.ignored.version,
         share=common.share,
         documents=common.documents,
@@ -172,14 +174,14 @@ def effect(
     found: Verified,
     fits: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
     progress: Progress,
-) -> Effect:
+) -> CommonShinglesEffect:
     """Compare all candidates once more, with nothing ignored."""
     measure, candidates = found.verifier.measure, found.candidates
     assert measure.ignored is not None
     plain = Verifier(index.client, index.settings, found.corpus, found.classes, replace(measure, ignored=None))
     before = fits(plain.similarities(candidates.left, candidates.right, progress))
     after = fits(found.similarity)
-    return Effect(
+    return CommonShinglesEffect(
         without=int(before.sum()),
         gained=int((after & ~before).sum()),
         lost=int((before & ~after).sum()),

@@ -18,7 +18,7 @@ from es_neardupe.index.target import mappings_of
 from es_neardupe.options import DECIDING, Matching, MeasureName
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
-from es_neardupe.verification.common_shingles import Common, common_shingles
+from es_neardupe.verification.common_shingles import CommonShingles, common_shingles
 from es_neardupe.verification.feature_weights import frequencies
 
 __all__ = ["MatchCriterion", "MatchOptions", "WeightsUsed", "check_min", "criterion"]
@@ -97,10 +97,10 @@ class MatchCriterion:
     detection_cases: tuple[DetectionCase, ...]
     """In that case, for some kinds of pairs."""
     weights: WeightsUsed | None
-    common: Common | None = None
+    common: CommonShingles | None = None
     """The shingles that do not count."""
 
-    def fits(self, similarity: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def matches(self, similarity: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which of the similarities are matches; NaN is none."""
         return (similarity >= self.min) & (similarity <= self.max)
 
@@ -116,7 +116,7 @@ def criterion(index: Index, options: MatchOptions, *, renew: bool = False) -> Ma
     Raises `SettingsError` for what is out of range, unknown, or would have no effect on the chosen measure.
     """
     name, settings = options.measure, index.settings
-    least = _check_range(settings.threshold if options.min is None else options.min, options.max)
+    minimum = _check_range(settings.threshold if options.min is None else options.min, options.max)
     sources = parse_all(options.features)
     _check_fields(index, sources)
     _check_effect(options, renew)
@@ -138,10 +138,10 @@ def criterion(index: Index, options: MatchOptions, *, renew: bool = False) -> Ma
     )
     return MatchCriterion(
         chosen,
-        least,
+        minimum,
         options.max,
-        detection_of(chosen, least, settings.scheme),
-        detection_cases(chosen, least, settings.scheme),
+        detection_of(chosen, minimum, settings.scheme),
+        detection_cases(chosen, minimum, settings.scheme),
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
         common,
     )
@@ -155,20 +155,20 @@ def _one_of(value: str, known: tuple[_E, ...], what: str) -> _E:
     return found
 
 
-def check_min(least: float) -> float:
+def check_min(minimum: float) -> float:
     """Raises `SettingsError` unless the wanted similarity lies in (0, 1]."""
-    if not 0 < least <= 1:
-        raise SettingsError(f"`min` must lie in (0, 1], not {least}.")
-    return least
+    if not 0 < minimum <= 1:
+        raise SettingsError(f"`min` must lie in (0, 1], not {minimum}.")
+    return minimum
 
 
-def _check_range(least: float, most: float) -> float:
-    check_min(least)
-    if not 0 < most <= 1:
-        raise SettingsError(f"`max` must lie in (0, 1], not {most}.")
-    if least > most:
-        raise SettingsError(f"`min` {least:g} is above `max` {most:g}: no pair lies between them.")
-    return least
+def _check_range(minimum: float, maximum: float) -> float:
+    check_min(minimum)
+    if not 0 < maximum <= 1:
+        raise SettingsError(f"`max` must lie in (0, 1], not {maximum}.")
+    if minimum > maximum:
+        raise SettingsError(f"`min` {minimum:g} is above `max` {maximum:g}: no pair lies between them.")
+    return minimum
 
 
 def _check_effect(options: MatchOptions, renew: bool) -> None:

@@ -19,14 +19,14 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Classes, Corpus, Hit, Reference, Scope
+from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared
-from es_neardupe.verification.spill_to_disk import Rows, scratch
+from es_neardupe.verification.spill_to_disk import SpilledRows, scratch
 
 __all__ = [
     "Compared",
@@ -86,7 +86,7 @@ class CurrentDocuments:
         self._text = text
 
     @classmethod
-    def of_corpus(cls, client: Client, settings: Settings, corpus: Corpus) -> CurrentDocuments:
+    def of_corpus(cls, client: Client, settings: Settings, corpus: FingerprintColumns) -> CurrentDocuments:
         """Documents with fingerprints. They are unchanged as long as their text has the stored content hash."""
 
         def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
@@ -98,7 +98,7 @@ class CurrentDocuments:
         return cls(client, corpus.references, fields, sizes=sizes, limit=_TOKENS, unchanged=unchanged)
 
     @classmethod
-    def of_scope(cls, client: Client, scope: Scope, fields: Sequence[str]) -> CurrentDocuments:
+    def of_scope(cls, client: Client, scope: DocumentsInScope, fields: Sequence[str]) -> CurrentDocuments:
         """Documents of any index. They are unchanged as long as they have the same version."""
 
         def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
@@ -202,7 +202,7 @@ class PairComparer:
     """
 
     def __init__(
-        self, documents: CurrentDocuments, measures: Mapping[str, Measure], classes: Classes | None = None
+        self, documents: CurrentDocuments, measures: Mapping[str, Measure], classes: TextClasses | None = None
     ) -> None:
         """``measures`` by the names of their stages of progress. ``classes``: what is compared; by default single
         documents."""
@@ -231,7 +231,7 @@ class PairComparer:
             numbers = np.flatnonzero(wanted)
             wanted[numbers] = False
             with scratch() as files:
-                rows = [Rows(files) for _ in self.measures]
+                rows = [SpilledRows(files) for _ in self.measures]
                 places[numbers] = self._read(numbers, rows, progress)
                 found = numbers[places[numbers] >= 0]
                 pairs, a, b = portion, places[left[portion]], places[right[portion]]
@@ -247,7 +247,7 @@ class PairComparer:
             self.compared += len(pairs)
         return Compared(similarity, sizes)
 
-    def _read(self, numbers: Ints, spilled: Sequence[Rows], progress: Progress) -> NDArray[np.int32]:
+    def _read(self, numbers: Ints, spilled: Sequence[SpilledRows], progress: Progress) -> NDArray[np.int32]:
         """Store what the measures compare of each class in ``spilled``, and return its place there: -1 for a class of
         which no document is left."""
         places = np.full(len(numbers), -1, np.int32)
@@ -344,7 +344,7 @@ def _part(progress: Progress, name: str, before: int, whole: int) -> Progress:
 
 
 def _scores(
-    measure: Measure, rows: Rows, left: NDArray[np.int32], right: NDArray[np.int32], reported: Progress
+    measure: Measure, rows: SpilledRows, left: NDArray[np.int32], right: NDArray[np.int32], reported: Progress
 ) -> Floats:
     """The measure of pairs of rows; 0 where one is empty."""
     similarity = np.empty(len(left))
@@ -361,7 +361,7 @@ def _scores(
 
 
 def _blocks(
-    rows: Rows, left: NDArray[np.int32], right: NDArray[np.int32]
+    rows: SpilledRows, left: NDArray[np.int32], right: NDArray[np.int32]
 ) -> Iterator[tuple[Ints, list[U64], Ints, Ints]]:
     """The pairs of rows in portions: which pairs, the arrays they need, and the two sides among these."""
     block = (np.cumsum(rows.lengths + 1) // _BLOCK).astype(np.int32)

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import portions
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import Companion, companion_name, ensure, exists
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, exists, hidden_index_name
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Action, Address, Corpus, Hit
-from es_neardupe.server.bulk import Tally, chunked, write
+from es_neardupe.records import Action, Address, FingerprintColumns, Hit
+from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, refresh, refresh_if_allowed
 from es_neardupe.similarity.pair_relation import ComparedText, PairDescription, compared_texts, describe_pair
@@ -33,12 +33,12 @@ from es_neardupe.verification.verify import PairMemory, Verified, packed
 
 __all__ = [
     "READ",
-    "Basis",
     "Evidence",
+    "EvidenceBasis",
     "EvidencePlan",
     "EvidenceReport",
-    "Judged",
-    "Kept",
+    "JudgedPairs",
+    "StoredEvidence",
     "decisions",
     "entries",
     "evidence_of",
@@ -65,7 +65,7 @@ _BATCH_TOKENS = 5_000_000
 """Tokens of the texts held at a time, unless one cluster of pairs alone has more."""
 
 
-class Basis(NamedTuple):
+class EvidenceBasis(NamedTuple):
     """By what pairs are judged."""
 
     scheme: str
@@ -75,7 +75,7 @@ class Basis(NamedTuple):
     max: float
 
 
-class Judged(NamedTuple):
+class JudgedPairs(NamedTuple):
     """Verified pairs of documents, each once. p pairs."""
 
     left: Ints
@@ -87,7 +87,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredEvidence:
     """The evidence as it was stored. e entries."""
 
     memory: PairMemory
@@ -121,7 +121,9 @@ class EvidencePlan(NamedTuple):
     """Ids of entries about a document that changed or went, and of those of another scheme."""
 
 
-def read_kept(pages: Iterable[Sequence[Hit]], scheme: str, measure: str, memory: PairMemory | None = None) -> Kept:
+def read_kept(
+    pages: Iterable[Sequence[Hit]], scheme: str, measure: str, memory: PairMemory | None = None
+) -> StoredEvidence:
     """Take the pages of entries apart into columns, and add their values to a memory (default: a new one)."""
     broken: list[str] = []
     memory = PairMemory() if memory is None else memory
@@ -135,7 +137,7 @@ def read_kept(pages: Iterable[Sequence[Hit]], scheme: str, measure: str, memory:
         memory.add(hashes[mine, 0], hashes[mine, 1], values[mine])
         columns.append(tuple(part))
     pairs, contents, current, mine, limits = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return Kept(memory, pairs, contents, current, mine, limits, tuple(broken))
+    return StoredEvidence(memory, pairs, contents, current, mine, limits, tuple(broken))
 
 
 def _readable(hit: Hit) -> bool:
@@ -151,7 +153,7 @@ def _readable(hit: Hit) -> bool:
 
 
 def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[Any], ...]:
-    """Content hashes as they are, then the columns of `Kept`."""
+    """Content hashes as they are, then the columns of `StoredEvidence`."""
     sources = [hit.source for hit in hits]
     hashes = np.array([[one["content_a"], one["content_b"]] for one in sources], "S32").reshape(-1, 2)
     current = np.array([one["scheme"] == scheme for one in sources], np.bool_)
@@ -166,7 +168,13 @@ def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[An
 
 
 def plan(
-    kept: Kept, judged: Judged, corpus: Corpus, basis: Basis, *, changed_or_deleted: NDArray[np.bool_], whole: bool
+    kept: StoredEvidence,
+    judged: JudgedPairs,
+    corpus: FingerprintColumns,
+    basis: EvidenceBasis,
+    *,
+    changed_or_deleted: NDArray[np.bool_],
+    whole: bool,
 ) -> EvidencePlan:
     """Compare what is kept with what was judged. ``changed_or_deleted``: bool of the rows; ``whole``: the corpus
     holds all documents of the index, so what is not in it was deleted."""
@@ -189,7 +197,11 @@ def plan(
 
 
 def standing(
-    kept: Kept, corpus: Corpus, *, changed_or_deleted: NDArray[np.bool_] | None = None, whole: bool = True
+    kept: StoredEvidence,
+    corpus: FingerprintColumns,
+    *,
+    changed_or_deleted: NDArray[np.bool_] | None = None,
+    whole: bool = True,
 ) -> NDArray[np.bool_]:
     """Which entries are of this scheme and about contents that both documents still bear, as far as that is known;
     bool[e]. ``changed_or_deleted`` and ``whole`` as for `plan`."""
@@ -202,7 +214,7 @@ def standing(
     return found
 
 
-def _numbers(corpus: Corpus) -> NDArray[np.uint64]:
+def _numbers(corpus: FingerprintColumns) -> NDArray[np.uint64]:
     """A number for the address of each row. (Two with the same one would share entries, which are then written
     anew each time, as their contents differ.)"""
     addresses = ("\0".join(reference[:2]).encode("utf-8", "surrogatepass") for reference in corpus.references)
@@ -232,9 +244,9 @@ def _places(known: NDArray[Any], wanted: NDArray[Any]) -> Ints:
 
 def entries(
     index: str,
-    corpus: Corpus,
-    judged: Judged,
-    basis: Basis,
+    corpus: FingerprintColumns,
+    judged: JudgedPairs,
+    basis: EvidenceBasis,
     *,
     read: Reader,
     shingle: int,
@@ -253,7 +265,9 @@ def entries(
         yield Action(op="index", index=index, id=id, body=body)
 
 
-def _described(corpus: Corpus, judged: Judged, read: Reader, shingle: int) -> Iterator[tuple[int, PairDescription]]:
+def _described(
+    corpus: FingerprintColumns, judged: JudgedPairs, read: Reader, shingle: int
+) -> Iterator[tuple[int, PairDescription]]:
     """Pairs in clusters, so that each text is read once however many pairs it is in."""
     for portion in portions(judged.left, judged.right, corpus.tokens, _BATCH_TOKENS):
         rows = np.unique([judged.left[portion], judged.right[portion]])
@@ -265,7 +279,7 @@ def _described(corpus: Corpus, judged: Judged, read: Reader, shingle: int) -> It
                 yield k, describe_pair(one, other, shingle)
 
 
-def _addresses(corpus: Corpus, sides: Sequence[int]) -> dict[str, Any]:
+def _addresses(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, Any]:
     (index_a, id_a, _), (index_b, id_b, _) = (corpus.references[row] for row in sides)
     content_a, content_b = (corpus.content[row].decode() for row in sides)
     return {
@@ -280,7 +294,9 @@ def _measures(found: PairDescription) -> dict[str, Any]:
     return {**asdict(found), "relation": found.relation.value}
 
 
-def decisions(index: str, corpus: Corpus, judged: Judged, basis: Basis, at: str) -> Iterator[Action]:
+def decisions(
+    index: str, corpus: FingerprintColumns, judged: JudgedPairs, basis: EvidenceBasis, at: str
+) -> Iterator[Action]:
     """The updates of entries that hold but for their limits."""
     numbers = _numbers(corpus)
     ids = _texts(_ids(numbers[judged.left], numbers[judged.right]))
@@ -288,24 +304,24 @@ def decisions(index: str, corpus: Corpus, judged: Judged, basis: Basis, at: str)
         yield Action(op="update", index=index, id=id, body={"doc": _decision(accepted, basis, at)})
 
 
-def _decision(accepted: bool, basis: Basis, at: str) -> dict[str, Any]:
+def _decision(accepted: bool, basis: EvidenceBasis, at: str) -> dict[str, Any]:
     return {"decision": "accepted" if accepted else "rejected", "min": basis.min, "max": basis.max, "at": at}
 
 
 class Evidence:
     """What is kept in an index, as far as it was read, and by what the pairs of this run are judged."""
 
-    def __init__(self, index: Index, basis: Basis) -> None:
+    def __init__(self, index: Index, basis: EvidenceBasis) -> None:
         self._index = index
         self.basis = basis
         self.memory = PairMemory()
         """For `verified_pairs`: pairs that need not be verified again."""
-        self._all: Kept | None = None
+        self._all: StoredEvidence | None = None
         self._some: dict[str, Hit] = {}
         self._asked: set[Address] = set()
 
     @property
-    def kept(self) -> Kept:
+    def kept(self) -> StoredEvidence:
         """What was read."""
         if self._all is not None:
             return self._all
@@ -315,16 +331,16 @@ class Evidence:
         """Read every entry."""
         self._all = read_evidence(self._index, self.basis.measure, self.memory, progress)
 
-    def read_about(self, corpus: Corpus, rows: NDArray[np.bool_]) -> None:
+    def read_about(self, corpus: FingerprintColumns, rows: NDArray[np.bool_]) -> None:
         """Read the entries about some documents (bool of the rows), and those about the contents that they bear. What
         was asked for before is not asked again."""
-        name = companion_name(self._index.target, Companion.PAIRS)
+        name = hidden_index_name(self._index.target, HiddenIndex.PAIRS)
         new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._asked]
         if not new or not exists(self._index.client, name):
             return
         refresh(self._index.client, name)
         self._asked.update(corpus.references[row][:2] for row in new)
-        for chunk in chunked(new, queries.MOST_TERMS):
+        for chunk in chunked(new, queries.MAX_TERMS):
             ids = sorted({corpus.references[row][1] for row in chunk})
             hashes = sorted({corpus.content[row].decode() for row in chunk})
             terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}
@@ -377,7 +393,8 @@ def evidence_of(index: Index, wanted: MatchCriterion) -> Evidence:
             f"said of two texts cannot be kept. Run `group` without `evidence`, or choose another measure."
         )
     return Evidence(
-        index, Basis(index.scheme_id, measure_kept(wanted.measure.label, wanted.weights), wanted.min, wanted.max)
+        index,
+        EvidenceBasis(index.scheme_id, measure_kept(wanted.measure.label, wanted.weights), wanted.min, wanted.max),
     )
 
 
@@ -388,9 +405,11 @@ def load_evidence(index: Index, wanted: MatchCriterion, progress: Progress = sil
     return found
 
 
-def read_evidence(index: Index, measure: str, memory: PairMemory | None = None, progress: Progress = silent) -> Kept:
+def read_evidence(
+    index: Index, measure: str, memory: PairMemory | None = None, progress: Progress = silent
+) -> StoredEvidence:
     """All entries, with the values of one measure; none where there is no such index."""
-    name = companion_name(index.target, Companion.PAIRS)
+    name = hidden_index_name(index.target, HiddenIndex.PAIRS)
     if not exists(index.client, name):
         return read_kept([], index.scheme_id, measure, memory)
     refresh_if_allowed(index.client, name)
@@ -423,7 +442,7 @@ def write_evidence(
     there. ``whole``: whether the corpus holds all documents of the index; if not, entries about documents that are
     not in it stay. Makes the index if it is missing.
     """
-    name = ensure(index, Companion.PAIRS)
+    name = ensure(index, HiddenIndex.PAIRS)
     corpus, verifier, basis = found.corpus, found.verifier, evidence.basis
     judged, at = _judged(found, wanted), timestamp()
     todo = plan(
@@ -464,8 +483,8 @@ def write_evidence(
     )
 
 
-def _send(client: Client, actions: Iterable[Action], *, batch: int, workers: int) -> Tally:
-    tally = Tally()
+def _send(client: Client, actions: Iterable[Action], *, batch: int, workers: int) -> BulkCounts:
+    tally = BulkCounts()
     for outcome in write(client, actions, batch=batch, workers=workers):
         tally.add(outcome)
     return tally
@@ -486,7 +505,7 @@ class _Counted:
             yield action
 
 
-def _judged(found: Verified, wanted: MatchCriterion) -> Judged:
+def _judged(found: Verified, wanted: MatchCriterion) -> JudgedPairs:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
     changed_or_deleted = found.verifier.documents.changed_or_deleted
     present = [[row for row in rows.tolist() if not changed_or_deleted[row]] for rows in found.classes.members]
@@ -496,13 +515,13 @@ def _judged(found: Verified, wanted: MatchCriterion) -> Judged:
     there = (left >= 0) & (right >= 0)
     copies = np.array([(rows[0], row) for rows in present for row in rows[1:]], np.intp).reshape(-1, 2)
     value = np.concatenate([similarity[there], np.ones(len(copies))])
-    return Judged(
+    return JudgedPairs(
         np.concatenate([left[there], copies[:, 0]]),
         np.concatenate([right[there], copies[:, 1]]),
         value,
-        wanted.fits(value),
+        wanted.matches(value),
     )
 
 
-def _only(judged: Judged, numbers: NDArray[np.intp]) -> Judged:
-    return Judged(judged.left[numbers], judged.right[numbers], judged.value[numbers], judged.accepted[numbers])
+def _only(judged: JudgedPairs, numbers: NDArray[np.intp]) -> JudgedPairs:
+    return JudgedPairs(judged.left[numbers], judged.right[numbers], judged.value[numbers], judged.accepted[numbers])

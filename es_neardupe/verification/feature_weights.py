@@ -30,7 +30,7 @@ __all__ = ["SAMPLE", "Frequencies", "frequencies", "sampled"]
 SAMPLE = 2000
 """Documents of the sample, at most."""
 
-_MOST_TOKENS = 10_000_000
+_MAX_TOKENS = 10_000_000
 """Words of the sample, at most: some 80 MB of features."""
 
 _DAY = timedelta(days=1)
@@ -106,7 +106,7 @@ def sampled(index: Index) -> list[Reference]:
     tokens = 0
     for hit in random_hits(index.client, index.path, scope, size, [index.fields.tokens]):
         tokens += count_of(stored_fields(hit.source, index.settings.prefix), "tokens")
-        if chosen and tokens > _MOST_TOKENS:
+        if chosen and tokens > _MAX_TOKENS:
             break
         chosen.append(hit.reference)
     return chosen

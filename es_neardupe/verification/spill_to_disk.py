@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.hashing import U64
 
-__all__ = ["Entries", "Rows", "Scratch", "scratch"]
+__all__ = ["Scratch", "SpilledEntries", "SpilledRows", "scratch"]
 
 T = TypeVar("T", bound=np.generic)
 U32 = NDArray[np.uint32]
@@ -73,7 +73,7 @@ class _File:
         return np.fromfile(self._opened, kind, end - start, offset=start * np.dtype(kind).itemsize)
 
 
-class Entries:
+class SpilledEntries:
     """Pairs of a hash and the number of the document that has it, to be read again in the order of hashes.
 
     What is written is sorted by the upper bits of the hash only; so each range of hashes is one piece of every writing.
@@ -128,7 +128,7 @@ class Entries:
             yield np.concatenate(hashes), np.concatenate([self._rows.read(np.uint32, *span) for span in spans])
 
 
-class Rows:
+class SpilledRows:
     """Arrays of uint64 of any lengths, numbered as they come, to be read again as runs of numbers."""
 
     def __init__(self, scratch: Scratch) -> None:

@@ -14,7 +14,7 @@ from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Classes, Corpus
+from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
@@ -33,8 +33,8 @@ _EMPTY = (np.empty(0, "S32"), np.empty(0))
 class Verified:
     """The candidate pairs of a corpus with their exact similarity."""
 
-    corpus: Corpus
-    classes: Classes
+    corpus: FingerprintColumns
+    classes: TextClasses
     candidates: CandidatePairs
     verifier: Verifier
     similarity: Floats
@@ -53,7 +53,7 @@ class Verified:
 def verified_pairs(
     index: Index,
     measure: Measure,
-    corpus: Corpus,
+    corpus: FingerprintColumns,
     *,
     copies: bool,
     rules: GroupRules = DEFAULT_RULES,
@@ -89,8 +89,8 @@ class Verifier(PairComparer):
         self,
         client: Client,
         settings: Settings,
-        corpus: Corpus,
-        classes: Classes,
+        corpus: FingerprintColumns,
+        classes: TextClasses,
         measure: Measure,
         *,
         memory: PairMemory | None = None,
@@ -160,8 +160,8 @@ class Verifier(PairComparer):
 class PairMemory:
     """Unordered pairs of content hashes, each with one number: 40 bytes a pair, three times that while it grows.
 
-    A content hash is 32 hexadecimal digits of ASCII, as `Corpus.content` holds it; pairs with an empty one are not
-    kept. The numbers must be of one measure that looks at nothing but the tokens (`Measure.copies_are_equal`).
+    A content hash is 32 hexadecimal digits of ASCII, as in `FingerprintColumns.content`; pairs with an empty one are
+    not kept. The numbers must be of one measure that looks at nothing but the tokens (`Measure.copies_are_equal`).
     """
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ from server_tools import (
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.audit.report import AuditReport
-from es_neardupe.commands.audit.why_missed import Loss
+from es_neardupe.commands.audit.why_missed import LossReason
 from es_neardupe.errors import IndexUnusable, NotInitialised, SettingsError
 from es_neardupe.server.client import Client
 from es_neardupe.verification.verify import Verifier
@@ -61,13 +61,13 @@ CHANGED: dict[str, JSON] = {
 """Our fields as nobody should write them."""
 
 REASONS = {
-    "scheme-1": Loss.UNPROCESSED,
-    "new-1": Loss.UNPROCESSED,
-    "large-1": Loss.TOO_LARGE,
-    "failed-1": Loss.FAILED,
-    "removed-1": Loss.CORRUPT,
-    "altered-1": Loss.CORRUPT,
-    "stale-1": Loss.STALE,
+    "scheme-1": LossReason.UNPROCESSED,
+    "new-1": LossReason.UNPROCESSED,
+    "large-1": LossReason.TOO_LARGE,
+    "failed-1": LossReason.FAILED,
+    "removed-1": LossReason.CORRUPT,
+    "altered-1": LossReason.CORRUPT,
+    "stale-1": LossReason.STALE,
 }
 
 TEXTS = {
@@ -105,27 +105,27 @@ def damaged(client: Client, index_name: str) -> str:
     return index_name
 
 
-def expected(client: Client, index: str, least: float) -> dict[Pair, Loss | None]:
+def expected(client: Client, index: str, minimum: float) -> dict[Pair, LossReason | None]:
     """The true pairs and why each is lost: from the stored documents, and from what `pairs` lists."""
     stored = {hit["_id"]: hit["_source"] for hit in hits(client, index)}
     texts = {id: one["text"] for id, one in stored.items()}
     ours = {id: one.get("neardupe", {}) for id, one in stored.items()}
-    listed = {(one.a[1], one.b[1]) for one in NearDupe(index, client).pairs(min=least, max_bucket=MAX_BUCKET)}
-    order = list(Loss)
-    found: dict[Pair, Loss | None] = {}
-    for a, b in true_pairs(texts, least):
+    listed = {(one.a[1], one.b[1]) for one in NearDupe(index, client).pairs(min=minimum, max_bucket=MAX_BUCKET)}
+    order = list(LossReason)
+    found: dict[Pair, LossReason | None] = {}
+    for a, b in true_pairs(texts, minimum):
         reasons = [REASONS[id] for id in (a, b) if id in REASONS]
         if (a, b) in listed:
             found[a, b] = None
         elif reasons:
             found[a, b] = min(reasons, key=order.index)
         else:
-            found[a, b] = Loss.BUCKET if set(ours[a]["bands"]) & set(ours[b]["bands"]) else Loss.BANDS
+            found[a, b] = LossReason.BUCKET if set(ours[a]["bands"]) & set(ours[b]["bands"]) else LossReason.BANDS
     assert listed <= found.keys()
     return found
 
 
-def check(report: AuditReport, truth: Mapping[Pair, Loss | None], sampled: set[str]) -> None:
+def check(report: AuditReport, truth: Mapping[Pair, LossReason | None], sampled: set[str]) -> None:
     """Each figure against the true pairs that touch the sample."""
     mine = {pair: loss for pair, loss in truth.items() if sampled & set(pair)}
     inner = {pair: loss for pair, loss in truth.items() if sampled >= set(pair)}
@@ -133,7 +133,7 @@ def check(report: AuditReport, truth: Mapping[Pair, Loss | None], sampled: set[s
         assert (one.pairs, one.found) == (len(pairs), sum(loss is None for loss in pairs.values()))
         assert one.recall == (one.found / one.pairs if one.pairs else None)
     reasons = Counter(loss for loss in mine.values() if loss)
-    assert {one.reason: one.pairs for one in report.lost} == {loss: reasons[loss] for loss in Loss}
+    assert {one.reason: one.pairs for one in report.lost} == {loss: reasons[loss] for loss in LossReason}
     assert report.recall.pairs == report.recall.found + sum(one.pairs for one in report.lost)
     for parts in (report.lengths, report.scripts):
         assert sum(part.recall.pairs for part in parts) == report.recall.pairs
@@ -152,11 +152,11 @@ def drawn(index: str, ids: Iterable[str], size: int, seed: int) -> set[str]:
 
 def test_every_reason_is_found(damaged: str, client: Client, server_cli: Cli) -> None:
     before = versions(client, damaged)
-    for least in (0.5, 0.8):
-        truth = expected(client, damaged, least)
-        if least == 0.8:
-            assert {loss for loss in truth.values() if loss} == set(Loss)  # the index has them all
-        report = NearDupe(damaged, client).audit(min=least, max_bucket=MAX_BUCKET)
+    for minimum in (0.5, 0.8):
+        truth = expected(client, damaged, minimum)
+        if minimum == 0.8:
+            assert {loss for loss in truth.values() if loss} == set(LossReason)  # the index has them all
+        report = NearDupe(damaged, client).audit(min=minimum, max_bucket=MAX_BUCKET)
         assert (report.documents, report.sampled) == (len(TEXTS), len(TEXTS))
         assert report.recall.low == report.recall.recall == report.recall.high  # nothing is estimated
         check(report, truth, set(TEXTS))
@@ -186,10 +186,10 @@ def shows_all(index: str, client: Client, server_cli: Cli) -> None:
     printed = server_cli("audit", index, *options, "--json")
     assert printed.code == 0
     assert printed.json["recall"] == {name: getattr(report.recall, name) for name in printed.json["recall"]}
-    assert [one["reason"] for one in printed.json["lost"]] == [loss.value for loss in Loss]
+    assert [one["reason"] for one in printed.json["lost"]] == [loss.value for loss in LossReason]
     shown = server_cli("audit", index, *options)
     assert shown.code == 0
-    for loss in Loss:
+    for loss in LossReason:
         assert f" {loss.value} " in shown.out
     for said in (
         f"0.8 similar of {len(TEXTS)} of {len(TEXTS)} documents",
@@ -304,18 +304,18 @@ def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> No
     assert told["drawing the sample"] == told["comparing with all texts"] == (5, 5)
     assert (report.indices, report.documents, report.sampled) == (tuple(names), 5, 5)
     assert (report.recall.pairs, report.recall.found, report.denied) == (6, 3, 0)
-    assert {one.reason: one.pairs for one in report.lost if one.pairs} == {Loss.UNPROCESSED: 3}
+    assert {one.reason: one.pairs for one in report.lost if one.pairs} == {LossReason.UNPROCESSED: 3}
     assert f"{names[1]}/d-0" in server_cli("audit", f"{index_name}-*").out
 
 
 TRUTH = "senate_press/sample_12_senators.exact_pairs.tsv"
 
 
-def real_truth(ids: Iterable[str], least: float) -> set[Pair]:
+def real_truth(ids: Iterable[str], minimum: float) -> set[Pair]:
     """The pairs that other code has found among these press releases."""
     known = set(ids)
     lines = (line.split("\t") for line in read_data(TRUTH).read_text("utf-8").splitlines() if line[0] != "#")
-    return {(min(a, b), max(a, b)) for a, b, value in lines if float(value) >= least and {a, b} <= known}
+    return {(min(a, b), max(a, b)) for a, b, value in lines if float(value) >= minimum and {a, b} <= known}
 
 
 def test_real_press_releases(client: Client, index_name: str) -> None:
@@ -330,7 +330,7 @@ def test_real_press_releases(client: Client, index_name: str) -> None:
     assert whole.recall.pairs == whole.within.pairs == len(truth) > 30
     found = {(pair.a[1], pair.b[1]) for pair in NearDupe(index_name, client).pairs(min=0.5)}
     assert whole.recall.found == len(found & truth) == len(found)
-    assert {one.reason for one in whole.lost if one.pairs} <= {Loss.BANDS}
+    assert {one.reason for one in whole.lost if one.pairs} <= {LossReason.BANDS}
     part = NearDupe(index_name, client).audit(min=0.5, sample=300)
     sampled = drawn(index_name, (one["id"] for one in documents), 300, 1)
     assert part.recall.pairs == sum(bool(sampled & set(pair)) for pair in truth)
@@ -385,9 +385,9 @@ def test_all_real_press_releases(client: Client, index_name: str, server_cli: Cl
     assert server_cli("init", index_name, "--field", "text", "--create").code == 0
     assert server_cli("load", index_name, str(file)).code == 0
     ids = [one["id"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")]
-    for least in (0.3, 0.8):
-        truth = real_truth(ids, least)
-        report = NearDupe(index_name, client).audit(sample=len(ids), min=least)
+    for minimum in (0.3, 0.8):
+        truth = real_truth(ids, minimum)
+        report = NearDupe(index_name, client).audit(sample=len(ids), min=minimum)
         assert report.recall.pairs == len(truth)
-        assert (report.recall.recall or 0) >= 0.99 or least < 0.8
+        assert (report.recall.recall or 0) >= 0.99 or minimum < 0.8
         assert report.precision == 1.0

@@ -45,9 +45,9 @@ def mails(client: Client, index_name: str) -> str:
     return prepared(client, index_name, TEXTS)
 
 
-def contained_in(one: str, other: str, matching: Matching = Matching.LITERAL, least: int = 5) -> tuple[float, float]:
+def contained_in(one: str, other: str, matching: Matching = Matching.LITERAL, minimum: int = 5) -> tuple[float, float]:
     """Shares of the words of both that are in common passages."""
-    found = align(*token_hashes([one, other]), matching, least)
+    found = align(*token_hashes([one, other]), matching, minimum)
     return found.common / found.words[0], found.common / found.words[1]
 
 
@@ -142,8 +142,8 @@ def test_small_requests_find_the_same(mails: str, client: Client, monkeypatch: p
     """Keys in many requests, each of few terms and a small window."""
     expected = NearDupe(mails, client).contained(id="anthology", top=100)
     assert expected.keys > 100
-    monkeypatch.setattr(queries, "MOST_CLAUSES", 7)
-    monkeypatch.setattr(queries, "MOST_TERMS", 5)
+    monkeypatch.setattr(queries, "MAX_CLAUSES", 7)
+    monkeypatch.setattr(queries, "MAX_TERMS", 5)
     client.request("PUT", path(mails, "_settings"), body={"index.max_result_window": 3})
     assert NearDupe(mails, client).contained(id="anthology", top=100) == expected
 

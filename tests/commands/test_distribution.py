@@ -11,7 +11,7 @@ from conftest import Cli, read_data, read_jsonl
 from server_tools import TEXT, change, family, jaccard, make_index, one_line, put, send, shingles, true_pairs, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Level
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, ThresholdLevel
 from es_neardupe.errors import IndexUnusable, NotFound, NotInitialised, SettingsError
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
@@ -36,7 +36,7 @@ def filled(client: Client, index_name: str) -> str:
     return index_name
 
 
-def levels(one: Distribution) -> dict[float, Level]:
+def levels(one: Distribution) -> dict[float, ThresholdLevel]:
     return {level.threshold: level for level in one.levels}
 
 

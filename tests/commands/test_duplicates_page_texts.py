@@ -31,9 +31,9 @@ PLAN = DuplicatesPlan(
 
 
 def texts_of(
-    client: Client, plan: DuplicatesPlan, *pairs: tuple[Address, Address], most: int = 99
+    client: Client, plan: DuplicatesPlan, *pairs: tuple[Address, Address], maximum: int = 99
 ) -> dict[Address, str]:
-    return page_texts(client, plan, [DocumentPair(a, b, 1.0) for a, b in pairs], most)
+    return page_texts(client, plan, [DocumentPair(a, b, 1.0) for a, b in pairs], maximum)
 
 
 def test_the_fields_of_the_page() -> None:
@@ -61,7 +61,7 @@ def test_texts_are_found_wherever_they_lie(client: Client, index_name: str) -> N
         routed: "7",
         other: "",
     }
-    assert texts_of(client, PLAN, (one[0], two[0]), most=5)[one[0]] == "a/b c"
+    assert texts_of(client, PLAN, (one[0], two[0]), maximum=5)[one[0]] == "a/b c"
     assert texts_of(client, PLAN) == {}
 
 

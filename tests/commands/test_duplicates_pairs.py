@@ -40,11 +40,11 @@ def ratio(features: dict[str, Any]) -> dict[str, Any]:
     return {"type": "pairwiseSimilarity:featureIntersectionToUnionRatio", "features": features}
 
 
-def stage(grouping: Any, similarity: dict[str, Any], *, min: float = 0.0, most: int = 200, **more: Any) -> Any:
+def stage(grouping: Any, similarity: dict[str, Any], *, min: float = 0.0, maximum: int = 200, **more: Any) -> Any:
     """One stage that finds pairs."""
     return {
         "type": "documentPairs:duplicates",
-        "hashGrouping": {"pairing": {"maxHashGroupSize": most}, "features": grouping},
+        "hashGrouping": {"pairing": {"maxHashGroupSize": maximum}, "features": grouping},
         "validation": {"pairwiseSimilarity": similarity, "min": min, "max": 1},
         "output": {"explanations": True},
         **more,
@@ -107,7 +107,7 @@ def test_the_examples_of_the_cats(client: Client, cats: str) -> None:
 
 
 def test_skipped_groups_are_listed(client: Client, cats: str) -> None:
-    found = run(client, cats, stage(WORDS, ratio(WORDS), most=2))
+    found = run(client, cats, stage(WORDS, ratio(WORDS), maximum=2))
     assert numbers(found)["Skipped large hash collision groups"] == 4
     assert {one.example for one in found.skipped_groups} == {"lucy", "had", "a", "cat"}
     assert {one.size for one in found.skipped_groups} == {3}
@@ -245,7 +245,7 @@ def test_a_stored_key_that_many_share_is_shown_by_its_passage(client: Client, in
     NearDupe(index_name, client).init(Settings(("text",), threshold=0.8), create=True)
     put(client, index_name, {f"d{k}": {"text": "these are the same eight words in all"} for k in range(4)})
     NearDupe(index_name, client).enrich()
-    found = run(client, index_name, stage("scheme", ratio(source("values", "text")), most=3))
+    found = run(client, index_name, stage("scheme", ratio(source("values", "text")), maximum=3))
     assert not found.pairs
     assert {(one.size, one.example) for one in found.skipped_groups} == {(4, "these are the same eight words in all")}
     assert found.skipped_groups[0].documents == tuple((index_name, f"d{k}") for k in range(4))
@@ -257,7 +257,7 @@ def test_real_texts_against_brute_force(client: Client, index_name: str, monkeyp
     make_index(client, index_name, {"text": {"type": "text"}}, settings={"number_of_shards": 2})
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
     features = ngrams(5, flat(source("words", "text")))
-    asked = stage(features, ratio(features), min=0.1, most=1000)
+    asked = stage(features, ratio(features), min=0.1, maximum=1000)
     found = run(client, index_name, asked)
     expected = true_pairs(texts, 0.1)
     assert len(expected) > 10

@@ -54,7 +54,7 @@ def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran
         progress=silent,
     )
     left, right = found.candidates.left, found.candidates.right
-    matches = found.verifier.confirmed(left, right, wanted.fits(found.similarity))
+    matches = found.verifier.confirmed(left, right, wanted.matches(found.similarity))
     return Ran(write_evidence(index_of(client, target), wanted, evidence, found, whole=whole), found, matches)
 
 

@@ -384,7 +384,7 @@ def test_a_sample_is_bounded(filled: str, client: Client, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(feature_weights, "SAMPLE", 5)
     assert documents() == 5
-    monkeypatch.setattr(feature_weights, "_MOST_TOKENS", 1)
+    monkeypatch.setattr(feature_weights, "_MAX_TOKENS", 1)
     assert 1 <= documents() <= 4  # three documents have no words at all
 
 

@@ -13,7 +13,7 @@ from es_neardupe.commands import group as module
 from es_neardupe.commands.group import GroupReport
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.server.client import Client, path
 
@@ -165,7 +165,7 @@ def test_a_field_that_is_gone(news: NearDupe, client: Client, server_cli: Cli) -
 def hand_over_note(source: NearDupe, target: NearDupe) -> None:
     """As if the other index had been grouped by the rules of this one."""
     target.group()
-    names = [companion_name(opened(one).target, Companion.GROUPS) for one in (source, target)]
+    names = [hidden_index_name(opened(one).target, HiddenIndex.GROUPS) for one in (source, target)]
     note = source.client.request("GET", path(names[0], "_doc", "run"))["_source"]
     store(target.client, names[1], note)
 
@@ -184,7 +184,7 @@ def test_rules_that_contradict_the_remembered_ones(news: NearDupe) -> None:
 @pytest.mark.parametrize("version", [2, None])
 def test_notes_of_another_version(news: NearDupe, client: Client, server_cli: Cli, version: int | None) -> None:
     news.group(min=0.7)
-    registry = companion_name(opened(news).target, Companion.GROUPS)
+    registry = hidden_index_name(opened(news).target, HiddenIndex.GROUPS)
     note = client.request("GET", path(registry, "_doc", "run"))["_source"]
     settings = {**note["settings"], "version": version} if version else {"measure": "resemblance", "min": 0.7}
     store(client, registry, {**note, "settings": settings})

@@ -44,8 +44,8 @@ def exactly(a: str, b: str) -> float:
     return len(one & other) / len(one | other)
 
 
-def found_pairs(client: Client, index: str, least: float) -> Pairs:
-    found = NearDupe(index, client).pairs(min=least)
+def found_pairs(client: Client, index: str, minimum: float) -> Pairs:
+    found = NearDupe(index, client).pairs(min=minimum)
     return {(min(p.a[1], p.b[1]), max(p.a[1], p.b[1])): p.similarity for p in found}
 
 

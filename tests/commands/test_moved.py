@@ -57,8 +57,8 @@ class History:
             for other, (its, day) in self.now.items()
             if other != url and day >= since and jaccard(text, its) >= LEAST
         }
-        most = max(found.values(), default=0.0)
-        return {other for other, similarity in found.items() if similarity == most}, most
+        maximum = max(found.values(), default=0.0)
+        return {other for other, similarity in found.items() if similarity == maximum}, maximum
 
 
 def history(seed: int = 7, pages: int = 14) -> History:

@@ -29,9 +29,9 @@ def filled(client: Client, index_name: str) -> str:
 
 
 @pytest.mark.parametrize("least", [0, -1, 1.01, float("nan")])
-def test_min(least: float) -> None:
+def test_min(minimum: float) -> None:
     with pytest.raises(SettingsError, match=r"`min` must lie in \(0, 1\]"):
-        check_min(least)
+        check_min(minimum)
     assert check_min(1) == 1
 
 
@@ -64,7 +64,7 @@ def found(draw: st.DrawFn) -> tuple[Pairs, Any, Any]:
         _right=np.array([b for _, b in linked], np.intp),
         _similarity=np.array(similarity, np.float64),
         _copies=draw(st.booleans()),
-        _most_copies=draw(st.integers(1, 5)),
+        _maximum_copies=draw(st.integers(1, 5)),
     )
     return made, classes, list(zip(linked, similarity, strict=True))
 
@@ -82,13 +82,13 @@ def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
         with pytest.raises(IndexError):
             made[place]
     assert "\n" not in repr(made)
-    most = made._most_copies
+    maximum = made._maximum_copies
     copied = classes if made._copies else []
-    wanted = {frozenset(pair): 1.0 for copies in copied for pair in combinations(copies[:most], 2)}
+    wanted = {frozenset(pair): 1.0 for copies in copied for pair in combinations(copies[:maximum], 2)}
     wanted |= {
         frozenset(pair): similarity
         for (a, b), similarity in linked
-        for pair in product(classes[a][:most], classes[b][:most])
+        for pair in product(classes[a][:maximum], classes[b][:maximum])
     }
     assert {frozenset((pair.a, pair.b)): pair.resemblance for pair in listed} == wanted
     assert len(listed) == len(wanted)
@@ -104,5 +104,5 @@ def test_pairs(case: tuple[Pairs, Any, Any]) -> None:
 def test_group_and_pairs_with_a_wrong_min(client: Client, filled: str, server_cli: Cli) -> None:
     NearDupe(filled, client).init(SETTINGS)
     for command in ("group", "pairs"):
-        for least in ("0", "1.5", "nan"):
-            refused(server_cli(command, filled, "--min", least), "--min", "(0, 1]", code=2)
+        for minimum in ("0", "1.5", "nan"):
+            refused(server_cli(command, filled, "--min", minimum), "--min", "(0, 1]", code=2)

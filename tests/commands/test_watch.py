@@ -26,7 +26,7 @@ from es_neardupe.cli.commands.watch import metrics, serving
 from es_neardupe.commands.watch import Lag, Round, RoundScope, RoundWrites, WatchReport, _pause
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.hidden_indices import Companion, companion_name, exists, read
+from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name, read
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target
@@ -54,7 +54,7 @@ def together(client: Client, index: str, *ids: str) -> bool:
 
 
 def lease_is_free(client: Client, index: str) -> bool:
-    found = read(client, companion_name(open_target(client, index), Companion.GROUPS), LEASE_ID)
+    found = read(client, hidden_index_name(open_target(client, index), HiddenIndex.GROUPS), LEASE_ID)
     assert found is not None
     return "returned" in found.source["value"]
 
@@ -283,7 +283,7 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     assert last is not None
     assert last.rules is not None
     assert (last.evidence, last.rules.group.linkage.value, str(last.rules.group.window)) == (True, "complete", "at:30")
-    assert exists(client, companion_name(target, Companion.PAIRS))
+    assert exists(client, hidden_index_name(target, HiddenIndex.PAIRS))
     before = signal.getsignal(signal.SIGTERM)
     with held(opened(Index(index_name, client))):
         run = server_cli("watch", index_name, "--once")

@@ -67,12 +67,12 @@ def test_it_says_what_moves(client: Client, index_name: str) -> None:
     """From each grouping to the next one; from one to itself nothing moves."""
     prepared(client, index_name, corpus(), threshold=0.5)
     NearDupe(index_name, client).group(evidence=True)
-    for least, linkage in ((0.9, "star"), (0.5, "chain"), (0.7, "complete"), (0.7, "complete")):
+    for minimum, linkage in ((0.9, "star"), (0.5, "chain"), (0.7, "complete"), (0.7, "complete")):
         before = sizes(client, index_name)
-        found = NearDupe(index_name, client).what_if(min=[least], linkage=linkage)
+        found = NearDupe(index_name, client).what_if(min=[minimum], linkage=linkage)
         assert found.documents == len(before)
         assert found.grouped == sum(size > 1 for _, size in before.values())
-        NearDupe(index_name, client).group(min=least, linkage=linkage)
+        NearDupe(index_name, client).group(min=minimum, linkage=linkage)
         (one,), after = found.thresholds, sizes(client, index_name)
         assert moves(before, after) == (one.joined, one.left, one.moved)
         assert (before == after) == (found.linkage == "complete" and found.min == 0.7)

@@ -71,7 +71,7 @@ HALF = 25
 CONNECTED = r"^(?!GET /($|_nodes))"
 """Not what asks which server this is: that is not tried so often."""
 
-MOST_KINDS = 2
+MAX_KINDS = 2
 """Runs that each command does not end, before one that it does."""
 
 
@@ -229,7 +229,7 @@ def random_places(seed: int) -> Iterator[Places]:
     """For each command some kinds of trouble, each for one of its requests."""
     dice = random.Random(seed)
     while True:
-        kinds = dice.sample(list(ENDING), min(MOST_KINDS, len(ENDING)))
+        kinds = dice.sample(list(ENDING), min(MAX_KINDS, len(ENDING)))
         yield [(kind, dice.randrange(1, 12 if ENDING[kind][1] != BULK else 3)) for kind in kinds]
 
 
@@ -378,7 +378,7 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
     report = NearDupe(index_name, through).enrich(batch=24, workers=4)
     assert (report.scope.read, report.writes.written, report.writes.refused) == (300, 300, 0)
     assert len([one for one in ours(client, index_name).values() if one["state"] == "signed"]) == 300
-    assert 12 < queue.most <= 48
+    assert 12 < queue.maximum <= 48
     early, late = (sum(queue.refused[part]) for part in (slice(None, 18), slice(18, None)))
     assert early > late
 

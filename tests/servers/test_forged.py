@@ -17,7 +17,7 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.registry import _decode_run
 from es_neardupe.index.document_text import fingerprint_sources
-from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.stored_fields import encode
 from es_neardupe.index.target import open_target
 from es_neardupe.records import Fingerprint
@@ -131,7 +131,7 @@ def test_group_ids(grouped: str, client: Client) -> None:
     for options in ({"check": True}, {"rebuild": True}, {}):
         report = NearDupe(grouped, client).group(evidence=True, **options)
     assert (report.groups.count, report.scope.corrupt) == (2 + 8, 0)
-    found = hits(client, companion_name(open_target(client, grouped), Companion.GROUPS))
+    found = hits(client, hidden_index_name(open_target(client, grouped), HiddenIndex.GROUPS))
     assert {len(hit["_id"]) for hit in found if hit["_source"]["kind"] == "group"} == {16}
     assert {hit["_id"] for hit in found} >= {"lease", "run"}
 
@@ -143,7 +143,7 @@ def encoded(fingerprint: Fingerprint) -> JSON:
 def test_hidden_indices(grouped: str, client: Client, server_cli: Cli) -> None:
     """Entries of the registry and of evidence with any value in any place, and about documents of other indices."""
     target = open_target(client, grouped)
-    registry, evidence = (companion_name(target, kind) for kind in Companion)
+    registry, evidence = (hidden_index_name(target, kind) for kind in HiddenIndex)
     entries = {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
     group = next(id for id in entries if len(id) == 16)
     pair = hits(client, evidence)[0]["_source"]
@@ -171,7 +171,7 @@ def test_hidden_indices(grouped: str, client: Client, server_cli: Cli) -> None:
 
 def notes(client: Client, index: str) -> tuple[str, dict[str, JSON]]:
     """The name of the registry, and its documents."""
-    registry = companion_name(open_target(client, index), Companion.GROUPS)
+    registry = hidden_index_name(open_target(client, index), HiddenIndex.GROUPS)
     return registry, {hit["_id"]: hit["_source"] for hit in hits(client, registry)}
 
 

@@ -18,7 +18,7 @@ from unit_tools import index_of
 from es_neardupe import Settings
 from es_neardupe.errors import LeaseHeld, LeaseLost, Unreachable
 from es_neardupe.index import lease
-from es_neardupe.index.hidden_indices import Companion, companion_name, read
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, read
 from es_neardupe.index.lease import LEASE_ID, held
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path
@@ -43,7 +43,7 @@ def target(index_name: str) -> IndexTarget:
 
 
 def stored(client: Client, target: IndexTarget) -> Mapping[str, Any]:
-    found = read(client, companion_name(target, Companion.GROUPS), LEASE_ID)
+    found = read(client, hidden_index_name(target, HiddenIndex.GROUPS), LEASE_ID)
     assert found is not None
     value: Mapping[str, Any] = found.source["value"]
     return value
@@ -133,7 +133,7 @@ def test_a_lease_that_nobody_renews_ends(client: Client, target: IndexTarget, mo
 
 def test_a_registry_that_is_removed(client: Client, target: IndexTarget) -> None:
     with held(index_of(client, target)) as mine:
-        client.request("DELETE", path(companion_name(target, Companion.GROUPS)))
+        client.request("DELETE", path(hidden_index_name(target, HiddenIndex.GROUPS)))
         with pytest.raises(LeaseLost):
             mine.check()
 

@@ -64,10 +64,10 @@ def test_a_program_names_its_runs(news: str, server_url: str, caplog: pytest.Log
         with pytest.raises(RequestError, match=r"\[request es-neardupe/nightly/\d+\]$") as caught:
             opened.client.request("POST", path(news, "_search"), body={"query": {"nonsense": {}}})
     assert any(name.startswith("es-neardupe/nightly/") for name in names)
-    told = [fields_of(record)[1] for record in caplog.records if record.name == "es_neardupe"]
-    numbers = [int(one["request"].rpartition("/")[2]) for one in told]
+    logged = [fields_of(record)[1] for record in caplog.records if record.name == "es_neardupe"]
+    numbers = [int(one["request"].rpartition("/")[2]) for one in logged]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert (told[-1]["request"], told[-1]["status"]) == (caught.value.request, 400)
+    assert (logged[-1]["request"], logged[-1]["status"]) == (caught.value.request, 400)
 
 
 def test_the_log_of_a_run(news: str, server_cli: Cli, tmp_path: Path) -> None:
@@ -151,9 +151,9 @@ def test_a_dry_run_shows_what_the_run_sends(
         assert (dry.code, sent, versions(client, news)) == (0, [], before)
         shown = [(one["method"], one["path"].partition("?")[0], masked(one["body"])) for one in dry.json["requests"]]
         assert server_cli(*command, "--json").json["requests"] == []
-        told = [(method, path, masked(body)) for method, path, body in sent if not REGISTRY.search(body)]
+        logged = [(method, path, masked(body)) for method, path, body in sent if not REGISTRY.search(body)]
         assert 1 <= len(shown) <= 4, command
-        assert told[: len(shown)] == shown
+        assert logged[: len(shown)] == shown
         sent.clear()
 
 

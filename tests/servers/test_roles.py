@@ -194,8 +194,8 @@ def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> N
 
 
 @pytest.mark.parametrize("most", [1, pytest.param(99, marks=pytest.mark.long)])
-def test_a_role_is_enough_where_keys_are_beside(most: int, run_as: As, admin: Client) -> None:
-    with_keys_beside(run_as, admin, most)
+def test_a_role_is_enough_where_keys_are_beside(maximum: int, run_as: As, admin: Client) -> None:
+    with_keys_beside(run_as, admin, maximum)
 
 
 def test_a_role_is_enough_for_its_commands(

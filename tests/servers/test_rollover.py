@@ -17,7 +17,7 @@ from unit_tools import index_of
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.watch import Round, may_pass
 from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
-from es_neardupe.index.hidden_indices import Companion, companion_name, ensure
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held
 from es_neardupe.index.migration_state import Phase, phase_of
@@ -185,7 +185,7 @@ def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> 
     NearDupe(name, client).enrich()
     NearDupe(name, client).group()
     (before,) = NearDupe(name, client).groups()
-    registry = companion_name(open_target(client, name), Companion.GROUPS)
+    registry = hidden_index_name(open_target(client, name), HiddenIndex.GROUPS)
     assert registry == f"neardupe-groups-{name}"
     assert "text" not in mapping(client, registry)["properties"]
     rolling.roll()
@@ -255,7 +255,7 @@ def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
     name = rolling.name
     (index,) = NearDupe(name, client).init(SETTINGS).indices
     one, other = (
-        Lease(client, ensure(index_of(client, target), Companion.GROUPS), target, "group", 60)
+        Lease(client, ensure(index_of(client, target), HiddenIndex.GROUPS), target, "group", 60)
         for target in (open_target(client, name), open_target(client, index))
     )
     one.take()
@@ -306,6 +306,6 @@ def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
     rolling.add(0, 2)
     NearDupe(index, client).enrich()  # the backing index by its own name, as any index
     assert NearDupe(index, client).group().groups.largest == 2
-    registry = companion_name(open_target(client, index), Companion.GROUPS)
+    registry = hidden_index_name(open_target(client, index), HiddenIndex.GROUPS)
     assert registry.startswith("ds-")  # no dot in front, as the server's own have
     client.request("DELETE", path(registry))

@@ -105,7 +105,7 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     }
     assert state(client, index_name) == before
 
-    monkeypatch.setattr(queries, "MOST_IDS", 2)  # any number of either kind: their join field is not asked for
+    monkeypatch.setattr(queries, "MAX_IDS", 2)  # any number of either kind: their join field is not asked for
     monkeypatch.setattr(queries, "_PAGE", 2)
     assert NearDupe(index_name, client).stats(quick=True) == shown
     now_child = {"text": some[3], "kind": {"name": "answer", "parent": "p1"}}

@@ -15,7 +15,7 @@ from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Forbidden, LeaseHeld, NotFound
-from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.target import open_target
 from es_neardupe.index.tuning import TuningWarning, records, tuned
@@ -175,7 +175,7 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
             with pytest.raises(Forbidden, match="`manage` granted on it, or leave `tune` out"):
                 NearDupe(NEWS, runner).enrich(tune=True)
             check_untouched(admin, NEWS)
-            assert not exists(admin, companion_name(open_target(admin, NEWS), Companion.GROUPS))
+            assert not exists(admin, hidden_index_name(open_target(admin, NEWS), HiddenIndex.GROUPS))
             with tuned(opened(Index(NEWS, admin)), "test"):
                 meta = mapping(admin, NEWS)["_meta"]
             admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if nobody had given them back

@@ -59,7 +59,7 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     body: bytes
-    most: int | None = None
+    maximum: int | None = None
     pause: float = 0
     """Seconds between two bytes."""
 
@@ -224,11 +224,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(reply.body)))
         self.end_headers()
-        body = b"" if self.command == "HEAD" else reply.body[: reply.most]
+        body = b"" if self.command == "HEAD" else reply.body[: reply.maximum]
         for piece in self._pieces(body, reply.pause):
             self.wfile.write(piece)
             self.wfile.flush()
-        if reply.most is not None:
+        if reply.maximum is not None:
             self._reset()
 
     def _pieces(self, body: bytes, pause: float) -> Iterator[bytes]:
@@ -270,7 +270,7 @@ def lost_answer(request: Request, forward: Forward) -> None:
 def cut_off(request: Request, forward: Forward) -> Reply:
     """It happened; the connection ends in the middle of the answer."""
     reply = forward(request)
-    return replace(reply, most=len(reply.body) // 2)
+    return replace(reply, maximum=len(reply.body) // 2)
 
 
 def cut_short(request: Request, forward: Forward) -> Reply:
@@ -326,11 +326,11 @@ def refused(status: int, type_: str, *, done: bool = False) -> Trouble:
     return trouble
 
 
-def too_large(most: int) -> Trouble:
+def too_large(maximum: int) -> Trouble:
     """A gateway takes no request of more bytes than that, and says so on a page."""
 
     def trouble(request: Request, forward: Forward) -> Reply:
-        if len(request.body) <= most:
+        if len(request.body) <= maximum:
             return forward(request)
         return Reply(413, {"Content-Type": "text/html"}, b"<html><body>413 Request Entity Too Large</body></html>")
 
@@ -354,7 +354,7 @@ class Queue:
 
     def __init__(self, room: int) -> None:
         self.room = room
-        self.under_way = self.most = 0
+        self.under_way = self.maximum = 0
         self.refused: list[int] = []
         """Documents of each request that there was no room for."""
         self._lock = threading.Lock()
@@ -364,7 +364,7 @@ class Queue:
         with self._lock:
             taken = min(number, max(0, self.room - self.under_way))
             self.under_way += number
-            self.most = max(self.most, self.under_way)
+            self.maximum = max(self.maximum, self.under_way)
             self.refused.append(number - taken)
         try:
             item = {"status": 429, "error": {"type": REJECTED, "reason": "queue full"}}

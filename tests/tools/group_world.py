@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from unit_tools import columns
 
-from es_neardupe.groups.build import Linked, groupings
+from es_neardupe.groups.build import LinkedClasses, groupings
 from es_neardupe.index.stored_fields import own_group
-from es_neardupe.records import Classes, Corpus, Grouping
+from es_neardupe.records import FingerprintColumns, Grouping, TextClasses
 
 
 class World:
@@ -33,7 +33,7 @@ class World:
         away = [row for row in range(size) if dice.random() < 0.08]
         self.changed, self.gone = set(away[::2]), set(away[1::2])
 
-    def corpus(self) -> Corpus:
+    def corpus(self) -> FingerprintColumns:
         size = len(self.stored)
         return columns(
             size,
@@ -42,13 +42,13 @@ class World:
         )
 
     def wanted(self) -> dict[int, Grouping]:
-        classes = Classes([np.array(rows, np.intp) for rows in self.classes])
+        classes = TextClasses([np.array(rows, np.intp) for rows in self.classes])
         away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
         verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(changed_or_deleted=away))
         inside = np.ones(len(self.stored), np.bool_)
         found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
         return groupings(
-            Linked(
+            LinkedClasses(
                 found,
                 np.zeros(0, np.bool_),
                 np.array(self.principal, np.intp),

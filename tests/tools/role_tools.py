@@ -84,8 +84,8 @@ def runner(server: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyP
     return run
 
 
-def with_keys_beside(run: As, admin: Client, most: int) -> None:
-    """On the index itself the right to read, for every command; from `init` to `clean`. ``most``: of each role."""
+def with_keys_beside(run: As, admin: Client, maximum: int) -> None:
+    """On the index itself the right to read, for every command; from `init` to `clean`. ``maximum``: of each role."""
     try:
         _fill(admin, KEPT)
         before = theirs(admin, KEPT)
@@ -94,7 +94,7 @@ def with_keys_beside(run: As, admin: Client, most: int) -> None:
         NearDupe(KEPT, admin).enrich()
         NearDupe(KEPT, admin).group(evidence=True)
         for role in sorted(ROLES, key=lambda one: one.name == "neardupe-clean"):
-            for name in role.commands_for(KEPT_NAMES)[:most] if role.name != "neardupe-init" else ():
+            for name in role.commands_for(KEPT_NAMES)[:maximum] if role.name != "neardupe-init" else ():
                 done = run(f"{role.name}-beside", name, KEPT)
                 assert "lacks" not in done.err, (name, done.err)
                 assert works(done) or name == "doctor", (name, done.err)

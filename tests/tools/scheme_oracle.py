@@ -74,13 +74,13 @@ def oracle_signature(found: set[int], scheme: Scheme) -> bytes:
         return mix64(scheme.seed + GOLDEN * i & M64)
 
     half = (scheme.permutations + 1) // 2
-    least, greatest = [], []
+    minimum, greatest = [], []
     for p in range(half):
         shift, multiplier = stream(1 + p % 8) >> 32, stream(9 + p) >> 32 | 1
         permuted = [((x & M32) + shift) * multiplier & M32 for x in found]
-        least.append(min(permuted))
+        minimum.append(min(permuted))
         greatest.append(max(permuted) ^ M32)
-    return bytes(map(oracle_slot, (least + greatest)[: scheme.permutations]))
+    return bytes(map(oracle_slot, (minimum + greatest)[: scheme.permutations]))
 
 
 def oracle_slot(v: int) -> int:

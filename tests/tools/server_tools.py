@@ -19,7 +19,7 @@ import pytest
 from es_neardupe import NearDupe
 from es_neardupe.errors import NodeError, RequestError
 from es_neardupe.groups.read import Group
-from es_neardupe.groups.registry import Entry, Registry
+from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index.index import Index, opened
 from es_neardupe.server.client import Client, path, to_json
 
@@ -85,12 +85,12 @@ def jaccard(one: str, other: str) -> float:
     return len(a & b) / len(a | b) if a and b else 0.0
 
 
-def true_pairs(texts: Mapping[str, str], least: float) -> dict[tuple[str, str], float]:
+def true_pairs(texts: Mapping[str, str], minimum: float) -> dict[tuple[str, str], float]:
     """Every pair of ids at least so similar."""
     sets = {id: shingles(text) for id, text in sorted(texts.items())}
     found = {}
     for (a, one), (b, other) in combinations(sets.items(), 2):
-        if one and other and (similarity := len(one & other) / len(one | other)) >= least:
+        if one and other and (similarity := len(one & other) / len(one | other)) >= minimum:
             found[a, b] = similarity
     return found
 
@@ -221,7 +221,7 @@ def groups_of(client: Client, index: str) -> list[Group]:
     return NearDupe(index, client).groups()
 
 
-def living(client: Client, index: str) -> list[Entry]:
+def living(client: Client, index: str) -> list[GroupRecord]:
     return list(registry(client, index).living())
 
 

@@ -280,7 +280,7 @@ class World:
         assert_settled(self.client, self.index, **self.grouping)
         chosen = opened(Index(self.index, self.client)).settings
         assert (chosen.threshold, chosen.scheme) == (self.settings.threshold, self.settings.scheme)
-        least = self.grouping.get("min", self.settings.threshold)
+        minimum = self.grouping.get("min", self.settings.threshold)
         group_of: dict[str, str] = {}
         for one in NearDupe(self.index, self.client).groups():
             texts = [self.model[member.id]["text"] for member in one.members]
@@ -291,7 +291,7 @@ class World:
             for member, text in zip(one.members[1:], texts[1:], strict=True):
                 assert member.similarity is not None
                 assert abs(member.similarity - jaccard(texts[0], text)) < 1e-6
-                assert member.similarity >= least - 1e-6
+                assert member.similarity >= minimum - 1e-6
         stored, seen = self.stored(), dict[str, str]()
         for id, group in ((id, stored[id]["group"]) for id in self.model):
             if text := self.model[id]["text"]:

@@ -18,7 +18,7 @@ from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.text import tokenize
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Corpus, Hit, Product, Server
+from es_neardupe.records import FingerprintColumns, Hit, Product, Server
 from es_neardupe.server.pacing import Pace
 
 SETTINGS = Settings(("text",), threshold=0.8)
@@ -134,7 +134,7 @@ def paged(items: Sequence[Hit], size: int) -> list[Sequence[Hit]]:
     return [items[k : k + size] for k in range(0, len(items), size)]
 
 
-def columns(size: int, **some: Any) -> Corpus:
+def columns(size: int, **some: Any) -> FingerprintColumns:
     """A corpus of that many documents that nobody has grouped yet, each with a text of its own; ``some`` columns
     otherwise."""
     plain: dict[str, Any] = {
@@ -151,7 +151,7 @@ def columns(size: int, **some: Any) -> Corpus:
         "scopes": np.zeros(size, np.int64),
         "days": np.zeros(size),
     }
-    return Corpus(**plain | some)
+    return FingerprintColumns(**plain | some)
 
 
 def index_of(client: Any, target: IndexTarget) -> Index:

@@ -15,7 +15,7 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, Lost, Recall, RecallPart
+    from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, LostPairs, Recall, RecallPart
 
 __all__ = ["audit"]
 
@@ -107,12 +107,12 @@ def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
     yield "  denied by the texts", report.denied
 
 
-def _lost(report: AuditReport, one: Lost) -> tuple[object, ...]:
+def _lost(report: AuditReport, one: LostPairs) -> tuple[object, ...]:
     reason, way = _REASONS[one.reason.name]
     return reason, one.pairs, phrase(f"es-neardupe {way.format(index=report.index)}") if way else "-"
 
 
-def _examples(report: AuditReport, lost: list[Lost]) -> Iterator[tuple[object, ...]]:
+def _examples(report: AuditReport, lost: list[LostPairs]) -> Iterator[tuple[object, ...]]:
     for one in lost:
         for pair in one.examples:
             yield one.reason.value, pair.similarity, *(named(end, len(report.indices) > 1) for end in (pair.a, pair.b))

@@ -30,8 +30,8 @@ __all__ = ["compare"]
 
 _WAYS = "INDEX ID ID, INDEX ID --file FILE, or FILE FILE"
 _COLOURS = ("cyan", "green", "magenta", "blue", "yellow", "red")
-_MOST_ROWS = 100
-_MOST_FACTS = 20
+_MAX_ROWS = 100
+_MAX_FACTS = 20
 _NARROW = 72
 """Columns; below it, the texts stand one below the other."""
 
@@ -162,12 +162,12 @@ def _show(found: Comparison) -> None:
                 f"{one.a[0]}",
                 f"{one.b[0]}",
             )
-            for one in found.facts[:_MOST_FACTS]
+            for one in found.facts[:_MAX_FACTS]
         ]
         columns = ["what", "a", "b", "at character of a", "of b"]
         print_table(columns, facts, title=f"Same form, different facts: {_places(len(found.facts))}")
-        if len(found.facts) > _MOST_FACTS:
-            show(phrase(f"{len(found.facts) - _MOST_FACTS:,} more places are in --json."))
+        if len(found.facts) > _MAX_FACTS:
+            show(phrase(f"{len(found.facts) - _MAX_FACTS:,} more places are in --json."))
 
 
 def _places(number: int) -> str:
@@ -195,7 +195,7 @@ def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
     for _ in range(1 if narrow else 2):
         table.add_column(ratio=1, overflow="fold")
     _add(table, heads, narrow=narrow)
-    for row in islice(made, _MOST_ROWS):
+    for row in islice(made, _MAX_ROWS):
         cells = [_text(row.a), _text(row.b)]
         if any(cell.plain.strip() for cell in cells):
             _add(table, cells, narrow=narrow)

@@ -13,7 +13,12 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Level, SimilarityExample
+    from es_neardupe.commands.distribution.report import (
+        Distribution,
+        DistributionReport,
+        SimilarityExample,
+        ThresholdLevel,
+    )
 
 __all__ = ["distribution"]
 
@@ -80,7 +85,7 @@ def _show(report: DistributionReport, one: Distribution) -> None:
             show(f"just {side}: no pair")
 
 
-def _row(level: Level) -> tuple[object, ...]:
+def _row(level: ThresholdLevel) -> tuple[object, ...]:
     expected = f"{level.expected.pairs:,.0f} ({level.expected.low:,.0f} to {level.expected.high:,.0f})"
     found = (level.pairs, level.documents, level.groups, level.largest)
     return f"{level.threshold:g}", *found, level.detection, level.sample_pairs, level.sample_found, expected

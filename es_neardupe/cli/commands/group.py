@@ -10,13 +10,13 @@ from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on,
+    range_text,
     say_next,
     show_first,
     tell_of_common,
     tell_of_large_buckets,
     tell_of_tuning,
     tell_of_weights,
-    wanted,
     warn_of_detection,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
@@ -157,7 +157,7 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
     yield "  left as they are: keys unreadable", scope.corrupt
     yield "exact copies", pairs.copies
     yield "candidate pairs, all verified", pairs.candidates
-    yield f"  {wanted(report.measure, report.min, report.max)}", pairs.matches
+    yield f"  {range_text(report.measure, report.min, report.max)}", pairs.matches
     yield "comparisons skipped in large buckets", pairs.skipped
     if groups.count:
         yield "groups looked at", groups.count

@@ -16,9 +16,9 @@ from es_neardupe.errors import NotFound
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.groups import Advice
+    from es_neardupe.commands.groups import KeepAdvice
     from es_neardupe.groups.read import Group
-    from es_neardupe.groups.registry import Entry
+    from es_neardupe.groups.registry import GroupRecord
 
 __all__ = ["groups", "show_groups"]
 
@@ -96,7 +96,7 @@ def _check_found(found: list[Any], index: str, group: str | None, min_size: int)
         )
 
 
-def _tell_history(entry: Entry, as_json: bool) -> None:
+def _tell_history(entry: GroupRecord, as_json: bool) -> None:
     if as_json:
         print_json(entry)
         return
@@ -116,7 +116,7 @@ def _tell_history(entry: Entry, as_json: bool) -> None:
     print_table(["when", "what", "group"], [(one.at, one.event, one.group or "") for one in entry.history])
 
 
-def _tell_advice(found: list[Advice], as_json: bool) -> None:
+def _tell_advice(found: list[KeepAdvice], as_json: bool) -> None:
     several = len({address.index for one in found for address in (one.keep, *one.redundant)}) > 1
     if as_json:
         for one in found:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load"]
 
-_MOST_PROBLEMS = 20
+_MAX_PROBLEMS = 20
 
 
 def load(
@@ -64,9 +64,9 @@ def load(
     def tell(problem: Problem) -> None:
         nonlocal told
         told += 1
-        if told <= _MOST_PROBLEMS or problem.breaks_off:
+        if told <= _MAX_PROBLEMS or problem.breaks_off:
             warn(f"{problem.place}: {problem.why}")
-        elif told == _MOST_PROBLEMS + 1:
+        elif told == _MAX_PROBLEMS + 1:
             warn("... more bad lines are counted, but no longer shown")
 
     with resumable(), progress_bars() as progress:

@@ -11,10 +11,10 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import (
+    range_text,
     tell_of_common,
     tell_of_large_buckets,
     tell_of_weights,
-    wanted,
     warn_of_detection,
 )
 from es_neardupe.cli.output import by_measure, named, print_lines, print_table, progress_bars, say, warn
@@ -77,7 +77,7 @@ def pairs(
     else:
         rows = [(named(pair.a, several), named(pair.b, several), pair.similarity) for pair in chosen]
         print_table(["a", "b", found.measure], rows)
-        range = wanted(found.measure, found.min, found.max)
+        range = range_text(found.measure, found.min, found.max)
         say(f"{len(found):,} pairs {range}, from {found.candidates:,} verified candidates")
     tell_of_weights(found.weights)
     tell_of_common(found.common)

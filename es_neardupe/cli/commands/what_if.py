@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.messages import wanted, warn_of_detection
+from es_neardupe.cli.messages import range_text, warn_of_detection
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, warn
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -61,7 +61,7 @@ def _show(found: WhatIf) -> None:
     print_table(columns, rows, title=f"{found.index}, scheme {found.scheme}, {found.linkage}, {found.measure}")
     say(
         f"{found.documents:,} documents, {found.candidates:,} candidate pairs. Last grouped: "
-        f"{wanted(found.measure, found.min, found.max)}. {found.seconds:.1f} s"
+        f"{range_text(found.measure, found.min, found.max)}. {found.seconds:.1f} s"
     )
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from es_neardupe.keys.hashing import U64
 
-__all__ = ["Inverted", "Similarities"]
+__all__ = ["InvertedIndex", "PairSimilarities"]
 
 Ints = NDArray[np.intp]
 
@@ -19,7 +19,7 @@ _CELLS = 2_000_000
 """Pairs of texts counted at a time: bounds the memory of a block to some 50 MB."""
 
 
-class Similarities(NamedTuple):
+class PairSimilarities(NamedTuple):
     """Pairs of a number of the texts inside and a number of the texts given, and their resemblance."""
 
     inside: Ints
@@ -27,7 +27,7 @@ class Similarities(NamedTuple):
     similarity: NDArray[np.float64]
 
 
-class Inverted:
+class InvertedIndex:
     """The features of some texts, each with the texts that have it.
 
     Compared with everything: a product of sparse matrices counts the common features of every pair, and nothing is
@@ -43,8 +43,8 @@ class Inverted:
         shape = len(features), max(len(self._known), 1)
         self._turned = csr_array((np.ones(len(columns), np.int32), columns.reshape(-1), rows), shape=shape).T.tocsr()
 
-    def similar(self, features: Sequence[U64], least: float) -> Iterator[Similarities]:
-        """All pairs of a text inside and a given one that are ``least`` (above 0) similar or more, in blocks."""
+    def similar(self, features: Sequence[U64], minimum: float) -> Iterator[PairSimilarities]:
+        """All pairs of a text inside and a given one that are ``minimum`` (above 0) similar or more, in blocks."""
         step = max(1, _CELLS // max(len(self.sizes), 1))
         for begin in range(0, len(features), step):
             block = features[begin : begin + step]
@@ -52,14 +52,16 @@ class Inverted:
             common = (self._rows(block, sizes) @ self._turned).tocoo()
             given, inside = common.row, common.col
             similarity = common.data / (sizes[given] + self.sizes[inside] - common.data)
-            there = np.flatnonzero(similarity >= least)
-            yield Similarities(inside[there].astype(np.intp), given[there].astype(np.intp) + begin, similarity[there])
+            there = np.flatnonzero(similarity >= minimum)
+            yield PairSimilarities(
+                inside[there].astype(np.intp), given[there].astype(np.intp) + begin, similarity[there]
+            )
 
-    def within(self, least: float) -> Iterator[Similarities]:
+    def within(self, minimum: float) -> Iterator[PairSimilarities]:
         """The same of the texts inside among themselves, each pair once."""
-        for inside, given, similarity in self.similar(self._features, least):
+        for inside, given, similarity in self.similar(self._features, minimum):
             once = inside < given
-            yield Similarities(inside[once], given[once], similarity[once])
+            yield PairSimilarities(inside[once], given[once], similarity[once])
 
     def _rows(self, block: Sequence[U64], sizes: NDArray[np.int64]) -> csr_array:
         """A matrix of given texts and known features."""

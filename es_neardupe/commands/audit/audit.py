@@ -13,10 +13,10 @@ from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
-from es_neardupe.commands.audit.claims import Ground, Membership, VerifiedPairsCheck, by_resemblance, memberships
+from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
+from es_neardupe.commands.audit.claims import AuditScope, Membership, VerifiedPairsCheck, by_resemblance, memberships
 from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, RecallCounts, effective, recalled
-from es_neardupe.commands.audit.why_missed import Candidacy, DocumentStates, Loss, source_of, states_of, verdicts
+from es_neardupe.commands.audit.why_missed import Candidacy, DocumentStates, LossReason, source_of, states_of, verdicts
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of, text_pages
@@ -59,11 +59,11 @@ def audit(
     """
     started = time.monotonic()
     index = opened(index, texts=True)
-    least = check_min(index.settings.threshold if min is None else min)
+    minimum = check_min(index.settings.threshold if min is None else min)
     _check(sample, seed)
     refresh_if_allowed(index.client, index.path)
     total, chosen = _drawn(index, sample, seed, progress)
-    ground = _ground(index, chosen, least=least, max_bucket=max_bucket, progress=progress)
+    ground = _ground(index, chosen, minimum=minimum, max_bucket=max_bucket, progress=progress)
     claims = VerifiedPairsCheck(index, ground, progress)
     tally = RecallCounts(len(ground.sample.addresses))
     for pairs, others in _true_pairs(index, ground, progress):
@@ -78,14 +78,14 @@ def audit(
         index=index.name,
         indices=index.target.indices,
         scheme=index.scheme_id,
-        min=least,
+        min=minimum,
         max_bucket=max_bucket,
         seed=seed,
         documents=total,
         sampled=len(ground.sample.addresses),
         recall=tally.all.recall(whole),
         within=tally.within.recall(whole),
-        promised=index.settings.scheme.detection(least),
+        promised=index.settings.scheme.detection(minimum),
         expected=tally.expected(index.settings.scheme),
         lengths=tally.lengths(whole),
         scripts=tally.scripts(whole),
@@ -95,7 +95,7 @@ def audit(
         denied=len(wrong),
         precision=1 - len(wrong) / claimed if claimed else None,
         wrong=tuple(wrong[:_EXAMPLES]),
-        advice=_advice(index.target, least, tally, whole),
+        advice=_advice(index.target, minimum, tally, whole),
         seconds=time.monotonic() - started,
     )
 
@@ -133,10 +133,10 @@ def _ground(
     index: Index,
     chosen: Sequence[Reference],
     *,
-    least: float,
+    minimum: float,
     max_bucket: int,
     progress: Progress,
-) -> Ground:
+) -> AuditScope:
     """Read the keys of the index, and the sample."""
     corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
@@ -148,14 +148,16 @@ def _ground(
         found += _features(hits, index.target)
         parts.append(states_of(hits, index.settings, candidacy))
     sample = DocumentStates.joined(parts)
-    return Ground(corpus, classes, candidates.left, candidates.right, candidacy, sample, Inverted(found), least)
+    return AuditScope(
+        corpus, classes, candidates.left, candidates.right, candidacy, sample, InvertedIndex(found), minimum
+    )
 
 
-def _members(index: Index, chosen: Sequence[Reference], ground: Ground) -> list[Membership] | None:
+def _members(index: Index, chosen: Sequence[Reference], ground: AuditScope) -> list[Membership] | None:
     """The stored similarities of the sample, None where another measure may have made them."""
     if not by_resemblance(index):
         return None
-    return list(memberships(index, chosen, ground.candidacy, ground.least))
+    return list(memberships(index, chosen, ground.candidacy, ground.minimum))
 
 
 def _features(hits: Sequence[Hit], target: IndexTarget) -> list[NDArray[np.uint64]]:
@@ -164,27 +166,29 @@ def _features(hits: Sequence[Hit], target: IndexTarget) -> list[NDArray[np.uint6
     return features(texts, target.settings.shingle)
 
 
-def _true_pairs(index: Index, ground: Ground, progress: Progress) -> Iterator[tuple[Similarities, DocumentStates]]:
+def _true_pairs(
+    index: Index, ground: AuditScope, progress: Progress
+) -> Iterator[tuple[PairSimilarities, DocumentStates]]:
     """Every true pair once: first those within the sample, then those of a document of it and any other."""
-    for pairs in ground.inverted.within(ground.least):
+    for pairs in ground.inverted.within(ground.minimum):
         yield pairs, ground.sample
     own = set(ground.sample.addresses)
     everything = queries.matching(index.target.within())
     total, read = count(index.client, index.path, everything), 0
     for page in text_pages(index, everything, source_of(index.settings)):
         others = [hit for hit in page if hit.address not in own]
-        for inside, given, similarity in ground.inverted.similar(_features(others, index.target), ground.least):
+        for inside, given, similarity in ground.inverted.similar(_features(others, index.target), ground.minimum):
             numbers, places = np.unique(given, return_inverse=True)
             theirs = states_of([others[k] for k in numbers.tolist()], index.settings, ground.candidacy)
-            yield Similarities(inside, places.reshape(-1), similarity), theirs
+            yield PairSimilarities(inside, places.reshape(-1), similarity), theirs
         read += len(page)
         progress("comparing with all texts", read, total)
 
 
-def _advice(target: IndexTarget, least: float, tally: RecallCounts, whole: bool) -> BandsAdvice | None:
+def _advice(target: IndexTarget, minimum: float, tally: RecallCounts, whole: bool) -> BandsAdvice | None:
     """Other bands, if those of the index find too few of the pairs that nothing else loses."""
     settings = target.settings
-    by_bands = tally.lost[Loss.BANDS]
+    by_bands = tally.lost[LossReason.BANDS]
     judged = recalled(tally.all.found + by_bands, tally.all.found, effective(tally.all.degrees), whole=whole)
     expected = tally.expected(settings.scheme)
     if not by_bands or judged.high is None or expected is None or judged.found >= settings.detection * judged.pairs:
@@ -193,7 +197,7 @@ def _advice(target: IndexTarget, least: float, tally: RecallCounts, whole: bool)
         return None
     for detection in (settings.detection, *_DETECTIONS):
         try:
-            bands, rows = choose_bands(least, detection, settings.permutations)
+            bands, rows = choose_bands(minimum, detection, settings.permutations)
         except SettingsError:  # beyond what so many permutations can do
             return None
         other = replace(settings.scheme, bands=bands, rows=rows, agree=1)

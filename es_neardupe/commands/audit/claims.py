@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
-from es_neardupe.commands.audit.report import Denied, addressed
+from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
+from es_neardupe.commands.audit.report import RefutedPair, addressed
 from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, DocumentStates, source_of, states_of
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
@@ -19,32 +19,32 @@ from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.shingles import features
 from es_neardupe.progress import Progress
-from es_neardupe.records import Address, Classes, Corpus, Hit, Reference
+from es_neardupe.records import Address, FingerprintColumns, Hit, Reference, TextClasses
 from es_neardupe.similarity.formulas import resemblance
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
 from es_neardupe.verification.verify import Verifier
 
-__all__ = ["Ground", "Membership", "VerifiedPairsCheck", "by_resemblance", "memberships"]
+__all__ = ["AuditScope", "Membership", "VerifiedPairsCheck", "by_resemblance", "memberships"]
 
 
 _TOLERANCE = 1e-9
 """Two ways to divide the same numbers."""
 
 
-class Ground(NamedTuple):
+class AuditScope(NamedTuple):
     """Known before texts are compared: the keys of the index, and the documents of the sample."""
 
-    corpus: Corpus
-    classes: Classes
+    corpus: FingerprintColumns
+    classes: TextClasses
     left: NDArray[np.intp]
     right: NDArray[np.intp]
     """The candidate pairs of classes."""
     candidacy: Candidacy
     sample: DocumentStates
-    inverted: Inverted
+    inverted: InvertedIndex
     """The features of the sample."""
-    least: float
+    minimum: float
 
 
 class VerifiedPairsCheck:
@@ -53,7 +53,7 @@ class VerifiedPairsCheck:
     Comparing everything has to confirm each of them, with the same similarity.
     """
 
-    def __init__(self, index: Index, ground: Ground, progress: Progress) -> None:
+    def __init__(self, index: Index, ground: AuditScope, progress: Progress) -> None:
         self._index, self._corpus = index, ground.corpus
         self._candidacy = ground.candidacy
         measure = Measure(shingle=index.settings.shingle)
@@ -63,7 +63,7 @@ class VerifiedPairsCheck:
         touched = sampled[ground.left] | sampled[ground.right]
         left, right = ground.left[touched], ground.right[touched]
         similarity = self._verifier.similarities(left, right, progress)
-        similar = similarity >= ground.least
+        similar = similarity >= ground.minimum
         self._left, self._right, self._similarity = left[similar], right[similar], similarity[similar]
         self._codes = ground.candidacy.coded(self._left, self._right)
         self._confirmed = np.zeros(len(self._codes), np.bool_)
@@ -71,7 +71,7 @@ class VerifiedPairsCheck:
     def __len__(self) -> int:
         return len(self._codes)
 
-    def confirm(self, pairs: Similarities, sample: DocumentStates, others: DocumentStates) -> None:
+    def confirm(self, pairs: PairSimilarities, sample: DocumentStates, others: DocumentStates) -> None:
         """Take note of true pairs."""
         inside, given, similarity = pairs
         fine = np.flatnonzero((sample.condition[inside] == FOUND) & (others.condition[given] == FOUND))
@@ -82,7 +82,7 @@ class VerifiedPairsCheck:
         same = np.abs(self._similarity[place[there]] - similarity[fine[there]]) <= _TOLERANCE
         self._confirmed[place[there[same]]] = True
 
-    def denied(self) -> Iterator[Denied]:
+    def denied(self) -> Iterator[RefutedPair]:
         """The claims that nothing confirmed, compared once more; one whose texts changed meanwhile is no claim."""
         again = CurrentDocuments.of_corpus(self._index.client, self._index.settings, self._corpus)
         for k in np.flatnonzero(~self._confirmed).tolist():
@@ -95,7 +95,7 @@ class VerifiedPairsCheck:
             claimed = float(self._similarity[k])
             one, other = (Address(*self._corpus.references[row][:2]) for row in rows.tolist())
             if abs(claimed - actual) > _TOLERANCE:
-                yield Denied(*addressed(one, other), claimed, actual)
+                yield RefutedPair(*addressed(one, other), claimed, actual)
 
 
 _PAGE = 1000
@@ -104,7 +104,7 @@ _SIMILARITY_TOLERANCE = 1e-6
 """A server may give the stored number back with the precision of a 32-bit float."""
 
 
-class Membership(Denied):
+class Membership(RefutedPair):
     """A stored similarity (``claimed``) and the one that the two texts have."""
 
     @property
@@ -119,15 +119,17 @@ def by_resemblance(index: Index) -> bool:
     return last is not None and last.finished and last.rules is not None and last.rules.match.by_resemblance
 
 
-def memberships(index: Index, sample: Sequence[Reference], candidacy: Candidacy, least: float) -> Iterator[Membership]:
-    """The members among some documents that are stored as ``least`` similar to their principal.
+def memberships(
+    index: Index, sample: Sequence[Reference], candidacy: Candidacy, minimum: float
+) -> Iterator[Membership]:
+    """The members among some documents that are stored as ``minimum`` similar to their principal.
 
     Left out are those where either text is no longer the one that was fingerprinted, or no principal is stored.
     """
     settings = index.settings
     source = [*source_of(settings), index.fields.principal, index.fields.similarity]
     for present in current_hits(index.client, sample, source):
-        members = {hit.address: hit for hit in present if _claim(hit, index.target) >= least}
+        members = {hit.address: hit for hit in present if _claim(hit, index.target) >= minimum}
         principals = _principals(index, list(members.values()), source)
         hits = [*members.values(), *principals.values()]
         texts = [text_of(hit.source, settings.fields) for hit in hits]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.commands.audit.all_true_pairs import Similarities
-from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, Loss, lost
+from es_neardupe.commands.audit.all_true_pairs import PairSimilarities
+from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, LossReason, lost
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
@@ -19,13 +19,13 @@ from es_neardupe.records import Address
 __all__ = [
     "AuditReport",
     "BandsAdvice",
-    "Denied",
-    "Lost",
-    "Missed",
+    "LostPairs",
+    "MissedPair",
     "PairCounter",
     "Recall",
     "RecallCounts",
     "RecallPart",
+    "RefutedPair",
     "addressed",
     "effective",
     "recalled",
@@ -52,7 +52,7 @@ class RecallPart:
 
 
 @dataclass(frozen=True)
-class Missed:
+class MissedPair:
     """A pair that the index does not find."""
 
     a: Address
@@ -61,16 +61,16 @@ class Missed:
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostPairs:
     """The pairs lost for one reason, with some of them."""
 
-    reason: Loss
+    reason: LossReason
     pairs: int
-    examples: tuple[Missed, ...]
+    examples: tuple[MissedPair, ...]
 
 
 @dataclass(frozen=True)
-class Denied:
+class RefutedPair:
     """A pair and the similarity that verification, or a stored group, claims, where the texts have another one."""
 
     a: Address
@@ -122,7 +122,7 @@ class AuditReport:
     """By the number of tokens of the shorter document."""
     scripts: tuple[RecallPart, ...]
     """By the script that most letters of the shorter document have."""
-    lost: tuple[Lost, ...]
+    lost: tuple[LostPairs, ...]
     """Every reason, in the order in which they are looked for."""
     claims: int
     """Pairs of texts from ``min`` on that verification finds among the candidates of the sample."""
@@ -133,7 +133,7 @@ class AuditReport:
     """Of both, those that comparing the texts denies."""
     precision: float | None
     """``1 - denied / (claims + members)``: anything but 1 is an error of the program. None where both are 0."""
-    wrong: tuple[Denied, ...]
+    wrong: tuple[RefutedPair, ...]
     """Some of the denied pairs."""
     advice: BandsAdvice | None
     """Given where pairs were lost by the bands and fewer are found than was promised."""
@@ -209,14 +209,14 @@ class RecallCounts:
 
     def __init__(self, sampled: int) -> None:
         self.all, self.within = PairCounter(sampled), PairCounter(sampled)
-        self.lost: Counter[Loss] = Counter()
+        self.lost: Counter[LossReason] = Counter()
         self._lengths = {name: PairCounter(sampled) for name in LENGTHS}
         self._scripts: dict[str, PairCounter] = defaultdict(lambda: PairCounter(sampled))
-        self._examples: dict[Loss, list[Missed]] = defaultdict(list)
+        self._examples: dict[LossReason, list[MissedPair]] = defaultdict(list)
         self._similarities = np.zeros(_STEPS + 1, np.int64)
 
     def add(
-        self, pairs: Similarities, verdict: NDArray[np.int8], sample: DocumentStates, others: DocumentStates
+        self, pairs: PairSimilarities, verdict: NDArray[np.int8], sample: DocumentStates, others: DocumentStates
     ) -> None:
         """Count a block of pairs; the others may be the sample itself."""
         inside, given, similarity = pairs
@@ -240,7 +240,7 @@ class RecallCounts:
             self.lost[loss] += len(numbers)
             for k in numbers[np.argsort(-similarity[numbers], kind="stable")][:_EXAMPLES].tolist():
                 both = addressed(sample.addresses[inside[k]], others.addresses[given[k]])
-                self._examples[loss].append(Missed(*both, float(similarity[k])))
+                self._examples[loss].append(MissedPair(*both, float(similarity[k])))
 
     @staticmethod
     def _part(
@@ -248,12 +248,12 @@ class RecallCounts:
     ) -> None:
         part.add([end[chosen] for end in ends], found[chosen])
 
-    def reasons(self) -> tuple[Lost, ...]:
+    def reasons(self) -> tuple[LostPairs, ...]:
         """Every reason with its number of pairs and the most similar ones of them."""
         nearest = {
             loss: sorted(some, key=lambda one: (-one.similarity, one.a, one.b)) for loss, some in self._examples.items()
         }
-        return tuple(Lost(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in Loss)
+        return tuple(LostPairs(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in LossReason)
 
     def lengths(self, whole: bool) -> tuple[RecallPart, ...]:
         """The classes of length that have pairs."""

@@ -20,14 +20,14 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.fingerprint import fingerprints
-from es_neardupe.records import Address, Classes, Corpus, Fingerprint, Hit, State
+from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, State, TextClasses
 
 __all__ = [
     "FOUND",
     "LENGTHS",
     "Candidacy",
     "DocumentStates",
-    "Loss",
+    "LossReason",
     "lengths",
     "lost",
     "script",
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-class Loss(str, Enum):
+class LossReason(str, Enum):
     """Why the index does not find a pair. Of several reasons the first one counts."""
 
     UNPROCESSED = "unprocessed"
@@ -96,8 +96,8 @@ Ints = NDArray[np.intp]
 FOUND = 0
 """The verdict on a pair that the index finds; the other numbers are reasons, the first of them lowest."""
 
-_CODES = {loss: place for place, loss in enumerate(Loss, 1)}
-_OF_STATES = {State.TOO_LARGE: Loss.TOO_LARGE, State.FAILED: Loss.FAILED}
+_CODES = {loss: place for place, loss in enumerate(LossReason, 1)}
+_OF_STATES = {State.TOO_LARGE: LossReason.TOO_LARGE, State.FAILED: LossReason.FAILED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,9 @@ class DocumentStates:
 class Candidacy:
     """The candidate pairs of an index, to be asked for by the content of two documents."""
 
-    def __init__(self, corpus: Corpus, classes: Classes, left: Ints, right: Ints, agree: int = 1) -> None:
+    def __init__(
+        self, corpus: FingerprintColumns, classes: TextClasses, left: Ints, right: Ints, agree: int = 1
+    ) -> None:
         """``left`` and ``right``: the candidate pairs of classes; ``agree``: the keys that such a pair shares."""
         self.agree = agree
         contents = corpus.content[classes.first]
@@ -180,7 +182,7 @@ def states_of(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> 
     keys = [decode(one).bands if use else () for one, use in zip(stored, usable, strict=True)]
     codes = np.array([FOUND if loss is None else _CODES[loss] for loss in condition], np.int8)
     # Written after the keys were read: the candidates do not know of it yet.
-    codes[(codes == FOUND) & (classes < 0)] = _CODES[Loss.UNPROCESSED]
+    codes[(codes == FOUND) & (classes < 0)] = _CODES[LossReason.UNPROCESSED]
     tokens = np.array([now.tokens for now in present], np.int64)
     return DocumentStates(
         addresses=[hit.address for hit in hits],
@@ -194,19 +196,19 @@ def states_of(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> 
     )
 
 
-def _condition(stored: Mapping[str, Any], present: Fingerprint) -> Loss | None:
+def _condition(stored: Mapping[str, Any], present: Fingerprint) -> LossReason | None:
     """Why a document can be in no pair that the index finds."""
     if stored.get("scheme") != present.scheme or group_of(stored) is None:
-        return Loss.UNPROCESSED
+        return LossReason.UNPROCESSED
     try:
         there = decode(stored)
     except CorruptFingerprint:
-        return Loss.CORRUPT
+        return LossReason.CORRUPT
     if there.state in _OF_STATES:
         return _OF_STATES[there.state]
     if there.content != present.content:
-        return Loss.STALE
-    return None if len(there.bands) == len(present.bands) else Loss.CORRUPT
+        return LossReason.STALE
+    return None if len(there.bands) == len(present.bands) else LossReason.CORRUPT
 
 
 def _joined(keys: Sequence[tuple[str, ...]], bands: int) -> NDArray[np.uint64]:
@@ -223,12 +225,14 @@ def verdicts(candidacy: Candidacy, mine: DocumentStates, theirs: DocumentStates,
     apart = fine[~together]
     shared = share_keys(mine.keys[a[apart]], theirs.keys[b[apart]], candidacy.agree)
     altered = mine.altered[a[apart]] | theirs.altered[b[apart]]
-    why = np.select([altered, shared], [_CODES[Loss.CORRUPT], _CODES[Loss.BUCKET]], _CODES[Loss.BANDS])
+    why = np.select(
+        [altered, shared], [_CODES[LossReason.CORRUPT], _CODES[LossReason.BUCKET]], _CODES[LossReason.BANDS]
+    )
     verdict[apart] = why.astype(np.int8)
     return verdict
 
 
-def lost(verdict: NDArray[np.int8]) -> Iterator[tuple[Loss, Ints]]:
+def lost(verdict: NDArray[np.int8]) -> Iterator[tuple[LossReason, Ints]]:
     """The reasons that there are, each with the numbers of its pairs."""
     for loss, code in _CODES.items():
         if (numbers := np.flatnonzero(verdict == code)).size:

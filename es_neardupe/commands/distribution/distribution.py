@@ -17,8 +17,8 @@ from es_neardupe.commands.distribution.plots import check_plot, draw
 from es_neardupe.commands.distribution.report import (
     Distribution,
     DistributionReport,
-    Level,
     SimilarityExample,
+    ThresholdLevel,
     extrapolated,
     nearest,
 )
@@ -32,7 +32,7 @@ from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.options import DEFAULT_MAX_BUCKET, Matching, MeasureName
 from es_neardupe.progress import Progress, silent, tracked
-from es_neardupe.records import Address, Classes, Corpus, Reference
+from es_neardupe.records import Address, FingerprintColumns, Reference, TextClasses
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 from es_neardupe.similarity.measure import Measure, default_sample, measure_name, measure_words, weights_of
@@ -43,7 +43,7 @@ __all__ = ["distribution", "examples", "excerpts"]
 
 _Pair = tuple[float, int, int]
 
-_MOST = 3
+_MAX = 3
 _BEFORE, _WORDS, _CHARS = 3, 15, 120
 """Of an excerpt: words before the first difference, words and characters at most."""
 
@@ -64,7 +64,7 @@ class ComparedCandidates:
 
 def examples(
     documents: CurrentDocuments,
-    classes: Classes,
+    classes: TextClasses,
     compared: ComparedCandidates,
     sampled: Iterable[_Pair],
     threshold: float,
@@ -105,7 +105,7 @@ def _chosen(pairs: Sequence[_Pair]) -> list[_Pair]:
     for pair in pairs:
         (fresh if used.isdisjoint(pair[1:]) else again).append(pair)
         used.update(pair[1:])
-    return sorted((fresh + again)[:_MOST], key=pairs.index)
+    return sorted((fresh + again)[:_MAX], key=pairs.index)
 
 
 def _named(
@@ -271,7 +271,7 @@ def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
     return settings.scheme if same else None
 
 
-def _keyed(corpus: Corpus) -> int:
+def _keyed(corpus: FingerprintColumns) -> int:
     return int(corpus.keys.any(axis=1).sum())
 
 
@@ -290,7 +290,7 @@ def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progre
 
 def _compared(
     documents: CurrentDocuments,
-    classes: Classes,
+    classes: TextClasses,
     candidates: CandidatePairs,
     measures: Sequence[Measure],
     progress: Progress,
@@ -308,7 +308,7 @@ def _compared(
 
 
 def _distribution(
-    measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[Level]
+    measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[ThresholdLevel]
 ) -> Distribution:
     """The figures, without examples yet."""
     return Distribution(
@@ -343,13 +343,13 @@ def _levels(
     thresholds: Sequence[float],
     documents: int,
     scheme: Scheme | None,
-) -> Iterator[Level]:
+) -> Iterator[ThresholdLevel]:
     """What each threshold would find; groups are formed as `group` does, by stars."""
     for threshold, degrees, shared in zip(thresholds, sample.degrees, sample.found.tolist(), strict=True):
         reached = compared.similarity >= threshold
         left, right = compared.left[reached], compared.right[reached]
         sizes = _group_sizes(compared.sizes, left, right)
-        yield Level(
+        yield ThresholdLevel(
             threshold=threshold,
             detection=None if scheme is None else scheme.detection(threshold),
             pairs=int((compared.sizes[left] * compared.sizes[right]).sum()) + _copies(compared),

@@ -15,9 +15,9 @@ from es_neardupe.similarity.histogram import Histogram
 __all__ = [
     "Distribution",
     "DistributionReport",
-    "Expected",
-    "Level",
+    "EstimatedPairs",
     "SimilarityExample",
+    "ThresholdLevel",
     "extrapolated",
     "nearest",
 ]
@@ -26,7 +26,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Expected:
+class EstimatedPairs:
     """A number of pairs in the whole index, estimated from a sample, with its 95 % interval."""
 
     pairs: float
@@ -35,7 +35,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Level:
+class ThresholdLevel:
     """What a threshold would find."""
 
     threshold: float
@@ -53,7 +53,7 @@ class Level:
     """Pairs of the sample that reach it, found by comparing all with all."""
     sample_found: int
     """Of these, candidate pairs by their keys."""
-    expected: Expected
+    expected: EstimatedPairs
     """All pairs of the index that reach it, candidates or not."""
 
 
@@ -82,7 +82,7 @@ class Distribution:
     sample: Histogram
     candidates: Histogram
     """Pairs of documents, in the whole index, that are candidates or exact copies."""
-    levels: tuple[Level, ...]
+    levels: tuple[ThresholdLevel, ...]
     above: tuple[SimilarityExample, ...]
     below: tuple[SimilarityExample, ...]
 
@@ -125,14 +125,14 @@ class DistributionReport:
         )
 
 
-def nearest(similarity: NDArray[np.float64], threshold: float, most: int = 100) -> NDArray[np.intp]:
-    """The numbers of up to ``most`` pairs just above the threshold, or on it, and as many just below."""
+def nearest(similarity: NDArray[np.float64], threshold: float, maximum: int = 100) -> NDArray[np.intp]:
+    """The numbers of up to ``maximum`` pairs just above the threshold, or on it, and as many just below."""
     order = np.argsort(similarity, kind="stable")
     place = int(np.searchsorted(similarity[order], threshold))
-    return order[max(0, place - most) : place + most]
+    return order[max(0, place - maximum) : place + maximum]
 
 
-def extrapolated(degrees: Ints, documents: int) -> Expected:
+def extrapolated(degrees: Ints, documents: int) -> EstimatedPairs:
     """The pairs of ``documents`` documents, estimated from those of a random sample of them.
 
     ``degrees`` is the number of pairs that each document of the sample is in. Pairs that share a document are not
@@ -143,11 +143,11 @@ def extrapolated(degrees: Ints, documents: int) -> Expected:
     size, count = len(degrees), int(degrees.sum()) // 2
     both = size * (size - 1) / (documents * (documents - 1))
     if size >= documents:
-        return Expected(float(count), float(count), float(count))
+        return EstimatedPairs(float(count), float(count), float(count))
     ratio = max(_variance(degrees, documents) / count if count else 0.0, 1 - both)
     low, high = poisson_interval(count / ratio)
-    most = documents * (documents - 1) / 2
-    return Expected(count / both, max(ratio * low / both, count), min(ratio * high / both, most))
+    maximum = documents * (documents - 1) / 2
+    return EstimatedPairs(count / both, max(ratio * low / both, count), min(ratio * high / both, maximum))
 
 
 def _variance(degrees: Ints, documents: int) -> float:

@@ -12,7 +12,7 @@ from es_neardupe.commands.distribution.report import nearest
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Corpus
+from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity.histogram import EDGES, counted
 from es_neardupe.similarity.measure import Measure, all_pairs, measure_name
 
@@ -35,7 +35,7 @@ class Sample:
     """Pairs nearest to one threshold: similarity and the two numbers; shape (pairs, 3)."""
 
 
-def random_rows(corpus: Corpus, seed: int) -> NDArray[np.intp]:
+def random_rows(corpus: FingerprintColumns, seed: int) -> NDArray[np.intp]:
     """The rows that have keys in random order, which depends on seed and addresses only: the first so many of them
     are a sample, and a smaller sample is a part of a larger one."""
     rows = np.flatnonzero(corpus.keys.any(axis=1))

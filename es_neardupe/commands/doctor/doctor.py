@@ -10,7 +10,7 @@ from typing import Any
 from es_neardupe.commands.doctor.roles import Check, Level, RoleNames, privilege_checks
 from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, NotInitialised
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
@@ -114,11 +114,11 @@ def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str)
     """The names that privileges are about: as the user gave it, and those of our hidden indices."""
     family = family_named(families_of(client, index, mappings), index)
     groups, pairs, coming_groups, coming_pairs = (
-        companion_name(
+        hidden_index_name(
             IndexTarget(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind
         )
         for one in (prefix, next_prefix(prefix))
-        for kind in (Companion.GROUPS, Companion.PAIRS)
+        for kind in (HiddenIndex.GROUPS, HiddenIndex.PAIRS)
     )
     return RoleNames(index, groups, pairs, coming_groups, coming_pairs)
 

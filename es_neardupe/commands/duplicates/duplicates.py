@@ -153,17 +153,17 @@ class _Cutter:
             if values
         }
 
-    def _shortened(self, value: Any, most: int | None, levels: int = _DEEPEST) -> Any:
+    def _shortened(self, value: Any, maximum: int | None, levels: int = _DEEPEST) -> Any:
         if isinstance(value, list | dict) and not levels:
             self.cut += 1
             return None
         if isinstance(value, list):
-            return [self._shortened(one, most, levels - 1) for one in value]
+            return [self._shortened(one, maximum, levels - 1) for one in value]
         if isinstance(value, dict):
-            return {name: self._shortened(one, most, levels - 1) for name, one in value.items()}
-        if most is not None and isinstance(value, str) and len(value) > most:
+            return {name: self._shortened(one, maximum, levels - 1) for name, one in value.items()}
+        if maximum is not None and isinstance(value, str) and len(value) > maximum:
             self.cut += 1
-            return value[:most]
+            return value[:maximum]
         return value
 
 

@@ -26,14 +26,14 @@ from es_neardupe.index.document_text import field_pages, text_of, values_by_fiel
 from es_neardupe.index.index import Index, opened
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.progress import Progress
-from es_neardupe.records import Address, Scope
+from es_neardupe.records import Address, DocumentsInScope
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count
 from es_neardupe.similarity.common_passages import beginning, common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.verification.current_texts import Compared, CurrentDocuments, PairComparer
-from es_neardupe.verification.spill_to_disk import Entries, scratch
+from es_neardupe.verification.spill_to_disk import SpilledEntries, scratch
 
 __all__ = ["find_pairs", "skipped_groups"]
 
@@ -45,7 +45,7 @@ _LOOKED_AT = 100_000
 
 def skipped_groups(
     index: Index,
-    scope: Scope,
+    scope: DocumentsInScope,
     groups: Sequence[LargeGroup],
     grouping: FeatureTree | SchemeKeys,
 ) -> tuple[SkippedGroup, ...]:
@@ -64,7 +64,9 @@ def skipped_groups(
     )
 
 
-def _features(client: Client, scope: Scope, groups: Sequence[LargeGroup], tree: FeatureTree) -> list[str | None]:
+def _features(
+    client: Client, scope: DocumentsInScope, groups: Sequence[LargeGroup], tree: FeatureTree
+) -> list[str | None]:
     """Asks the first document of each group, then the second of those that lost the feature, and so on."""
     found: list[str | None] = [None] * len(groups)
     fields = fields_of(tree)
@@ -78,7 +80,7 @@ def _features(client: Client, scope: Scope, groups: Sequence[LargeGroup], tree: 
     return found
 
 
-def _passage(client: Client, scope: Scope, group: LargeGroup, fields: Sequence[str]) -> str | None:
+def _passage(client: Client, scope: DocumentsInScope, group: LargeGroup, fields: Sequence[str]) -> str | None:
     references = [scope.references[number] for number in group.documents]
     hits = [hit for hit in fetch(client, references, fields) if hit is not None]
     passage = common_passage([text_of(hit.source, fields)[:_LOOKED_AT] for hit in hits])
@@ -96,7 +98,7 @@ def find_pairs(index: Index, plan: DuplicatesPlan, *, progress: Progress) -> Pai
     """
     clock = _Clock()
     with scratch() as files:
-        entries = Entries(files)
+        entries = SpilledEntries(files)
         scope, hashed = _scope(index, plan, entries, progress=progress)
         hashed["Seconds"] = clock.lap()
         groups = group_hashes(entries, scope.numbers, plan.max_group, progress)
@@ -141,7 +143,9 @@ class _Clock:
         return round(self._since - before, 3)
 
 
-def _scope(index: Index, plan: DuplicatesPlan, entries: Entries, *, progress: Progress) -> tuple[Scope, Diagnostics]:
+def _scope(
+    index: Index, plan: DuplicatesPlan, entries: SpilledEntries, *, progress: Progress
+) -> tuple[DocumentsInScope, Diagnostics]:
     """Read the documents in scope; the hashes of their features, or their stored keys, are in ``entries`` then."""
     query = queries.matching(plan.query)
     if isinstance(plan.grouping, SchemeKeys):
@@ -159,8 +163,8 @@ def _scope(index: Index, plan: DuplicatesPlan, entries: Entries, *, progress: Pr
 
 
 def _enriched(
-    index: Index, query: dict[str, Any], entries: Entries, *, progress: Progress
-) -> tuple[Scope, Diagnostics]:
+    index: Index, query: dict[str, Any], entries: SpilledEntries, *, progress: Progress
+) -> tuple[DocumentsInScope, Diagnostics]:
     """The stored keys of those documents in scope that have a fingerprint; the others are counted."""
     index = opened(index)
     total = count(index.client, index.name, query)
@@ -188,7 +192,7 @@ def _aggregated(groups: HashGroups) -> Diagnostics:
     }
 
 
-def _across_indices(scope: Scope, groups: HashGroups) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _across_indices(scope: DocumentsInScope, groups: HashGroups) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The candidates whose documents are in two different indices."""
     names = {name: number for number, name in enumerate(dict.fromkeys(reference[0] for reference in scope.references))}
     index = np.array([names[reference[0]] for reference in scope.references], np.int64)
@@ -197,7 +201,7 @@ def _across_indices(scope: Scope, groups: HashGroups) -> tuple[NDArray[np.intp],
 
 
 def _listed(
-    scope: Scope,
+    scope: DocumentsInScope,
     left: NDArray[np.intp],
     right: NDArray[np.intp],
     found: Compared,

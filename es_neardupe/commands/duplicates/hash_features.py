@@ -15,9 +15,9 @@ from es_neardupe.index.document_text import values_by_field
 from es_neardupe.keys.bands import joint_keys
 from es_neardupe.keys.hashing import mix64
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Corpus, Hit, Reference, Scope
+from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference
 from es_neardupe.similarity.features import FeatureTree, distinct, fields_of, hashes
-from es_neardupe.verification.spill_to_disk import Entries
+from es_neardupe.verification.spill_to_disk import SpilledEntries
 
 __all__ = ["LISTED", "HashGroups", "LargeGroup", "enriched_scope", "group_hashes", "read_scope"]
 
@@ -57,7 +57,7 @@ class HashGroups:
     """The largest skipped groups, by size and then hash."""
 
 
-def group_hashes(entries: Entries, numbers: Numbers, max_group: int, progress: Progress = silent) -> HashGroups:
+def group_hashes(entries: SpilledEntries, numbers: Numbers, max_group: int, progress: Progress = silent) -> HashGroups:
     """Find the documents that share a hash. ``numbers`` (shape (n,)) are those that the rows of the entries get.
 
     The result does not depend on the order of the entries. Held in memory: a piece of the entries, and the pairs.
@@ -105,8 +105,12 @@ def _largest(
 
 
 def read_scope(
-    pages: Iterable[Sequence[Hit]], tree: FeatureTree, entries: Entries, progress: Progress = silent, total: int = 0
-) -> Scope:
+    pages: Iterable[Sequence[Hit]],
+    tree: FeatureTree,
+    entries: SpilledEntries,
+    progress: Progress = silent,
+    total: int = 0,
+) -> DocumentsInScope:
     """Hash the features of each document, distinct ones, into ``entries``; of texts nothing is kept."""
     fields = fields_of(tree)
     references: list[Reference] = []
@@ -128,7 +132,7 @@ def read_scope(
     return _scope(references, np.frombuffer(versions, np.int64).reshape(-1, 2), np.frombuffer(sizes, np.int64), empty)
 
 
-def enriched_scope(corpus: Corpus, agree: int, entries: Entries) -> Scope:
+def enriched_scope(corpus: FingerprintColumns, agree: int, entries: SpilledEntries) -> DocumentsInScope:
     """The stored band keys of each document into ``entries``, joined where ``agree`` of them make a candidate."""
     keys = joint_keys(corpus.keys, agree)
     rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), keys.shape[1]).reshape(keys.shape)
@@ -137,8 +141,10 @@ def enriched_scope(corpus: Corpus, agree: int, entries: Entries) -> Scope:
     return _scope(corpus.references, corpus.versions, corpus.tokens, int((~there.any(axis=1)).sum()))
 
 
-def _scope(references: list[Reference], versions: NDArray[np.int64], sizes: NDArray[np.int64], empty: int) -> Scope:
+def _scope(
+    references: list[Reference], versions: NDArray[np.int64], sizes: NDArray[np.int64], empty: int
+) -> DocumentsInScope:
     order = sorted(range(len(references)), key=lambda row: (references[row][1], references[row][0]))
     numbers = np.empty(len(order), np.intp)
     numbers[order] = np.arange(len(order))
-    return Scope([references[row] for row in order], versions[order], sizes[order], numbers, empty)
+    return DocumentsInScope([references[row] for row in order], versions[order], sizes[order], numbers, empty)

@@ -43,13 +43,16 @@ def _stage(stage: DuplicatesPlan | ContentPlan | OverlapsPlan, index: str) -> It
     if isinstance(stage, DuplicatesPlan):
         yield from _duplicates(stage, index)
     elif isinstance(stage, ContentPlan):
-        most = "every document" if stage.limit is None else f"at most {stage.limit:,} documents"
-        yield f"{stage.name}: read {most} in the pairs of {stage.pairs}."
-        cut = [name if most is None else f"{name} (at most {most:,} characters)" for name, most in stage.fields.items()]
+        maximum = "every document" if stage.limit is None else f"at most {stage.limit:,} documents"
+        yield f"{stage.name}: read {maximum} in the pairs of {stage.pairs}."
+        cut = [
+            name if maximum is None else f"{name} (at most {maximum:,} characters)"
+            for name, maximum in stage.fields.items()
+        ]
         yield f"  Fields: {', '.join(cut)}. Values that are cut are counted."
     else:
-        most = "each pair" if stage.limit is None else f"the {stage.limit:,} most similar pairs"
-        yield f"{stage.name}: find the text blocks that both documents have, for {most} of {stage.pairs}."
+        maximum = "each pair" if stage.limit is None else f"the {stage.limit:,} most similar pairs"
+        yield f"{stage.name}: find the text blocks that both documents have, for {maximum} of {stage.pairs}."
         yield f"  Blocks of {stage.min_words} words or more in {_fields(stage.fields)}."
 
 

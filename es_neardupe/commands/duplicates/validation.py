@@ -11,7 +11,7 @@ from es_neardupe.commands.duplicates.request_plan import RATIO, Validation
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.minhash import estimate_of
 from es_neardupe.options import MeasureName
-from es_neardupe.records import Scope
+from es_neardupe.records import DocumentsInScope
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.features import describe, fields_of
 from es_neardupe.similarity.formulas import Weights
@@ -71,7 +71,9 @@ def _interval(similarity: float, slots: int) -> str:
     return f" (95 % interval: {found.low:.4f} to {found.high:.4f})"
 
 
-def similarity_function(client: Client, scope: Scope, wanted: Validation) -> tuple[SimilarityFunction, dict[str, Any]]:
+def similarity_function(
+    client: Client, scope: DocumentsInScope, wanted: Validation
+) -> tuple[SimilarityFunction, dict[str, Any]]:
     """The function, and what the diagnostics say of the sample behind it: nothing for most."""
     if wanted.features is not None:
         return SimilarityFunction(Measure(sources=(wanted.features,)), fields_of(wanted.features)), {}
@@ -83,7 +85,7 @@ def similarity_function(client: Client, scope: Scope, wanted: Validation) -> tup
     return SimilarityFunction(measure, wanted.fields), sampled
 
 
-def _weights(client: Client, scope: Scope, wanted: Validation) -> Weights:
+def _weights(client: Client, scope: DocumentsInScope, wanted: Validation) -> Weights:
     """How many documents of a sample of the scope have each shingle. The sample depends on the addresses only."""
     order = np.argsort(address_hashes(scope.references), kind="stable")
     sample = [scope.references[number] for number in order[:SAMPLE].tolist()]

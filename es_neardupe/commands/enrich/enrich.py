@@ -17,7 +17,7 @@ from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import pretend, write
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import refresh
 
 __all__ = ["EnrichReport", "enrich"]
@@ -79,7 +79,7 @@ def enrich(
     many. Nothing but our own fields changes; a run that was killed is resumed by starting it again.
     """
     started = time.monotonic()
-    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    rehearsal = DryRunClient(index.client, show_requests, dry_run=dry_run)
     index = opened(index.through(rehearsal) if dry_run else index, adopting=True, writes=not dry_run)
     check_sees_all(index, "enriching")
     prepared = index.target.new

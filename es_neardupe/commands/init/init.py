@@ -29,7 +29,7 @@ from es_neardupe.index.target import (
 )
 from es_neardupe.index.tuning import mend, tuned_mappings
 from es_neardupe.server.client import Client, path
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 
 __all__ = ["InitReport", "init"]
 
@@ -117,7 +117,7 @@ def init(
             f"The settings have the prefix {settings.prefix!r}, and the index {index.prefix!r}: give the same to both."
         )
     client, name = index.plain, index.name
-    rehearsal = Rehearsal(client, show_requests, dry_run=dry_run)
+    rehearsal = DryRunClient(client, show_requests, dry_run=dry_run)
     dry_run = dry_run or template
     writer = rehearsal if dry_run else client
     try:

@@ -24,9 +24,9 @@ from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Outcome
-from es_neardupe.server.bulk import Tally, chunked, write
+from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, to_json
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import refresh
 
@@ -119,22 +119,22 @@ def load_records(
 ) -> LoadReport:
     """As `load`, from records that were read already."""
     started = time.monotonic()
-    rehearsal = Rehearsal(index.client, show_requests, dry_run=dry_run)
+    rehearsal = DryRunClient(index.client, show_requests, dry_run=dry_run)
     _check_single(index.target)
     if not dry_run:
         index.storage.check_writable()
     prefix = index.settings.prefix
-    tally, states, numeric = Tally(), Counter[str](), 0
+    tally, states, numeric = BulkCounts(), Counter[str](), 0
     counts = tally.counts
 
-    def told(problem: Problem, kind: str) -> None:
+    def report_problem(problem: Problem, kind: str) -> None:
         if strict:
             raise InputError(f"{problem.place}: {problem.why}.")
         counts[kind] += 1
         on_problem(problem)
 
     routed = (_routed(record, routing_field) for record in tracked(records, progress, "loading", None))
-    usable = _usable(routed, index.target, text_field, told)
+    usable = _usable(routed, index.target, text_field, report_problem)
     actions = _actions(usable, index.target, "index" if replace else "create", max_chars)
     if show_requests:
         actions = (one.action for one in write(rehearsal, actions, batch=batch, workers=1))
@@ -207,16 +207,16 @@ def _usable(
     records: Iterable[FileRecord | Problem],
     target: IndexTarget,
     text_field: str | None,
-    told: Callable[[Problem, str], None],
+    report_problem: Callable[[Problem, str], None],
 ) -> Iterator[FileRecord]:
     """The records that can be indexed, each with an id and with its text where the index expects it."""
     seen: set[str] = set()
     for record in records:
         found = record if isinstance(record, Problem) else _prepared(record, target, text_field)
         if isinstance(found, Problem):
-            told(found, "bad")
+            report_problem(found, "bad")
         elif found.id in seen:
-            told(Problem(found.place, f"the id {found.id!r} stood in the files before"), "duplicates")
+            report_problem(Problem(found.place, f"the id {found.id!r} stood in the files before"), "duplicates")
         else:
             seen.add(str(found.id))
             yield found

@@ -11,32 +11,39 @@ from es_neardupe.commands.migrate.plan import MigrationPlan, mark
 from es_neardupe.commands.migrate.steps import rehearse_switch
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import Phase
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 
 __all__ = ["first_requests"]
 
 
 def first_requests(
-    rehearsal: Rehearsal, plan: MigrationPlan, most: int, *, abort: bool, prepare: bool, max_chars: int, batch: int
+    rehearsal: DryRunClient,
+    plan: MigrationPlan,
+    maximum: int,
+    *,
+    abort: bool,
+    prepare: bool,
+    max_chars: int,
+    batch: int,
 ) -> tuple[ShownRequest, ...]:
-    """The first ``most`` requests to the index; those of its mapping, of new keys, of the switch and of the clean-up.
+    """The first ``maximum`` requests to the index: for its mapping, new keys, the switch and the clean-up.
 
     Not those of ``group``: the groups take keys that are not there yet. Nothing is read for requests beyond the last.
     """
-    if most < 1:
+    if maximum < 1:
         return ()
-    rehearsed = _Rehearsed(rehearsal, plan, most, max_chars, batch)
+    rehearsed = _DryRunSteps(rehearsal, plan, maximum, max_chars, batch)
     steps = rehearsed.undo() if abort else rehearsed.go_on(prepare)
-    return tuple(islice(chain(rehearsed.begin(), steps), most))
+    return tuple(islice(chain(rehearsed.begin(), steps), maximum))
 
 
-class _Rehearsed:
+class _DryRunSteps:
     """The steps of `Work`, as far as their requests can be told before."""
 
-    def __init__(self, client: Rehearsal, plan: MigrationPlan, most: int, max_chars: int, batch: int) -> None:
+    def __init__(self, client: DryRunClient, plan: MigrationPlan, maximum: int, max_chars: int, batch: int) -> None:
         self._client, self._plan, self._index = client, plan, plan.old.through(client)
         self._coming = plan.settings.prefix
-        self._most, self._max_chars, self._batch = most, max_chars, batch
+        self._maximum, self._max_chars, self._batch = maximum, max_chars, batch
 
     def _under(self, prefix: str) -> Index:
         return Index(self._index.name, self._client, prefix)
@@ -85,7 +92,7 @@ class _Rehearsed:
             batch=self._batch,
             max_chars=self._max_chars,
             dry_run=True,
-            show_requests=self._most,
+            show_requests=self._maximum,
         )
         return report.requests
 
@@ -100,6 +107,6 @@ class _Rehearsed:
             self._under(self._coming),
             batch=self._batch,
             dry_run=True,
-            show_requests=self._most,
+            show_requests=self._maximum,
         )
         return report.requests

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from es_neardupe import options
 from es_neardupe.commands.migrate.dry_run import first_requests
-from es_neardupe.commands.migrate.plan import MigrationPlan, Wanted, open_plan
-from es_neardupe.commands.migrate.steps import Done, MigrationWork
+from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
+from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationWork
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
 from es_neardupe.groups.rule_options import remembered_rules, rules_of
-from es_neardupe.index.hidden_indices import Companion, companion_name, remove
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
@@ -25,7 +25,7 @@ from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count
 from es_neardupe.verification.criterion import criterion
 
@@ -124,15 +124,15 @@ def migrate(
     under way, `LeaseHeld` while another one works on the index, and what `init`, `enrich` and `group` raise.
     """
     started = time.monotonic()
-    rehearsal = Rehearsal(index.plain, show_requests, dry_run=dry_run)
+    rehearsal = DryRunClient(index.plain, show_requests, dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
-    wanted = Wanted(fields, preset, numbers, sample_keys, evidence)
+    wanted = MigrationOptions(fields, preset, numbers, sample_keys, evidence)
     if abort and (wanted.something or prepare):
         raise SettingsError("`abort` takes no settings, and no `prepare`.")
     plan = _aborting(index) if abort else open_plan(index, wanted)
     if plan is None:
-        found, done = opened(index), Done("aborted" if abort else "done")
+        found, done = opened(index), MigrationProgress("aborted" if abort else "done")
         if abort and not dry_run:
             _remove_strays(found)
         return _report(found, done, dry_run, started)
@@ -163,7 +163,7 @@ def _coming_names(plan: MigrationPlan) -> list[str]:
     """Our indices under the new prefix, which are there until the migration is over."""
     coming = plan.coming
     every = coming.with_target(replace(coming.target, new=()))  # those of rolled-over indices will be there too
-    return [*(companion_name(coming.target, kind) for kind in Companion), *every.storage.sidecars]
+    return [*(hidden_index_name(coming.target, kind) for kind in HiddenIndex), *every.storage.sidecars]
 
 
 def _check_phase(plan: MigrationPlan) -> None:
@@ -175,7 +175,7 @@ def _check_phase(plan: MigrationPlan) -> None:
         )
 
 
-def _report(index: Index, done: Done, dry_run: bool, started: float) -> MigrateReport:
+def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float) -> MigrateReport:
     return MigrateReport(
         index=index.name,
         scheme=index.scheme_id,
@@ -206,7 +206,7 @@ def _aborting(index: Index) -> MigrationPlan | None:
             f"The switch of index {index.name} has begun: documents have lost their former keys. Run `es-neardupe "
             f"migrate {index.name}` to its end; another migration leads back."
         )
-    return open_plan(index, Wanted((), None, {}, None))
+    return open_plan(index, MigrationOptions((), None, {}, None))
 
 
 def _remove_strays(index: Index) -> None:

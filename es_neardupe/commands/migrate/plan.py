@@ -14,14 +14,14 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import stored_settings
 
-__all__ = ["MigrationPlan", "Wanted", "mark", "open_plan"]
+__all__ = ["MigrationOptions", "MigrationPlan", "mark", "open_plan"]
 
 _CHOICE = ("threshold", "detection", "permutations", "bands", "rows", "agree")
 """Options that decide the bands: with any of them, these are chosen anew."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class MigrationOptions:
     """The options as they were given; None: as it is."""
 
     fields: Sequence[str]
@@ -84,7 +84,7 @@ class MigrationPlan:
         return replaced_prefix(self.settings.prefix)
 
 
-def open_plan(index: Index, wanted: Wanted) -> MigrationPlan | None:
+def open_plan(index: Index, wanted: MigrationOptions) -> MigrationPlan | None:
     """Where the migration of an index stands; None where the index has the wanted settings already.
 
     Raises `SchemeMismatch` for other settings than those of a migration under way, `SettingsError` where nothing is
@@ -112,7 +112,9 @@ def open_plan(index: Index, wanted: Wanted) -> MigrationPlan | None:
     return MigrationPlan(None, old, settings, wanted.evidence, changes) if changes else None
 
 
-def _going_on(mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: Wanted) -> MigrationPlan:
+def _going_on(
+    mappings: Mapping[str, Any], prefix: str, phase: Phase, old: Index, wanted: MigrationOptions
+) -> MigrationPlan:
     index = old.name
     stored = [stored_settings(mapping, next_prefix(prefix)) for mapping in mappings.values()]
     settings = next((one for one in stored if one is not None), None)

@@ -15,20 +15,20 @@ from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import Companion, companion_name, ensure, exists
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, exists, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Action, Hit
-from es_neardupe.server.bulk import Tally, chunked, write
+from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.dry_run import Rehearsal
+from es_neardupe.server.dry_run import DryRunClient
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count, refresh
 
-__all__ = ["Done", "MigrationWork", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents"]
+__all__ = ["MigrationProgress", "MigrationWork", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents"]
 
 
 _ROUNDS = 5
@@ -37,9 +37,9 @@ _ROUNDS = 5
 def inherit_groups(old: Index, new: Index, at: str) -> None:
     """Let the new registry know the groups that there are, before the first run of `group` writes it (what becomes of
     them is told in their history), and the rules of the last run."""
-    source, target = (companion_name(one.target, Companion.GROUPS) for one in (old, new))
+    source, target = (hidden_index_name(one.target, HiddenIndex.GROUPS) for one in (old, new))
     if not (exists(new.plain, target) and any(True for page in _of_kind(new.plain, target, "run") for _ in page)):
-        ensure(new, Companion.GROUPS)
+        ensure(new, HiddenIndex.GROUPS)
         hits = (hit for page in _of_kind(new.plain, source, "group") for hit in page)
         _write_all(new.plain, (Action("index", target, hit.id, hit.source) for hit in hits), target)
     last = Registry(old).last_run()
@@ -52,8 +52,8 @@ def hand_over(new: Index, after: Index, at: str) -> None:
 
     Groups that only the former registry knows came after the new one was made, and have ended.
     """
-    for kind in Companion:
-        source, target = companion_name(new.target, kind), companion_name(after.target, kind)
+    for kind in HiddenIndex:
+        source, target = hidden_index_name(new.target, kind), hidden_index_name(after.target, kind)
         if not exists(new.plain, source):
             continue
         ensure(after, kind)
@@ -104,13 +104,15 @@ def _write_all(client: Client, actions: Iterator[Action], name: str) -> None:
     refresh(client, name)
 
 
-def switch_documents(new: Index, after: Index, *, batch: int, workers: int, progress: Progress) -> tuple[Tally, int]:
+def switch_documents(
+    new: Index, after: Index, *, batch: int, workers: int, progress: Progress
+) -> tuple[BulkCounts, int]:
     """Give every document the new fields under the old prefix too, until a pass finds none without.
 
     What was done, and how many are left: changed again and again, or refused. Users' searches find a group id in each
     document at every moment.
     """
-    tally, left = Tally(), 0
+    tally, left = BulkCounts(), 0
     for _ in range(_ROUNDS):
         left = 0
         _refresh(new, after)
@@ -125,7 +127,7 @@ def switch_documents(new: Index, after: Index, *, batch: int, workers: int, prog
     return tally, left
 
 
-def rehearse_switch(rehearsal: Rehearsal, new: Index, after: Index, *, batch: int) -> None:
+def rehearse_switch(rehearsal: DryRunClient, new: Index, after: Index, *, batch: int) -> None:
     """Show a dry run the first requests of `switch_documents`."""
     _refresh(new, after)
     actions = new.through(rehearsal).storage.takeovers(after, batch=batch, progress=silent)
@@ -141,7 +143,7 @@ def _refresh(new: Index, after: Index) -> None:
 
 
 @dataclass
-class Done:
+class MigrationProgress:
     """Where a migration stands, and what the present run has done for it."""
 
     state: str
@@ -171,7 +173,7 @@ class MigrationWork:
         self.index, self.plan = index, plan
         self.options, self.max_chars = options, max_chars
         state = {None: "not begun", Phase.PREPARING: "prepared"}.get(plan.phase, "switching")
-        self.done = Done(state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
+        self.done = MigrationProgress(state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
 
     @property
     def new(self) -> Index:

@@ -10,7 +10,7 @@ from es_neardupe.errors import Forbidden
 from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.hidden_indices import Companion, companion_name, exists
+from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import seen_in_part
 from es_neardupe.index.queries import JSON
@@ -21,7 +21,7 @@ from es_neardupe.records import Hit
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import search
 
-__all__ = ["KnownCopy", "Trace", "Traces"]
+__all__ = ["DeletedDocument", "DeletedDocuments", "KnownCopy"]
 
 _OURS = ("content", "group", "principal", "similarity")
 """What is read of our fields."""
@@ -39,7 +39,7 @@ class KnownCopy:
 
 
 @dataclass(frozen=True)
-class Trace:
+class DeletedDocument:
     """What is left of a document."""
 
     index: str
@@ -51,7 +51,7 @@ class Trace:
     """Documents whose text is no longer the one that was compared."""
 
 
-class Traces:
+class DeletedDocuments:
     """Looks for documents that are gone by their ids."""
 
     def __init__(self, index: Index, asked: JSON) -> None:
@@ -59,20 +59,20 @@ class Traces:
         self._index = index
         self._asked = asked
         self._registry = Registry(index)
-        self._pairs = companion_name(index.target, Companion.PAIRS)
+        self._pairs = hidden_index_name(index.target, HiddenIndex.PAIRS)
         self.forbidden = bool(seen_in_part(index))
         """Whether the user may not read our indices beside the user's own, or not all of what these are about: to such
         a one, a document that is hidden looks like one that is gone."""
 
-    def of(self, id: str) -> Trace | None:
+    def of(self, id: str) -> DeletedDocument | None:
         """Evidence says more than the last grouping, so it is asked first; None where both know nothing."""
         return self._allowed(lambda: self._by_evidence(id) or self._by_grouping(id))
 
-    def before(self, id: str, present: str) -> Trace | None:
+    def before(self, id: str, present: str) -> DeletedDocument | None:
         """What evidence knows of the text that a document had before the ``present`` one (a content hash)."""
         return self._allowed(lambda: self._by_evidence(id, present))
 
-    def _allowed(self, ask: Callable[[], Trace | None]) -> Trace | None:
+    def _allowed(self, ask: Callable[[], DeletedDocument | None]) -> DeletedDocument | None:
         """None once it has shown that this user may not ask."""
         if self.forbidden:
             return None
@@ -82,7 +82,7 @@ class Traces:
             self.forbidden = True
             return None
 
-    def _by_evidence(self, id: str, present_content: str | None = None) -> Trace | None:
+    def _by_evidence(self, id: str, present_content: str | None = None) -> DeletedDocument | None:
         """Other documents that bear a text which was once compared with that of the document, or that text itself; None
         where it is the present one."""
         if not exists(self._index.client, self._pairs):
@@ -96,14 +96,14 @@ class Traces:
             return None
         similar = {told.content: (1.0, told.at)} | self._compared_with(told.content)
         known, changed = [], 0
-        for chunk in chunked(similar, queries.MOST_TERMS):
+        for chunk in chunked(similar, queries.MAX_TERMS):
             for hit, present in self._read({"terms": {self._index.target.fields.content: chunk}}):
                 if hit.id == id:
                     continue
                 changed += present not in similar
                 if present in similar:
                     known.append(KnownCopy(hit, similar[present][0], "resemblance", similar[present][1]))
-        return Trace(told.where, id, "evidence", tuple(known), changed)
+        return DeletedDocument(told.where, id, "evidence", tuple(known), changed)
 
     def _compared_with(self, content: str) -> dict[str, tuple[float, str]]:
         """Content hash -> resemblance to a text, and when that was found."""
@@ -125,7 +125,7 @@ class Traces:
         any_of = [{"term": {field: value}} for field, value in terms.items()]
         return queries.all_of({"term": {"scheme": self._index.target.scheme_id}}, {"bool": {"should": any_of}})
 
-    def _by_grouping(self, id: str) -> Trace | None:
+    def _by_grouping(self, id: str) -> DeletedDocument | None:
         """Members of the group that the document was principal of: their similarity to it is stored in them."""
         entry = self._registry.led_by(id)
         if entry is None:
@@ -139,7 +139,7 @@ class Traces:
             changed += not same
             if same and grouping is not None:
                 known.append(KnownCopy(hit, grouping.similarity, measure, entry.updated))
-        return Trace(*entry.principal, "grouping", tuple(known), changed)
+        return DeletedDocument(*entry.principal, "grouping", tuple(known), changed)
 
     def _read(self, query: JSON) -> Iterator[tuple[Hit, str]]:
         """Documents, each with the content hash of its present text."""
@@ -152,7 +152,7 @@ class Traces:
                 yield hit, one.content
 
 
-class _Told(NamedTuple):
+class _EvidenceSide(NamedTuple):
     """What an entry of evidence tells of one of its two documents."""
 
     where: str
@@ -161,11 +161,11 @@ class _Told(NamedTuple):
     at: str
 
 
-def _told(entry: Mapping[str, Any], id: str) -> _Told | None:
+def _told(entry: Mapping[str, Any], id: str) -> _EvidenceSide | None:
     """What there is of the document of this id; None for an entry that our code cannot have written."""
     for side in "ab":
         address = entry.get(side)
         if isinstance(address, dict) and address.get("id") == id:
             told = [address.get("index"), entry.get(f"content_{side}"), entry.get("at")]
-            return _Told(*map(str, told)) if all(isinstance(one, str) for one in told) else None
+            return _EvidenceSide(*map(str, told)) if all(isinstance(one, str) for one in told) else None
     return None

@@ -9,8 +9,8 @@ from dataclasses import replace
 from es_neardupe import options
 from es_neardupe.candidates.detection import detection_of
 from es_neardupe.commands.moved.answer import Moved, NewPlace, in_order, with_replaced
-from es_neardupe.commands.moved.deleted_documents import Trace, Traces
-from es_neardupe.commands.moved.documents import Addressed, LastThere
+from es_neardupe.commands.moved.deleted_documents import DeletedDocument, DeletedDocuments
+from es_neardupe.commands.moved.documents import AddressSearch, LastDocument
 from es_neardupe.commands.moved.fields import AddressFields, address_fields
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import text_of
@@ -85,8 +85,8 @@ def moved_all(
         raise SettingsError("`max_candidates` must be 1 or more.")
     index = opened(index, texts=True)
     fields = address_fields(index, url_field, date_field)
-    least = check_min(index.settings.threshold if min is None else min)
-    finder = _Finder(index, fields, least=least, earlier=earlier, most=max_candidates)
+    minimum = check_min(index.settings.threshold if min is None else min)
+    finder = _Finder(index, fields, minimum=minimum, earlier=earlier, maximum=max_candidates)
     with ThreadPoolExecutor(_WORKERS) as pool:
         for batch in chunked(addresses, _BATCH):
             yield from pool.map(finder.find, batch)
@@ -95,16 +95,16 @@ def moved_all(
 class _Finder:
     """Looks up one address after the other."""
 
-    def __init__(self, index: Index, fields: AddressFields, *, least: float, earlier: bool, most: int) -> None:
+    def __init__(self, index: Index, fields: AddressFields, *, minimum: float, earlier: bool, maximum: int) -> None:
         self._index = index
         self._fields = fields
-        self._least = least
+        self._minimum = minimum
         self._earlier = earlier
-        self._most = most
+        self._maximum = maximum
         self._measure = Measure(shingle=index.settings.shingle)
-        self._documents = Addressed(index, fields)
+        self._documents = AddressSearch(index, fields)
         self._unprocessed = count(index.client, index.path, index.target.stale())
-        self._traces = Traces(index, self._documents.asked)
+        self._traces = DeletedDocuments(index, self._documents.asked)
 
     def find(self, address: str) -> Moved:
         """All that is known of one address. Raises `SettingsError` for an empty one."""
@@ -127,7 +127,7 @@ class _Finder:
             return _TOO_LONG
         return "unknown address, and evidence may not be read" if self._traces.forbidden else "unknown address"
 
-    def _by_text(self, address: str, document: LastThere) -> Moved:
+    def _by_text(self, address: str, document: LastDocument) -> Moved:
         """Compare the text with those of its group, and of all that share a key with it."""
         known = self._answer(address, None, document.address, document.basis)
         known = replace(known, date=document.date, versions=document.versions)
@@ -137,14 +137,14 @@ class _Finder:
             return replace(known, reason=f"its text is {made.state.value}")
         own = group_of(stored_fields(document.source, self._index.target.settings.prefix))
         away = sorted({address, *document.addresses})
-        hits, total = self._documents.others(made.bands, own, away, document.address, most=self._most)
+        hits, total = self._documents.others(made.bands, own, away, document.address, maximum=self._maximum)
         described = {(hit["_index"], hit["_id"]): hit for hit in hits}
         references: list[Reference] = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
         places, less_similar = [], 0
         for hit, similarity in compared_with(
             self._index, self._measure, document.source, references, more=[self._index.target.fields.group]
         ):
-            if similarity >= self._least:
+            if similarity >= self._minimum:
                 (new, *_), date = self._documents.read(described[hit.address]["fields"])
                 places.append(NewPlace(new, date, similarity, None, *hit.address, "texts", "resemblance", None))
             else:
@@ -155,11 +155,11 @@ class _Finder:
             less_similar=less_similar,
             candidates=total,
             not_compared=total - len(hits),
-            detection=detection_of(self._measure, self._least, self._index.target.settings.scheme),
+            detection=detection_of(self._measure, self._minimum, self._index.target.settings.scheme),
         )
         return self._placed(known, places)
 
-    def _by_text_before(self, found: Moved, document: LastThere) -> Moved | None:
+    def _by_text_before(self, found: Moved, document: LastDocument) -> Moved | None:
         """Where the text is now that the document had before it was written over, as far as evidence knows."""
         text = text_of(document.source, self._index.target.settings.fields)
         (content,) = contents([text])
@@ -169,13 +169,13 @@ class _Finder:
         before = self._by_trace(found.address, trace)
         return replace(before, versions=found.versions) if before.places else None
 
-    def _by_trace(self, address: str, trace: Trace) -> Moved:
+    def _by_trace(self, address: str, trace: DeletedDocument) -> Moved:
         """What was found out while the document was there."""
         places = []
         for one in trace.known:
             named, date = self._documents.read(one.hit.source)
             others = [name for name in named if name != address]
-            if others and one.similarity >= self._least:
+            if others and one.similarity >= self._minimum:
                 places.append(
                     NewPlace(others[0], date, one.similarity, None, *one.hit.address, trace.basis, one.measure, one.at)
                 )
@@ -209,7 +209,7 @@ class _Finder:
             unprocessed=self._unprocessed,
             url_field=self._fields.address,
             date_field=self._fields.date,
-            min=self._least,
+            min=self._minimum,
             detection=None,
         )
 

@@ -14,7 +14,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.target import IndexTarget, mappings_of
 
-__all__ = ["search_request", "wanted"]
+__all__ = ["search_request"]
 
 _TITLES = ("title", "headline", "subject", "name")
 """Fields by which people recognise a document."""
@@ -31,11 +31,11 @@ def search_request(
     expand: options.Expand = False,
 ) -> JSON:
     """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises as that does."""
-    index, asked = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
+    index, asked = checked_search(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
     return index.storage.collapse_request(asked)
 
 
-def wanted(
+def checked_search(
     index: Index,
     text: str | Mapping[str, Any],
     *,

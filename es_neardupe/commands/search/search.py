@@ -8,7 +8,7 @@ from typing import Any
 
 from es_neardupe import options
 from es_neardupe.commands.report_parts import one_line
-from es_neardupe.commands.search.request import wanted
+from es_neardupe.commands.search.request import checked_search
 from es_neardupe.index.collapse import CollapsedSearch
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
@@ -94,7 +94,7 @@ def search(
     the fields that have keys. Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the
     result window; `RequestError` for what the server rejects.
     """
-    index, asked = wanted(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
+    index, asked = checked_search(index, text, scope=query, size=size, start=start, fields=fields, expand=expand)
     page = index.storage.collapse(asked)
     prefix = index.settings.prefix
     hits = []

@@ -14,7 +14,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.index.updates import DocumentUpdate, is_current, plan, source_of, update
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
-from es_neardupe.server.bulk import Tally, chunked
+from es_neardupe.server.bulk import BulkCounts, chunked
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import counts
 
@@ -39,7 +39,7 @@ def enrich_inline(index: Index, wanted: ToEnrich, send: Send, progress: Progress
         current=queries.all_of(index.target.within(wanted.query), queries.fingerprinted(index.fields, index.scheme_id)),
         selected=selection,
     )
-    renewal = _Renewal(index.target, rewrite=wanted.all)
+    renewal = _InlineEnrichment(index.target, rewrite=wanted.all)
     pages = text_pages(index, selection, source_of(index.settings, index.target.inherits))
     read = plan(pages, index.settings, wanted.max_chars)
     updates = renewal.updates(tracked(read, progress, "fingerprinting", before["selected"]))
@@ -62,7 +62,7 @@ def _selection(target: IndexTarget, wanted: ToEnrich) -> dict[str, Any]:
     return queries.matching(scope) if wanted.check or wanted.all else stale
 
 
-def _present(index: Index, lost: Iterable[Reference], tally: Tally) -> Iterator[list[Hit]]:
+def _present(index: Index, lost: Iterable[Reference], tally: BulkCounts) -> Iterator[list[Hit]]:
     """The documents that changed under our hands, as they are now."""
     source = [*source_of(index.settings, index.target.inherits), index.fields.at]
     for chunk in chunked(lost, 100):
@@ -71,7 +71,7 @@ def _present(index: Index, lost: Iterable[Reference], tally: Tally) -> Iterator[
         yield [hit for hit in found if hit is not None]
 
 
-class _Renewal:
+class _InlineEnrichment:
     """Decides what is written of the documents that were read, and counts what becomes of all of them."""
 
     def __init__(self, target: IndexTarget, *, rewrite: bool) -> None:
@@ -79,7 +79,7 @@ class _Renewal:
         self.inherits = target.inherits
         self.rewrite = rewrite
         self.at = timestamp()
-        self.tally = Tally()
+        self.tally = BulkCounts()
         self.states: Counter[str] = Counter()
         self._sent_twice: set[Address] = set()
         """Documents that conflicted with a write which may have been our own."""

@@ -17,7 +17,7 @@ from es_neardupe.errors import Blocked, Forbidden, SettingsError
 from es_neardupe.index.sidecar.entries import entries, parts_of, read_params, redirected, their_parts, their_values
 from es_neardupe.index.sidecar.queries import (
     MATCH_ALL,
-    MOST_IDS,
+    MAX_IDS,
     SidecarNames,
     Source,
     TooMany,
@@ -170,7 +170,7 @@ class SidecarClient(ClientOver):
         for part in parts:
             if "aggs" in body:
                 raise TooMany(
-                    f"The query matches more than {MOST_IDS:,} documents, too many to count with a sidecar index: "
+                    f"The query matches more than {MAX_IDS:,} documents, too many to count with a sidecar index: "
                     f"narrow it."
                 )
             more = self.plain.request("POST", where, params=params, body={**body, "query": part})

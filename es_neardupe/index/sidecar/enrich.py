@@ -28,7 +28,7 @@ from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.index.updates import is_current, plan, update
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
-from es_neardupe.server.bulk import Tally, chunked
+from es_neardupe.server.bulk import BulkCounts, chunked
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import counts, search
 
@@ -57,14 +57,14 @@ def enrich_sidecar(index: Index, wanted: ToEnrich, send: Send, progress: Progres
         everything={"match_all": {}},
         left_alone=queries.of_relations(index.target.left_alone),
     )
-    run = _Run(index, rewrite=wanted.all, max_chars=wanted.max_chars, progress=progress)
+    run = _SidecarEnrichment(index, rewrite=wanted.all, max_chars=wanted.max_chars, progress=progress)
     recent = None if wanted.since is None else queries.since(*wanted.since)
     every = recent is None and (wanted.check or wanted.all)
     run.run(scope, before["scope"], send, every=every, recent=recent)
     return Enriched(before, run.current, run.tally, run.states)
 
 
-class _Run:
+class _SidecarEnrichment:
     """Decides what is written, and counts what becomes of all documents."""
 
     def __init__(self, index: Index, *, rewrite: bool, max_chars: int, progress: Progress) -> None:
@@ -75,7 +75,7 @@ class _Run:
         self._uuids = uuids(index)
         self._known = KnownEntries(index, self._uuids)
         self._at = timestamp()
-        self.tally = Tally()
+        self.tally = BulkCounts()
         self.states: Counter[str] = Counter()
         self.current = 0
         """Documents in scope that had an entry of the scheme."""
@@ -131,7 +131,7 @@ class _Run:
     def _see(self, page: Sequence[Hit]) -> None:
         for hit in page:
             self._known.see(hit)
-            self.current += self._known.fits(hit)
+            self.current += self._known.is_current(hit)
 
     def _fetched(self, references: Iterable[Reference], *, new: bool = False) -> Iterator[list[Hit]]:
         """Texts as they are now; those deleted meanwhile are counted."""

@@ -149,7 +149,7 @@ class KnownEntries:
         """Whether there is an entry of a document."""
         return hit.id in self._versions[hit.index]
 
-    def fits(self, hit: Hit) -> bool:
+    def is_current(self, hit: Hit) -> bool:
         """Whether there is one of the present scheme, even if of another version."""
         return self._versions[hit.index].get(hit.id, _UNFIT) != _UNFIT
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MATCH_ALL",
-    "MOST_IDS",
+    "MAX_IDS",
     "QueryPart",
     "SidecarNames",
     "Source",
@@ -179,7 +179,7 @@ def without_entry(query: Mapping[str, Any], prefix: str) -> JSON | bool:
     asked = [(name, without_entry(clause, prefix)) for name, clause in _children(query)]
     musts = [found for name, found in asked if name in ("must", "filter")]
     nots = [found for name, found in asked if name == "must_not"]
-    anything = _any_of([found for name, found in asked if name == "should"], _least(inner, bool(musts)))
+    anything = _any_of([found for name, found in asked if name == "should"], _minimum(inner, bool(musts)))
     if False in [one for one in [*musts, anything] if isinstance(one, bool)] or any(one is True for one in nots):
         return False
     filters = [one for one in [*musts, anything] if not isinstance(one, bool)]
@@ -189,26 +189,26 @@ def without_entry(query: Mapping[str, Any], prefix: str) -> JSON | bool:
     return {"bool": {"filter": filters or [MATCH_ALL], "must_not": refused}}
 
 
-def _least(inner: Mapping[str, Any], others: bool) -> int:
+def _minimum(inner: Mapping[str, Any], others: bool) -> int:
     """How many ``should`` clauses have to match, by the rule of servers where nothing is said."""
     if not _listed(inner.get("should", [])):
         return 0
-    least = inner.get("minimum_should_match", 0 if others else 1)
-    if not isinstance(least, int):
-        raise SettingsError(f"minimum_should_match {least!r} is not supported with a sidecar index: use a number.")
-    return least
+    minimum = inner.get("minimum_should_match", 0 if others else 1)
+    if not isinstance(minimum, int):
+        raise SettingsError(f"minimum_should_match {minimum!r} is not supported with a sidecar index: use a number.")
+    return minimum
 
 
-def _any_of(found: Sequence[JSON | bool], least: int) -> JSON | bool:
+def _any_of(found: Sequence[JSON | bool], minimum: int) -> JSON | bool:
     """At least so many of some clauses."""
-    least -= sum(one is True for one in found)
+    minimum -= sum(one is True for one in found)
     asked = [one for one in found if not isinstance(one, bool)]
-    if least <= 0:
+    if minimum <= 0:
         return True
-    return least <= len(asked) and {"bool": {"should": asked, "minimum_should_match": least}}
+    return minimum <= len(asked) and {"bool": {"should": asked, "minimum_should_match": minimum}}
 
 
-MOST_IDS = 50_000
+MAX_IDS = 50_000
 """Ids of one request: some 2 MB of JSON."""
 
 _CHUNK = 10_000
@@ -259,7 +259,7 @@ def ids_clause(addresses: Iterable[Address], names: Mapping[str, str] | None = N
 
 
 def joined(index: Index, query: Mapping[str, Any]) -> JSON:
-    """The query for our indices. Raises `SettingsError` where both sides match more than `MOST_IDS` documents."""
+    """The query for our indices. Raises `SettingsError` where both sides match more than `MAX_IDS` documents."""
     names, prefix = SidecarNames(index.target), index.settings.prefix
     query = of_entries(query, index.target)
     rest = renamed(relaxed(query, prefix), names.ours)
@@ -284,7 +284,7 @@ def joined_parts(index: Index, query: Mapping[str, Any]) -> Iterator[JSON]:
         if scopes is None:
             raise
     ours, theirs = scopes
-    for some in chunked(addresses_of(index.plain, index.path, queries.all_of(*theirs)), MOST_IDS):
+    for some in chunked(addresses_of(index.plain, index.path, queries.all_of(*theirs)), MAX_IDS):
         yield queries.all_of(*(renamed(one, names.ours) for one in ours), ids_clause(some, names.ours))
 
 
@@ -314,32 +314,32 @@ def _fewest(index: Index, names: SidecarNames, part: Mapping[str, Any], rest: Ma
     if found is not None:
         return found
     few = list(_first(index.plain, names.path, rest))
-    if few and len(few) <= MOST_IDS:
+    if few and len(few) <= MAX_IDS:
         among = ids_clause(Address(names.theirs[concrete], id) for concrete, id in few)
         return list(addresses_of(index.plain, index.path, queries.all_of(part, among)))
     many = list(_first(index.plain, index.path, part)) if few else []
-    if len(many) > MOST_IDS:
+    if len(many) > MAX_IDS:
         raise TooMany(
-            f"The query matches more than {MOST_IDS:,} documents, and so do the keys it is combined with, which are in "
+            f"The query matches more than {MAX_IDS:,} documents, and so do the keys it is combined with, which are in "
             f"a sidecar index: narrow the query."
         )
     return many
 
 
-def _some(client: Client, name: str, query: Mapping[str, Any], most: int) -> list[Address] | None:
+def _some(client: Client, name: str, query: Mapping[str, Any], maximum: int) -> list[Address] | None:
     """The addresses of all documents that match, by one search; None if they are more than it can tell."""
-    body = {"size": most, "query": dict(query), "_source": False, "track_total_hits": True}
+    body = {"size": maximum, "query": dict(query), "_source": False, "track_total_hits": True}
     found = client.request("POST", path(name, "_search"), body=body)["hits"]
-    if found["total"]["value"] > most:
+    if found["total"]["value"] > maximum:
         return None
     return [Address(hit["_index"], hit["_id"]) for hit in found["hits"]]
 
 
 def _first(client: Client, name: str, query: Mapping[str, Any]) -> Iterator[Address]:
-    """The addresses of documents that match; no more than one over `MOST_IDS`."""
+    """The addresses of documents that match; no more than one over `MAX_IDS`."""
     for number, address in enumerate(addresses_of(client, name, query)):
         yield address
-        if number == MOST_IDS:
+        if number == MAX_IDS:
             return
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from threading import Thread
 
 from es_neardupe.errors import ConnectError, SettingsError, Unreachable
-from es_neardupe.log_events import new_run, told, wanted
+from es_neardupe.log_events import is_logged, log_event, new_run
 from es_neardupe.server.drivers.driver import Driver, DriverOver
 from es_neardupe.server.responses import Answer
 
@@ -56,10 +56,10 @@ class TracedDriver(DriverOver):
 
 
 def _log(method: str, target: str, name: str, started: float, **result: str | int) -> None:
-    if wanted(logging.DEBUG):
+    if is_logged(logging.DEBUG):
         milliseconds = round(1000 * (time.monotonic() - started), 1)
         path = target.partition("?")[0]
-        told(logging.DEBUG, "request", method=method, path=path, request=name, milliseconds=milliseconds, **result)
+        log_event(logging.DEBUG, "request", method=method, path=path, request=name, milliseconds=milliseconds, **result)
 
 
 class PatientDriver(DriverOver):

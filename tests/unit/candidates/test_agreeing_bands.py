@@ -19,7 +19,7 @@ from unit_tools import hits, words
 
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import bucket_sizes, find_candidates
-from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, Loss, lost, states_of, verdicts
+from es_neardupe.commands.audit.why_missed import FOUND, Candidacy, LossReason, lost, states_of, verdicts
 from es_neardupe.commands.distribution.sample import compare_sample
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
@@ -186,11 +186,11 @@ def test_large_buckets_are_counted_by_the_pairs_that_share_enough(keys: Any, agr
 
 
 @given(matrices(), st.integers(2, 3), st.integers(0, 9))
-def test_bucket_sizes(keys: Any, agree: int, most: int) -> None:
+def test_bucket_sizes(keys: Any, agree: int, maximum: int) -> None:
     assume(agree <= keys.shape[1])
     counts = Counter({name: len(rows) for name, rows in joint_buckets(keys, agree).items() if len(rows) > 1})
-    found = bucket_sizes(keys, most, agree)
-    assert [size for _, size in found] == sorted(counts.values(), reverse=True)[:most]
+    found = bucket_sizes(keys, maximum, agree)
+    assert [size for _, size in found] == sorted(counts.values(), reverse=True)[:maximum]
     assert all(counts[name] == size for name, size in found)
 
 
@@ -244,9 +244,9 @@ def test_an_audit_says_why_a_pair_is_lost(max_bucket: int) -> None:
     verdict = verdicts(candidacy, documents, documents, a, b)
     why = {int(k): loss for loss, numbers in lost(verdict) for k in numbers}
     common = (corpus.keys[a] == corpus.keys[b]).sum(axis=1).tolist()
-    assert {why.get(k) for k, number in enumerate(common) if number < 2} == {Loss.BANDS}
+    assert {why.get(k) for k, number in enumerate(common) if number < 2} == {LossReason.BANDS}
     enough = {why.get(k) for k, number in enumerate(common) if number >= 2}
-    assert enough == ({None, Loss.BUCKET} if max_bucket == 2 else {None})
+    assert enough == ({None, LossReason.BUCKET} if max_bucket == 2 else {None})
     assert int((verdict == FOUND).sum()) == sum(k not in why for k in range(len(a)))
 
 

@@ -15,7 +15,7 @@ from es_neardupe.candidates.fingerprints import classes_of, read_corpus, source_
 from es_neardupe.index.mapping import Fields
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.text import tokenize
-from es_neardupe.records import Classes, Corpus, Grouping, Hit
+from es_neardupe.records import FingerprintColumns, Grouping, Hit, TextClasses
 
 BANDS = SETTINGS.scheme.bands
 
@@ -26,11 +26,11 @@ TEXTS = st.dictionaries(
 )
 
 
-def corpus_of(found: list[Hit], page: int = 100) -> Corpus:
+def corpus_of(found: list[Hit], page: int = 100) -> FingerprintColumns:
     return read_corpus(paged(found, page), "neardupe", BANDS)
 
 
-def addresses(corpus: Corpus, classes: Classes) -> list[list[tuple[str, str]]]:
+def addresses(corpus: FingerprintColumns, classes: TextClasses) -> list[list[tuple[str, str]]]:
     return [[corpus.references[row][:2] for row in rows.tolist()] for rows in classes.members]
 
 

@@ -75,10 +75,10 @@ def test_rows_with_equal_keys_are_equal(keys: Keys, max_bucket: int, shuffle: An
 
 
 @given(matrices(), st.integers(0, 12))
-def test_bucket_sizes(keys: Keys, most: int) -> None:
+def test_bucket_sizes(keys: Keys, maximum: int) -> None:
     counts = Counter({key(number): len(rows) for number, rows in buckets(keys).items() if len(rows) > 1})
-    found = bucket_sizes(keys, most)
-    assert [size for _, size in found] == sorted(counts.values(), reverse=True)[:most]
+    found = bucket_sizes(keys, maximum)
+    assert [size for _, size in found] == sorted(counts.values(), reverse=True)[:maximum]
     assert all(counts[name] == size for name, size in found)
     assert len(dict(found)) == len(found)
 
@@ -91,7 +91,7 @@ def test_a_foreign_row_with_one_key_in_two_bands() -> None:
 
 def test_boilerplate_costs_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """5,000 rows with one common key and no signatures: each is compared with the 100 first ones, the rest counted."""
-    rows, most = 5_000, 100
+    rows, maximum = 5_000, 100
     keys = np.arange(1, 2 * rows + 1, dtype=np.uint64).reshape(rows, 2) << np.uint64(8)
     keys[:, 0] = 5
     made = []
@@ -99,14 +99,14 @@ def test_boilerplate_costs_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         pair_arrays.DistinctPairs, "add", lambda self, pairs, size: (made.append(len(pairs)), add(self, pairs, size))[1]
     )
-    found = find_candidates(keys, most)
-    compared = most * (most - 1) // 2 + most * (rows - most)
+    found = find_candidates(keys, maximum)
+    compared = maximum * (maximum - 1) // 2 + maximum * (rows - maximum)
     assert sum(made) == 2 * compared  # counted in the bucket, then added to the rest
     assert len(found) == compared
     (bucket,) = found.large
     assert (bucket.key, bucket.size, bucket.compared) == (key(5), rows, compared)
     assert bucket.skipped == found.skipped == rows * (rows - 1) // 2 - compared
-    assert set(found.left.tolist()) == set(range(most))
+    assert set(found.left.tolist()) == set(range(maximum))
     assert (found.left < found.right).all()
     assert bucket_sizes(keys) == [(key(5), rows)]
 
@@ -165,11 +165,11 @@ def in_one_bucket(size: int) -> Keys:
 @given(large_buckets())
 def test_refined_buckets(bucket: tuple[Any, int]) -> None:
     """The first rows meet all, pairs are counted once, and there are no more than linearly many."""
-    slots, most = bucket
-    found = find_candidates(in_one_bucket(len(slots)), most, lambda rows: slots[rows])
+    slots, maximum = bucket
+    found = find_candidates(in_one_bucket(len(slots)), maximum, lambda rows: slots[rows])
     pairs = set(listed(found))
     assert {(0, row) for row in range(1, len(slots))} <= pairs
-    assert len(pairs) == len(found) <= max(most, 6) * len(slots)
+    assert len(pairs) == len(found) <= max(maximum, 6) * len(slots)
     assert (found.left < found.right).all()
     (one,) = found.large
     assert (one.size, one.compared, one.compared + one.skipped) == (
@@ -182,21 +182,21 @@ def test_refined_buckets(bucket: tuple[Any, int]) -> None:
 @given(large_buckets(), st.integers(0, 30), st.randoms(use_true_random=False))
 def test_a_bucket_is_refined_alike_in_any_index(bucket: tuple[Any, int], others: int, shuffle: Any) -> None:
     """Only the members count and their order, not what other rows stand between them."""
-    slots, most = bucket
+    slots, maximum = bucket
     size = len(slots)
-    alone = listed(find_candidates(in_one_bucket(size), most, lambda rows: slots[rows]))
+    alone = listed(find_candidates(in_one_bucket(size), maximum, lambda rows: slots[rows]))
     places = sorted(shuffle.sample(range(size + others), size))
     keys = np.zeros((size + others, 2), np.uint64)
     keys[places] = in_one_bucket(size)
     every = np.zeros((size + others, SLOTS), np.uint8)
     every[places] = slots
-    within = listed(find_candidates(keys, most, lambda rows: every[rows]))
+    within = listed(find_candidates(keys, maximum, lambda rows: every[rows]))
     assert within == [(places[a], places[b]) for a, b in alone]
 
 
 @given(st.integers(3, 30), st.integers(2, 5), st.randoms(use_true_random=False), st.integers(1, 7))
 @settings(max_examples=30)
-def test_a_large_bucket_in_any_order_of_arrival(size: int, most: int, shuffle: Any, page: int) -> None:
+def test_a_large_bucket_in_any_order_of_arrival(size: int, maximum: int, shuffle: Any, page: int) -> None:
     """The same documents give the same pairs, in whatever order and pages they come."""
     texts = {f"{k:02}": " ".join(f"w{j}" for j in range(60) if j != 3 * k % 59) for k in range(size)}
     found = hits(texts)
@@ -206,7 +206,7 @@ def test_a_large_bucket_in_any_order_of_arrival(size: int, most: int, shuffle: A
         first = np.array([rows[0] for rows in classes_of(corpus).members])
         slots = {hit.id: base64.b64decode(hit.source["neardupe"]["signature"]) for hit in found}
         every = np.array([list(slots[corpus.references[row][1]]) for row in first.tolist()], np.uint8)
-        made = find_candidates(corpus.keys[first], most, lambda rows: every[rows])
+        made = find_candidates(corpus.keys[first], maximum, lambda rows: every[rows])
         ids = [corpus.references[row][1] for row in first.tolist()]
         return {frozenset([ids[a], ids[b]]) for a, b in listed(made)}, [(one.key, one.skipped) for one in made.large]
 
@@ -217,12 +217,12 @@ def test_a_large_bucket_in_any_order_of_arrival(size: int, most: int, shuffle: A
 
 @given(large_buckets())
 def test_near_pairs(bucket: tuple[Any, int]) -> None:
-    slots, most = bucket
-    blocks = list(near_pairs(slots, most))
+    slots, maximum = bucket
+    blocks = list(near_pairs(slots, maximum))
     pairs = np.concatenate(blocks)
     assert (pairs[:, 0] < pairs[:, 1]).all()
-    assert len(pairs) <= max(most, 5) * len(slots)
-    again = np.concatenate(list(near_pairs(slots, most)))
+    assert len(pairs) <= max(maximum, 5) * len(slots)
+    again = np.concatenate(list(near_pairs(slots, maximum)))
     assert pairs.tolist() == again.tolist()
 
 

@@ -20,7 +20,7 @@ from es_neardupe.cli.run_log import LogFormat, LogLevel, configure, reset
 from es_neardupe.errors import NotFound, SettingsError, Unreachable
 from es_neardupe.keys import hashing
 from es_neardupe.server.drivers.tracing import TracedDriver
-from es_neardupe.server.dry_run import Rehearsal, ShownRequest
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.responses import Answer
 
 NOWHERE = "http://127.0.0.1:9"
@@ -44,7 +44,7 @@ def test_every_line_is_json_and_cannot_steer_a_terminal(capsys: pytest.CaptureFi
     configure(LogFormat.JSON, LogLevel.DEBUG, None, {"run": "r1", "command": "enrich", "index": "a\x1b[2Jb"})
     say("one\nline \x1b[31m\u202e é")
     warn("careful")
-    log_events.told(logging.DEBUG, "request", path="/x\r\n{}", status=200)
+    log_events.log_event(logging.DEBUG, "request", path="/x\r\n{}", status=200)
     logging.getLogger("es_neardupe.other").info("from %s", "elsewhere")
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -63,7 +63,7 @@ def test_every_line_is_json_and_cannot_steer_a_terminal(capsys: pytest.CaptureFi
 @pytest.mark.parametrize("format", LogFormat)
 def test_levels(capsys: pytest.CaptureFixture[str], format: LogFormat, level: str, told: str) -> None:
     configure(format, LogLevel(level), None, {})
-    log_events.told(logging.DEBUG, "d-event")
+    log_events.log_event(logging.DEBUG, "d-event")
     say("m-message")
     warn("w-message")
     shown = capsys.readouterr().err
@@ -83,7 +83,7 @@ def test_a_file_takes_the_log_and_leaves_the_messages(capsys: pytest.CaptureFixt
 
 def test_libraries_see_the_events_by_logging_alone(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="es_neardupe"):
-        log_events.told(logging.DEBUG, "request", path="/_bulk", status=200)
+        log_events.log_event(logging.DEBUG, "request", path="/_bulk", status=200)
     (record,) = caplog.records
     assert record.getMessage() == "request path='/_bulk' status=200"
     assert log_events.fields_of(record) == ("request", {"path": "/_bulk", "status": 200})
@@ -280,12 +280,12 @@ def test_requests_are_shown_as_json_and_steer_no_terminal(capsys: pytest.Capture
 
 def test_requests_are_shown_of_dry_runs_only() -> None:
     with pytest.raises(SettingsError, match="needs `dry_run`"):
-        Rehearsal(FakeClient(), 1, dry_run=False)
+        DryRunClient(FakeClient(), 1, dry_run=False)
 
 
 def test_a_rehearsal_sends_nothing() -> None:
     client = FakeClient()
-    rehearsal = Rehearsal(client, 2, dry_run=True)
+    rehearsal = DryRunClient(client, 2, dry_run=True)
     answer = rehearsal.bulk(b'{"delete":{"_id":"1"}}\n{"index":{"_id":"2"}}\n{"delete":{}}\n', params={"a": "b,c"})
     assert [next(iter(item)) for item in answer["items"]] == ["delete", "index"]
     for _ in range(2):
@@ -302,7 +302,7 @@ def test_a_rehearsal_reads_what_was_put_into_mappings() -> None:
     stored = {"properties": {"text": {"type": "text"}}, "_meta": {"yours": 1}}
     client = FakeClient()
     client.request = lambda *_, **__: {"a": {"mappings": stored}, "b": {"mappings": {}}}  # type: ignore[method-assign]
-    rehearsal = Rehearsal(client, 0, dry_run=True)
+    rehearsal = DryRunClient(client, 0, dry_run=True)
     assert rehearsal.request("GET", "/all/_mapping")["a"]["mappings"] == stored
     for number in (1, 2):
         body = {"properties": {f"k{number}": {"type": "object"}}, "_meta": {"yours": 1, "ours": number}}

@@ -14,14 +14,14 @@ from unit_tools import SETTINGS, hits, set_resemblance, words
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
 from es_neardupe.candidates.join import find_candidates
 from es_neardupe.commands.audit import all_true_pairs
-from es_neardupe.commands.audit.all_true_pairs import Inverted, Similarities
+from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
 from es_neardupe.commands.audit.audit import _check
 from es_neardupe.commands.audit.report import RecallCounts, effective, recalled
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
     LENGTHS,
     Candidacy,
-    Loss,
+    LossReason,
     lengths,
     lost,
     script,
@@ -40,25 +40,25 @@ def arrays(sets: list[set[int]]) -> list[Any]:
 
 @given(SETS, SETS, st.sampled_from([1, 3, 1000]), st.sampled_from([0.01, 0.3, 0.5, 1.0]))
 def test_every_similar_pair_is_found_and_no_other(
-    inside: list[set[int]], given: list[set[int]], cells: int, least: float
+    inside: list[set[int]], given: list[set[int]], cells: int, minimum: float
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(all_true_pairs, "_CELLS", cells)
-        inverted = Inverted(arrays(inside))
-        found = list(inverted.similar(arrays(given), least))
-        inner = list(inverted.within(least))
+        inverted = InvertedIndex(arrays(inside))
+        found = list(inverted.similar(arrays(given), minimum))
+        inner = list(inverted.within(minimum))
     truth = {
         (a, b): set_resemblance(inside[a], given[b])
         for a, b in product(range(len(inside)), range(len(given)))
         if inside[a] and given[b]
     }
-    assert pairs_of(found) == {pair: value for pair, value in truth.items() if value >= least}
+    assert pairs_of(found) == {pair: value for pair, value in truth.items() if value >= minimum}
     numbers = combinations((k for k, one in enumerate(inside) if one), 2)
     truth = {(a, b): set_resemblance(inside[a], inside[b]) for a, b in numbers}
-    assert pairs_of(inner) == {pair: value for pair, value in truth.items() if value >= least}
+    assert pairs_of(inner) == {pair: value for pair, value in truth.items() if value >= minimum}
 
 
-def pairs_of(blocks: list[Similarities]) -> dict[tuple[int, int], float]:
+def pairs_of(blocks: list[PairSimilarities]) -> dict[tuple[int, int], float]:
     every = [one for block in blocks for one in zip(*(column.tolist() for column in block), strict=True)]
     assert len({one[:2] for one in every}) == len(every)
     return {(a, b): value for a, b, value in every}
@@ -146,7 +146,7 @@ def test_wrong_options(options: dict[str, int]) -> None:
 TEXTS = {f"d{k}": words(0, 200) + f" x{k}" for k in range(6)} | {"copy": words(0, 200) + " x0"}
 
 
-def judged(changed: dict[str, dict[str, Any]], max_bucket: int = 200) -> dict[tuple[str, str], Loss | None]:
+def judged(changed: dict[str, dict[str, Any]], max_bucket: int = 200) -> dict[tuple[str, str], LossReason | None]:
     """The verdict on every pair of documents, some of whose stored fields were changed after the keys were read."""
     found = hits(TEXTS)
     corpus = read_corpus([found], "neardupe", SETTINGS.scheme.bands)
@@ -162,7 +162,7 @@ def judged(changed: dict[str, dict[str, Any]], max_bucket: int = 200) -> dict[tu
     names = {int(k): loss for loss, numbers in lost(verdict) for k in numbers}
     assert len(names) == int((verdict != FOUND).sum())
     tally = RecallCounts(len(found))
-    tally.add(Similarities(a, b, np.full(len(a), 0.9)), verdict, documents, documents)
+    tally.add(PairSimilarities(a, b, np.full(len(a), 0.9)), verdict, documents, documents)
     assert tally.all.pairs == tally.all.found + sum(one.pairs for one in tally.reasons()) == len(a)
     assert tally.all.degrees.tolist() == [len(found) - 1] * len(found)
     assert tally.expected(SETTINGS.scheme) == pytest.approx(SETTINGS.scheme.detection(0.9))
@@ -180,33 +180,33 @@ OTHER = next(iter(hits({"o": words(5000, 200)}))).source["neardupe"]
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"scheme": "v1-00000000"}, Loss.UNPROCESSED),
-        ({"scheme": None}, Loss.UNPROCESSED),
-        ({"group": None}, Loss.UNPROCESSED),
-        ({"state": "too_large", "content": None, "bands": [], "tokens": 0, "features": 0}, Loss.TOO_LARGE),
-        ({"state": "failed", "content": None, "bands": [], "tokens": 0, "features": 0}, Loss.FAILED),
-        ({"bands": None}, Loss.CORRUPT),
-        ({"bands": ["tooshort"]}, Loss.CORRUPT),
-        ({"tokens": -1}, Loss.CORRUPT),
-        ({"content": OTHER["content"]}, Loss.STALE),
-        ({"state": "empty", "content": None, "bands": [], "tokens": 0, "features": 0}, Loss.STALE),
+        ({"scheme": "v1-00000000"}, LossReason.UNPROCESSED),
+        ({"scheme": None}, LossReason.UNPROCESSED),
+        ({"group": None}, LossReason.UNPROCESSED),
+        ({"state": "too_large", "content": None, "bands": [], "tokens": 0, "features": 0}, LossReason.TOO_LARGE),
+        ({"state": "failed", "content": None, "bands": [], "tokens": 0, "features": 0}, LossReason.FAILED),
+        ({"bands": None}, LossReason.CORRUPT),
+        ({"bands": ["tooshort"]}, LossReason.CORRUPT),
+        ({"tokens": -1}, LossReason.CORRUPT),
+        ({"content": OTHER["content"]}, LossReason.STALE),
+        ({"state": "empty", "content": None, "bands": [], "tokens": 0, "features": 0}, LossReason.STALE),
     ],
 )
-def test_each_condition_of_a_document(fields: dict[str, Any], reason: Loss) -> None:
+def test_each_condition_of_a_document(fields: dict[str, Any], reason: LossReason) -> None:
     found = judged({"d2": fields})
     assert {pair: loss for pair, loss in found.items() if loss} == {pair: reason for pair in found if "d2" in pair}
 
 
 def test_the_first_reason_counts() -> None:
     found = judged({"d2": {"content": OTHER["content"]}, "d3": {"scheme": None}})
-    assert found["d2", "d3"] is Loss.UNPROCESSED
-    assert (found["d1", "d2"], found["d1", "d3"]) == (Loss.STALE, Loss.UNPROCESSED)
+    assert found["d2", "d3"] is LossReason.UNPROCESSED
+    assert (found["d1", "d2"], found["d1", "d3"]) == (LossReason.STALE, LossReason.UNPROCESSED)
 
 
 def test_large_buckets() -> None:
     """Six distinct texts share nearly all keys: each is compared with the two representatives only."""
     found = judged({}, max_bucket=2)
-    assert {loss for loss in found.values() if loss} == {Loss.BUCKET}
+    assert {loss for loss in found.values() if loss} == {LossReason.BUCKET}
     assert found["d0", "copy"] is None
 
 

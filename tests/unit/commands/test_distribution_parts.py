@@ -25,7 +25,7 @@ from es_neardupe.commands.distribution.sample import compare_sample, random_rows
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.options import Matching, MeasureName
-from es_neardupe.records import Corpus
+from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity import measure as allpairs
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
 from es_neardupe.similarity.measure import Measure, all_pairs, default_sample, measure_name, weights_of
@@ -147,10 +147,10 @@ def test_a_share_that_is_an_edge_opens_its_bin() -> None:
 
 
 @given(st.lists(SHARES, max_size=40), st.floats(0.01, 1), st.integers(1, 6))
-def test_nearest(values: list[float], threshold: float, most: int) -> None:
-    found = [values[k] for k in nearest(np.array(values), threshold, most)]
+def test_nearest(values: list[float], threshold: float, maximum: int) -> None:
+    found = [values[k] for k in nearest(np.array(values), threshold, maximum)]
     above, below = (sorted(v for v in values if (v >= threshold) is side) for side in (True, False))
-    assert sorted(found) == sorted(below[-most:] + above[:most])
+    assert sorted(found) == sorted(below[-maximum:] + above[:maximum])
 
 
 # What a sample says of the whole
@@ -199,7 +199,7 @@ def test_the_interval_holds_the_truth(cluster: int) -> None:
 
 
 def test_a_sample_of_all_is_exact_and_none_found_is_not_none_there() -> None:
-    assert extrapolated(np.array([1, 1, 0, 0]), 4) == report.Expected(1.0, 1.0, 1.0)
+    assert extrapolated(np.array([1, 1, 0, 0]), 4) == report.EstimatedPairs(1.0, 1.0, 1.0)
     none = extrapolated(np.zeros(100, np.int64), 10_000)
     assert (none.pairs, none.low) == (0, 0)
     assert none.high == pytest.approx(
@@ -219,7 +219,7 @@ def test_a_cluster_makes_the_interval_wider() -> None:
 # Samples
 
 
-def corpus(addresses: Sequence[tuple[str, str]], keyed: Sequence[bool]) -> Corpus:
+def corpus(addresses: Sequence[tuple[str, str]], keyed: Sequence[bool]) -> FingerprintColumns:
     size = len(addresses)
     keys = np.arange(1, 2 * size + 1, dtype=np.uint64).reshape(size, 2) * np.array(keyed, np.uint64)[:, None]
     references = [(index, id, None) for index, id in addresses]

@@ -22,13 +22,13 @@ from es_neardupe.commands.duplicates.validation import SimilarityFunction
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import tokenize
 from es_neardupe.options import Matching, MeasureName
-from es_neardupe.records import Hit, Scope
+from es_neardupe.records import DocumentsInScope, Hit
 from es_neardupe.similarity.features import FeatureTree, Flatten, Ngrams, Values, Words, fields_of
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification import current_texts, spill_to_disk
 from es_neardupe.verification.current_texts import Compared, CurrentDocuments, PairComparer
-from es_neardupe.verification.spill_to_disk import Entries, Rows, scratch
+from es_neardupe.verification.spill_to_disk import SpilledEntries, SpilledRows, scratch
 
 T = ("title",)
 WORDS = Flatten(Words(T))
@@ -43,7 +43,7 @@ BOUNDS = st.sampled_from([1, 5, 10_000])
 class Found:
     """What the stages make of documents."""
 
-    scope: Scope
+    scope: DocumentsInScope
     groups: HashGroups
     compared: Compared
     documents: CurrentDocuments
@@ -77,7 +77,7 @@ def run(
     """All stages over documents in memory."""
     client = client or FakeClient({hit.address: hit.source for hit in hits})
     with scratch() as files:
-        entries = Entries(files)
+        entries = SpilledEntries(files)
         scope = read_scope(paged(hits, page), grouping, entries)
         groups = group_hashes(entries, scope.numbers, max_group)
     chosen = function or ratio_of(WORDS)
@@ -99,26 +99,26 @@ def ratio(one: str, other: str) -> float:
 
 
 @given(TITLES, st.sampled_from([1, 2]), st.integers(1, 6), BOUNDS, st.integers(1, 4))
-def test_against_comparing_everything(titles: list[str], size: int, most: int, held: int, page: int) -> None:
+def test_against_comparing_everything(titles: list[str], size: int, maximum: int, held: int, page: int) -> None:
     hits = hits_of(titles)
     having = defaultdict(set)
     for hit in hits:
         for feature in features(hit.source["title"], size):
             having[feature].add(hit.id)
     groups = {feature: ids for feature, ids in having.items() if len(ids) > 1}
-    kept = [ids for ids in groups.values() if len(ids) <= most]
+    kept = [ids for ids in groups.values() if len(ids) <= maximum]
     expected = {tuple(sorted(pair)) for ids in kept for pair in combinations(ids, 2)}
     title = {hit.id: hit.source["title"] for hit in hits}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(spill_to_disk, "HELD", held)
         patch.setattr(current_texts, "_BLOCK", held)
         patch.setattr(current_texts, "_CHARS", page * held)
-        found = run(hits, grouping=Ngrams(size, Words(T)), max_group=most, page=page)
+        found = run(hits, grouping=Ngrams(size, Words(T)), max_group=maximum, page=page)
     assert found.pairs() == {(a, b): ratio(title[a], title[b]) for a, b in sorted(expected)}
     assert found.groups.groups == len(groups)
     assert found.groups.skipped == len(groups) - len(kept)
     assert found.groups.comparisons == sum(len(ids) * (len(ids) - 1) // 2 for ids in kept)
-    skipped = Counter(len(ids) for ids in groups.values() if len(ids) > most)
+    skipped = Counter(len(ids) for ids in groups.values() if len(ids) > maximum)
     assert Counter(one.size for one in found.groups.largest) == skipped
     assert int(found.documents.seen.sum()) == len({id for pair in expected for id in pair})
     assert found.scope.empty == sum(not tokenize(text) for text in titles)
@@ -249,7 +249,7 @@ def test_nothing() -> None:
 def test_entries_come_back_whole(parts: list[list[tuple[int, int]]], held: int) -> None:
     with pytest.MonkeyPatch.context() as patch, scratch() as files:
         patch.setattr(spill_to_disk, "HELD", held)
-        entries = Entries(files)
+        entries = SpilledEntries(files)
         for part in parts:
             columns = np.array(part, np.uint64).reshape(-1, 2)
             entries.add(columns[:, 0], columns[:, 1].astype(np.uint32))
@@ -271,7 +271,7 @@ def test_rows_come_back_whole(parts: list[list[list[int]]], held: int, data: st.
     last = data.draw(st.integers(first, len(flat)))
     with pytest.MonkeyPatch.context() as patch, scratch() as files:
         patch.setattr(spill_to_disk, "HELD", held)
-        rows = Rows(files)
+        rows = SpilledRows(files)
         for part in parts:
             rows.add([np.array(one, np.uint64) for one in part])
         assert [one.tolist() for one in rows.read(first, last)] == flat[first:last]
@@ -282,7 +282,7 @@ def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(spill_to_disk, "HELD", 1)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
     with scratch() as files:
-        entries = Entries(files)
+        entries = SpilledEntries(files)
         with pytest.raises(SettingsError, match="TMPDIR"):
             entries.add(np.zeros(2, np.uint64), np.zeros(2, np.uint32))
 
@@ -292,7 +292,7 @@ def test_a_full_disk_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
     with Path("/dev/full").open("r+b", buffering=0) as full:
-        rows = Rows(lambda: full)  # type: ignore[arg-type,return-value]
+        rows = SpilledRows(lambda: full)  # type: ignore[arg-type,return-value]
         with pytest.raises(SettingsError, match="No space left on device"):
             rows.add([np.zeros(5, np.uint64)])
 
@@ -315,7 +315,7 @@ def _broken(opened: list[Any]) -> None:
             opened.append(files())
             return opened[-1]
 
-        entries = Entries(noted)
+        entries = SpilledEntries(noted)
         entries.add(np.zeros(2, np.uint64), np.zeros(2, np.uint32))
         raise RuntimeError("broken")
 
@@ -331,7 +331,7 @@ def test_blank_values_are_no_features() -> None:
 def test_stored_keys_as_many_as_the_scheme_asks_for(agree: int, expected: list[tuple[int, int]]) -> None:
     keys = np.array([[1, 2, 3], [1, 2, 4], [1, 5, 6], [0, 0, 0]], np.uint64)
     with scratch() as files:
-        entries = Entries(files)
+        entries = SpilledEntries(files)
         scope = enriched_scope(columns(4, keys=keys), agree, entries)
         groups = group_hashes(entries, scope.numbers, 200)
     assert list(zip(groups.left.tolist(), groups.right.tolist(), strict=True)) == expected

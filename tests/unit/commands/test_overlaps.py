@@ -27,14 +27,14 @@ ANY = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"' \r\
 
 
 @given(PROSE | ANY, PROSE | ANY, st.integers(1, 4))
-def test_blocks_hold_the_same_words(a: str, b: str, least: int) -> None:
+def test_blocks_hold_the_same_words(a: str, b: str, minimum: int) -> None:
     """In a and in b; at least so many, unless the texts are the same; no character twice."""
-    found = overlaps(a, b, least)
+    found = overlaps(a, b, minimum)
     for block in found.blocks:
         in_a, in_b = (tokenize(text[slice(*place)]) for text, place in ((a, block.a), (b, block.b)))
         assert in_a == in_b
         assert len(in_a) == block.words
-        assert block.words >= least or tokenize(a) == tokenize(b)
+        assert block.words >= minimum or tokenize(a) == tokenize(b)
     for places in ([one.a for one in found.blocks], [one.b for one in found.blocks]):
         ordered = sorted(places)
         assert all(one[1] <= other[0] for one, other in pairwise(ordered))
@@ -43,8 +43,8 @@ def test_blocks_hold_the_same_words(a: str, b: str, least: int) -> None:
 
 
 @given(PROSE | ANY, PROSE | ANY, st.integers(1, 4))
-def test_html_is_the_text_with_the_blocks_marked(a: str, b: str, least: int) -> None:
-    found = overlaps(a, b, least)
+def test_html_is_the_text_with_the_blocks_marked(a: str, b: str, minimum: int) -> None:
+    found = overlaps(a, b, minimum)
     for text, marked, places in (
         (a, found.html_a, [one.a for one in found.blocks]),
         (b, found.html_b, [one.b for one in found.blocks]),
@@ -57,10 +57,12 @@ def test_html_is_the_text_with_the_blocks_marked(a: str, b: str, least: int) -> 
 
 
 @given(PROSE, PROSE, st.integers(1, 4))
-def test_no_block_is_missed(a: str, b: str, least: int) -> None:
+def test_no_block_is_missed(a: str, b: str, minimum: int) -> None:
     """A run of equal words that long, anywhere in both, touches a block in a or in b."""
-    found = overlaps(a, b, least)
-    runs = [{tuple(tokenize(text)[k : k + least]) for k in range(len(tokenize(text)) - least + 1)} for text in (a, b)]
+    found = overlaps(a, b, minimum)
+    runs = [
+        {tuple(tokenize(text)[k : k + minimum]) for k in range(len(tokenize(text)) - minimum + 1)} for text in (a, b)
+    ]
     assert bool(found.blocks) == bool(runs[0] & runs[1]) or tokenize(a) == tokenize(b)
 
 

@@ -14,7 +14,7 @@ from matplotlib import image
 from matplotlib.figure import Figure
 
 from es_neardupe.commands.distribution.plots import check_plot, draw
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Expected, Level
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, EstimatedPairs, ThresholdLevel
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.similarity.histogram import EDGES, Histogram
 
@@ -25,10 +25,19 @@ def report(name: str = "news", measures: Sequence[str] = ("resemblance",), *, pa
     sample = Histogram(1000 + sum(counts), 1000, counts, 0)
     candidates = Histogram(pairs * 3, 0, (*[0] * 48, pairs, pairs), pairs)
     levels = tuple(
-        Level(step / 10, 0.1 * step, pairs * (11 - step), 9, 4 if pairs else 0, 3 if pairs else 0, pairs, pairs,
-              Expected(pairs * 10, pairs * 5, pairs * 20 + 1))
+        ThresholdLevel(
+            step / 10,
+            0.1 * step,
+            pairs * (11 - step),
+            9,
+            4 if pairs else 0,
+            3 if pairs else 0,
+            pairs,
+            pairs,
+            EstimatedPairs(pairs * 10, pairs * 5, pairs * 20 + 1),
+        )
         for step in range(3, 11)
-    )  # fmt: skip
+    )
     made = [Distribution(one, None, 5, 50, sample, candidates, levels, (), ()) for one in measures]
     return DistributionReport(name, (name,), "v1-0", 0.8, 1, 100, 21, 0, 0, tuple(EDGES.tolist()), tuple(made), 1.0)
 

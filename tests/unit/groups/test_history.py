@@ -8,24 +8,24 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.groups.history import Turn
-from es_neardupe.groups.registry import Entry, Event
+from es_neardupe.groups.history import GroupHistoryUpdate
+from es_neardupe.groups.registry import GroupEvent, GroupRecord
 from es_neardupe.records import Address
 
 IDS = ["a", "b", "c", "d"]
 
 
-def entry(group: str, size: int = 2, **more: object) -> Entry:
-    made = Entry(group, "", "", None, size, size, Address("i", group), 0.9, 0.9, 0, 0, None, None, None, ())
+def entry(group: str, size: int = 2, **more: object) -> GroupRecord:
+    made = GroupRecord(group, "", "", None, size, size, Address("i", group), 0.9, 0.9, 0, 0, None, None, None, ())
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def told(entries: list[Entry]) -> dict[str, list[tuple[str, str | None]]]:
+def told(entries: list[GroupRecord]) -> dict[str, list[tuple[str, str | None]]]:
     return {one.group: [(event.event, event.group) for event in one.history] for one in entries}
 
 
-def old(group: str, size: int = 2, **more: object) -> Entry:
-    return entry(group, size, created="1", updated="1", history=(Event("1", "founded"),), **more)
+def old(group: str, size: int = 2, **more: object) -> GroupRecord:
+    return entry(group, size, created="1", updated="1", history=(GroupEvent("1", "founded"),), **more)
 
 
 def bearers(**groups: dict[str, int]) -> dict[str, Counter[str]]:
@@ -34,40 +34,42 @@ def bearers(**groups: dict[str, int]) -> dict[str, Counter[str]]:
 
 def test_founded_and_unchanged() -> None:
     wanted = {"a": entry("a")}
-    (first,) = Turn({}, wanted, bearers(a={"a": 1, "x": 1}), "1").entries()
-    assert (first.created, first.updated, first.history) == ("1", "1", (Event("1", "founded"),))
-    assert Turn({"a": first}, wanted, bearers(a={"a": 2}), "2").entries() == []
-    (larger,) = Turn({"a": first}, {"a": entry("a", 3)}, bearers(a={"a": 2, "y": 1}), "2").entries()
+    (first,) = GroupHistoryUpdate({}, wanted, bearers(a={"a": 1, "x": 1}), "1").entries()
+    assert (first.created, first.updated, first.history) == ("1", "1", (GroupEvent("1", "founded"),))
+    assert GroupHistoryUpdate({"a": first}, wanted, bearers(a={"a": 2}), "2").entries() == []
+    (larger,) = GroupHistoryUpdate({"a": first}, {"a": entry("a", 3)}, bearers(a={"a": 2, "y": 1}), "2").entries()
     assert (larger.size, larger.created, larger.updated, larger.history) == (3, "1", "2", first.history)
 
 
 def test_merge_split_and_end() -> None:
     before = {id: old(id) for id in "abc"}
-    merged = Turn(before, {"a": entry("a", 4)}, bearers(a={"a": 2, "b": 2}), "2").entries()
+    merged = GroupHistoryUpdate(before, {"a": entry("a", 4)}, bearers(a={"a": 2, "b": 2}), "2").entries()
     assert told(merged) == {
         "a": [("founded", None), ("merged with", "b")],
         "b": [("founded", None), ("merged into", "a")],
         "c": [("founded", None), ("dissolved", None)],
     }
-    split = Turn({"a": old("a", 4)}, {"a": entry("a"), "n": entry("n")}, bearers(a={"a": 2}, n={"a": 2}), "2").entries()
+    split = GroupHistoryUpdate(
+        {"a": old("a", 4)}, {"a": entry("a"), "n": entry("n")}, bearers(a={"a": 2}, n={"a": 2}), "2"
+    ).entries()
     assert told(split) == {"a": [("founded", None), ("split into", "n")], "n": [("split from", "a")]}
-    back = Turn({"a": old("a", ended="1")}, {"a": entry("a")}, bearers(a={"a": 2}), "3").entries()
+    back = GroupHistoryUpdate({"a": old("a", ended="1")}, {"a": entry("a")}, bearers(a={"a": 2}), "3").entries()
     assert told(back) == {"a": [("founded", None), ("founded", None)]}
     assert (back[0].ended, back[0].created) == (None, "1")
 
 
 def test_the_same_turn_may_come_again_later() -> None:
     before = {
-        "a": replace(old("a", 4), history=(Event("2", "merged with", "b"),), updated="2"),
+        "a": replace(old("a", 4), history=(GroupEvent("2", "merged with", "b"),), updated="2"),
         "b": replace(old("b"), updated="3"),
     }
-    (again, ended) = Turn(before, {"a": entry("a", 5)}, bearers(a={"a": 3, "b": 2}), "4").entries()
+    (again, ended) = GroupHistoryUpdate(before, {"a": entry("a", 5)}, bearers(a={"a": 3, "b": 2}), "4").entries()
     assert [one.event for one in again.history] == ["merged with", "merged with"]
     assert ended.ended == "4"
 
 
 @st.composite
-def turns(draw: st.DrawFn) -> Turn:
+def turns(draw: st.DrawFn) -> GroupHistoryUpdate:
     """Groups before, their documents and others that were alone, and any groups of them after.
 
     Only ids of living groups are borne by several documents, since the registry is told before the documents.
@@ -81,11 +83,11 @@ def turns(draw: st.DrawFn) -> Turn:
         found[id] = Counter([one for one in borne if one != "alone"])
         found[id].update([f"{number}/{k}" for k in range(alone)])
     wanted = {id: entry(id, sum(stored.values())) for id, stored in found.items() if sum(stored.values()) > 1}
-    return Turn(before, wanted, found, "2")
+    return GroupHistoryUpdate(before, wanted, found, "2")
 
 
 @given(turns(), st.integers(0, 9))
-def test_a_killed_run_tells_the_rest(turn: Turn, number: int) -> None:
+def test_a_killed_run_tells_the_rest(turn: GroupHistoryUpdate, number: int) -> None:
     """After any part of the entries was written, the next run ends with the same ones, but for dates."""
     entries = turn.entries()
     whole = {**turn.before, **{one.group: one for one in entries}}

@@ -45,7 +45,7 @@ def test_pairs_are_counted_in_documents(made: Any) -> None:
         *arrays(known),
         np.array(list(known.values()), float),
         documents=np.array(documents, np.intp),
-        least=0.8,
+        minimum=0.8,
     )
     for one, told in zip(groups, found, strict=True):
         pairs = list(combinations(one, 2))
@@ -56,15 +56,15 @@ def test_pairs_are_counted_in_documents(made: Any) -> None:
 
 
 @given(grouped(), st.integers(0, 12))
-def test_the_pairs_that_are_left(made: Any, most: int) -> None:
+def test_the_pairs_that_are_left(made: Any, maximum: int) -> None:
     groups, known, _ = made
-    left, right = inner_pairs(as_arrays(groups), *arrays(known), 9, most)
+    left, right = inner_pairs(as_arrays(groups), *arrays(known), 9, maximum)
     asked = list(zip(left.tolist(), right.tolist(), strict=True))
     missing = {id(one): [pair for pair in combinations(one, 2) if pair not in known] for one in groups}
-    assert len(asked) <= most
+    assert len(asked) <= maximum
     assert set(asked) <= {pair for pairs in missing.values() for pair in pairs}
     whole = sum(map(len, missing.values()))
-    if whole <= most:
+    if whole <= maximum:
         assert sorted(asked) == sorted(pair for pairs in missing.values() for pair in pairs)
 
 
@@ -103,6 +103,6 @@ def test_permutations_of_groups_change_nothing() -> None:
     pairs = {(0, 3): 0.9, (1, 2): 0.7, (1, 4): 0.85}
     for order in permutations(groups):
         values = np.array(list(pairs.values()))
-        told = judge(as_arrays(list(order)), *arrays(pairs), values, documents=np.ones(6, np.intp), least=0.8)
+        told = judge(as_arrays(list(order)), *arrays(pairs), values, documents=np.ones(6, np.intp), minimum=0.8)
         by_group = {tuple(one): (two.below, two.not_compared) for one, two in zip(order, told, strict=True)}
         assert by_group == {(0, 3): (0, 0), (1, 2, 4): (1, 1), (5,): (0, 0)}

@@ -17,7 +17,7 @@ from es_neardupe.keys.bands import band_keys
 from es_neardupe.keys.minhash import signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features
-from es_neardupe.records import Classes, Corpus
+from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.similarity import formulas
 
 Ints = Any
@@ -45,15 +45,15 @@ def keys_of(texts: Sequence[str], scheme: Scheme) -> tuple[Any, Any]:
     return np.frombuffer(joined.encode("latin-1"), np.uint64).reshape(len(texts), scheme.bands), slots
 
 
-def compared(texts: Sequence[str], least: float, max_bucket: int) -> Compared:
+def compared(texts: Sequence[str], minimum: float, max_bucket: int) -> Compared:
     """What a run of `group` does between reading and writing."""
-    keys, slots = keys_of(texts, Scheme.for_threshold(least))
+    keys, slots = keys_of(texts, Scheme.for_threshold(minimum))
     found = find_candidates(keys, max_bucket, lambda rows: slots[rows])
     similarity = formulas.resemblances(features(texts, 5), found.left, found.right)
-    return Compared(found, similarity >= least)
+    return Compared(found, similarity >= minimum)
 
 
-def corpus_of(keys: Any, content: Sequence[str]) -> Corpus:
+def corpus_of(keys: Any, content: Sequence[str]) -> FingerprintColumns:
     """A corpus of documents with these keys; ids are their numbers."""
     size = len(keys)
     references = [("i", f"{row:06}", None) for row in range(size)]
@@ -64,13 +64,13 @@ def corpus_of(keys: Any, content: Sequence[str]) -> Corpus:
 @pytest.mark.parametrize("copies", [True, False])
 def test_fifty_thousand_copies(copies: bool) -> None:
     """One class, and nothing to compare. Where copies have to be compared, linearly many pairs make one star."""
-    size, most = 50_000, 4
+    size, maximum = 50_000, 4
     keys, slots = keys_of([words(0, 60)], Scheme.for_threshold(0.8))
-    classes: Classes = classes_of(corpus_of(np.repeat(keys, size, axis=0), ["0" * 32] * size), copies)
+    classes: TextClasses = classes_of(corpus_of(np.repeat(keys, size, axis=0), ["0" * 32] * size), copies)
     assert len(classes) == (1 if copies else size)
     assert sum(map(len, classes.members)) == size
     first = [rows[0] for rows in classes.members]
-    found = find_candidates(np.repeat(keys[:, :4], size, axis=0)[first], most, lambda rows: slots[[0] * len(rows)])
+    found = find_candidates(np.repeat(keys[:, :4], size, axis=0)[first], maximum, lambda rows: slots[[0] * len(rows)])
     assert len(found) <= 6 * size * (not copies)
     assert set(star(len(classes), found.left, found.right).tolist()) == {0}
     assert found.skipped == sum(one.size * (one.size - 1) // 2 - one.compared for one in found.large)
@@ -86,13 +86,13 @@ def form_letters(number: int) -> list[str]:
 def test_form_letters_are_one_group_at_linear_cost() -> None:
     """20,000 of them, 200 million pairs: at most 20 for each key and letter are compared, and all but a few are in the
     group of the first one, the others in small groups of their own."""
-    letters, most = form_letters(20_000), 20
-    found = compared(letters, 0.8, most)
+    letters, maximum = form_letters(20_000), 20
+    found = compared(letters, 0.8, maximum)
     keys = Scheme.for_threshold(0.8).bands
-    assert len(found.candidates) < most * keys * len(letters)
+    assert len(found.candidates) < maximum * keys * len(letters)
     assert len(found.candidates) < 100 * len(letters)
     assert found.candidates.skipped > 1e9
-    assert all(one.compared <= most * one.size for one in found.candidates.large)
+    assert all(one.compared <= maximum * one.size for one in found.candidates.large)
     principals = star(len(letters), found.left, found.right)
     assert np.count_nonzero(principals == 0) >= 0.998 * len(letters)
 

@@ -13,7 +13,7 @@ from unit_tools import FakeClient, hits
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.errors import Unreachable
 from es_neardupe.groups.write import changes, write_groups
-from es_neardupe.records import Corpus, Grouping
+from es_neardupe.records import FingerprintColumns, Grouping
 
 
 class Index(FakeClient):
@@ -80,7 +80,7 @@ def test_principals_come_first() -> None:
 SETTINGS_PREFIX = "neardupe"
 
 
-def corpus_of(texts: dict[str, str]) -> Corpus:
+def corpus_of(texts: dict[str, str]) -> FingerprintColumns:
     return read_corpus([hits(texts)], SETTINGS_PREFIX, 16)
 
 

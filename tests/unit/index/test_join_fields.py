@@ -9,7 +9,7 @@ import pytest
 from es_neardupe import Settings
 from es_neardupe.errors import IndexUnusable
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.mapping import (
     check_relations,
     lies_in,
@@ -18,7 +18,7 @@ from es_neardupe.index.mapping import (
     relations,
     relations_left_alone,
 )
-from es_neardupe.index.rollover import Family
+from es_neardupe.index.rollover import RolloverAlias
 from es_neardupe.index.target import IndexTarget
 
 FORUM = {"properties": {"kind": {"type": "join", "relations": {"question": ["answer", "comment"], "answer": "vote"}}}}
@@ -100,8 +100,8 @@ def test_fields_in_nested_objects() -> None:
 
 
 def named(name: str, *indices: str, family: bool = False) -> str:
-    rolling = Family(name, frozenset(indices), True, "") if family else None
-    return companion_name(IndexTarget(name, indices, Settings(("text",)), 10_000, rolling), Companion.GROUPS)
+    rolling = RolloverAlias(name, frozenset(indices), True, "") if family else None
+    return hidden_index_name(IndexTarget(name, indices, Settings(("text",)), 10_000, rolling), HiddenIndex.GROUPS)
 
 
 def test_companions_of_names_that_roll_over_have_one_name() -> None:

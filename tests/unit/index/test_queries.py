@@ -144,8 +144,8 @@ def test_documents_that_share_sampled_keys() -> None:
     assert queries.others(None, None) == {"match_all": {}}
     some = {"bool": {"should": [{"terms": {"nd.samples": ["k1", "k2"]}}], "minimum_should_match": 1}}
     assert queries.sampled(F, ["k1", "k2"]) == some
-    many = queries.sampled(F, [f"k{n}" for n in range(2 * queries.MOST_TERMS + 1)])["bool"]["should"]
-    assert [len(clause["terms"]["nd.samples"]) for clause in many] == [queries.MOST_TERMS, queries.MOST_TERMS, 1]
+    many = queries.sampled(F, [f"k{n}" for n in range(2 * queries.MAX_TERMS + 1)])["bool"]["should"]
+    assert [len(clause["terms"]["nd.samples"]) for clause in many] == [queries.MAX_TERMS, queries.MAX_TERMS, 1]
     assert queries.sampled_frequencies(F, ["k1", "k2"], scope) == {
         "size": 0,
         "query": {"bool": {"filter": [some, scope]}},
@@ -198,5 +198,5 @@ def test_every_query_is_tested() -> None:
         "processed",
     }
     tested |= {"of_relations", "without_relations"}
-    tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MOST_CLAUSES", "MOST_TERMS"}
+    tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
     assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON"} == set(queries.__all__)

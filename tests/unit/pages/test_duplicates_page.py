@@ -153,7 +153,7 @@ def test_texts_beyond_the_first_pairs_are_not_shown_and_it_is_said() -> None:
 
 
 def test_a_full_page_opens_no_more_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("es_neardupe.pages.duplicates_page._MOST_SIZE", 4_000)
+    monkeypatch.setattr("es_neardupe.pages.duplicates_page._MAX_SIZE", 4_000)
     pairs = [pair(k) for k in range(5)]
     content = page(report(pairs), {address: words(0, 300) for one in pairs for address in (one.a, one.b)})
     assert len(Reader(content).panes) == 4

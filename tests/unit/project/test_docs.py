@@ -21,11 +21,11 @@ import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
 from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.similar import similar_json
-from es_neardupe.commands.audit.report import AuditReport, Lost, Missed, Recall, RecallPart
+from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
-from es_neardupe.commands.distribution.report import Distribution, DistributionReport, Level, SimilarityExample
+from es_neardupe.commands.distribution.report import Distribution, DistributionReport, SimilarityExample, ThresholdLevel
 from es_neardupe.commands.doctor.doctor import Check
 from es_neardupe.commands.enrich.enrich import EnrichReport
 from es_neardupe.commands.group import GroupReport
@@ -377,7 +377,7 @@ def test_json_shape_of_a_distribution() -> None:
     parts = (
         (Distribution, one),
         (Histogram, one["sample"]),
-        (Level, one["levels"][0]),
+        (ThresholdLevel, one["levels"][0]),
         (SimilarityExample, one["above"][0]),
     )
     for kind, shown in parts:
@@ -416,7 +416,12 @@ def test_json_shape_of_an_audit() -> None:
     (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`audit`"), re.DOTALL)
     one = json.loads(block)
     lost = one["lost"][-1]
-    parts = ((Recall, one["recall"]), (RecallPart, one["lengths"][0]), (Lost, lost), (Missed, lost["examples"][0]))
+    parts = (
+        (Recall, one["recall"]),
+        (RecallPart, one["lengths"][0]),
+        (LostPairs, lost),
+        (MissedPair, lost["examples"][0]),
+    )
     for kind, shown in parts:
         assert list(shown) == [field.name for field in fields(kind)]
 

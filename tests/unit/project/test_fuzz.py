@@ -23,7 +23,7 @@ from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry
 from es_neardupe.index import lease
 from es_neardupe.index.document_text import readable_text
-from es_neardupe.index.hidden_indices import Stored
+from es_neardupe.index.hidden_indices import StoredDocument
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, decode_samples, decode_signature
 from es_neardupe.index.target import check_name
@@ -133,7 +133,7 @@ STORED = {
     "entry": (spoiled(ENTRY), lambda one: registry._entry("A" * 16, one)),
     "lease": (
         spoiled({"value": LEASE}),
-        lambda one: (held := lease._held(Stored(one, 1, 1))) and held.is_free and held.told("i"),
+        lambda one: (held := lease._held(StoredDocument(one, 1, 1))) and held.is_free and held.description("i"),
     ),
     "evidence": (spoiled(KEPT), lambda one: read_kept([[Hit("i", "0" * 32, None, 1, 1, one)]], "s", "m")),
     "trace": (spoiled(PAIR), lambda one: deleted_documents._told(one, "d")),

@@ -21,7 +21,7 @@ from es_neardupe.cli.output import as_json_text
 from es_neardupe.commands.load import files
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.index.hidden_indices import Companion, companion_name
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.target import IndexTarget, check_name
 from es_neardupe.pages.files import check_file
 from es_neardupe.server.client import Client, path
@@ -53,7 +53,7 @@ def test_names_of_companions_fit(length: int) -> None:
     names = set()
     for end in "ab":
         target = SimpleNamespace(indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)), family=None)
-        names |= {companion_name(cast("IndexTarget", target), kind) for kind in Companion}
+        names |= {hidden_index_name(cast("IndexTarget", target), kind) for kind in HiddenIndex}
     assert len(names) == 4
     assert all(len(name) <= 255 for name in names)
 

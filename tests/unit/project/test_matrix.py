@@ -38,9 +38,9 @@ def test_the_drivers_are_all_major_versions_that_the_project_allows() -> None:
 def test_readme_names_the_lowest_versions_that_the_project_allows() -> None:
     text = " ".join(README.read_text("utf-8").split())
     for package, title in (("elasticsearch", "elasticsearch-py"), ("opensearch-py", "opensearch-py")):
-        (least,) = (one.version for one in requirements()[package].specifier if one.operator == ">=")
+        (minimum,) = (one.version for one in requirements()[package].specifier if one.operator == ">=")
         newest = max(driver.major for driver in DRIVERS if driver.package == package)
-        assert f"{title} {least} and later or {newest}" in text
+        assert f"{title} {minimum} and later or {newest}" in text
 
 
 def test_what_ran_was_what_is_supported_now_and_nothing_failed() -> None:

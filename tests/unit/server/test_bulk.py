@@ -43,10 +43,10 @@ def sent(client: FakeClient) -> list[list[str]]:
 
 def sizes(number: int, batch: int) -> list[int]:
     """Sizes of the requests: a quarter of a batch, then twice as many each time, then whole ones."""
-    found, most = [], (batch + 3) // 4
+    found, maximum = [], (batch + 3) // 4
     while number:
-        found.append(min(number, most))
-        number, most = number - found[-1], min(2 * most, batch)
+        found.append(min(number, maximum))
+        number, maximum = number - found[-1], min(2 * maximum, batch)
     return found
 
 
@@ -191,12 +191,12 @@ class Gate(FakeClient):
 
     def __init__(self) -> None:
         super().__init__()
-        self.lock, self.now, self.most = threading.Lock(), 0, 0
+        self.lock, self.now, self.maximum = threading.Lock(), 0, 0
 
     def bulk(self, body: bytes, *, params: Any = None) -> Any:
         with self.lock:
             self.now += 1
-            self.most = max(self.most, self.now)
+            self.maximum = max(self.maximum, self.now)
         time.sleep(0.002)
         answer = super().bulk(body)
         with self.lock:
@@ -209,7 +209,7 @@ def test_workers_are_the_requests_under_way(workers: int) -> None:
     client = Gate()
     made = actions(200)
     assert [outcome.action for outcome in write(client, made, batch=2, workers=workers)] == made
-    assert min(workers, 2) <= client.most <= workers
+    assert min(workers, 2) <= client.maximum <= workers
 
 
 def test_actions_are_taken_only_as_fast_as_they_are_written() -> None:

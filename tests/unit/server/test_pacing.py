@@ -86,9 +86,9 @@ def test_without_limits_nothing_waits() -> None:
     for _ in range(3):
         pace.wait(10**9)
         with pace.turn(10**9):
-            assert pace.most(500) == 500
+            assert pace.maximum(500) == 500
         pace.refused()
-        assert pace.most(500) == 500
+        assert pace.maximum(500) == 500
 
 
 @given(st.integers(1, 5000), st.lists(st.booleans(), max_size=200))
@@ -96,9 +96,9 @@ def test_the_window_halves_and_recovers(load: int, refusals: list[bool]) -> None
     pace = Pace()
     pace.limit(max_load=load)
     for refused in refusals:
-        before = pace.most(10**9)
+        before = pace.maximum(10**9)
         (pace.refused if refused else pace.taken)()
-        after = pace.most(10**9)
+        after = pace.maximum(10**9)
         assert 1 <= after <= load
         if refused:
             assert after <= max(1, before / 2 + 1)
@@ -106,13 +106,13 @@ def test_the_window_halves_and_recovers(load: int, refusals: list[bool]) -> None
             assert before <= after <= before + load / 20 + 1
     for _ in range(20):
         pace.taken()
-    assert pace.most(10**9) == load
+    assert pace.maximum(10**9) == load
 
 
 @pytest.mark.parametrize("most", [{"max_rate": 0.0}, {"max_rate": -1.0}, {"max_rate": float("nan")}, {"max_load": 0}])
-def test_limits_out_of_range(most: dict[str, Any]) -> None:
+def test_limits_out_of_range(maximum: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match="`max_"):
-        Pace().limit(**most)
+        Pace().limit(**maximum)
 
 
 class Busy(FakeClient):
@@ -122,13 +122,13 @@ class Busy(FakeClient):
         super().__init__()
         self.room = room
         self.lock = threading.Lock()
-        self.under_way = self.most = self.refusals = 0
+        self.under_way = self.maximum = self.refusals = 0
 
     def bulk(self, body: bytes, *, params: Any = None) -> Any:
         number = body.count(b"\n") // 2
         with self.lock:
             self.under_way += number
-            self.most = max(self.most, self.under_way)
+            self.maximum = max(self.maximum, self.under_way)
             room = max(1, self.room - (self.under_way - number))
         taken = 0
 
@@ -156,7 +156,7 @@ def test_refusals_make_less_be_sent_and_nothing_is_lost(workers: int) -> None:
     assert [one.action for one in outcomes] == made
     assert all(one.done for one in outcomes)
     assert client.refusals > 0
-    assert client.most <= 100
+    assert client.maximum <= 100
     sizes = [len(request) for request in client.bulks]
     assert sum(sizes[-20:]) / 20 < 40  # it came down to about what there is room for, from 100
 
@@ -165,4 +165,4 @@ def test_documents_under_way_are_limited() -> None:
     client = Busy(room=10**6)
     client.pace.limit(max_load=50)
     assert len(list(write(client, actions(1000), batch=40, workers=8))) == 1000
-    assert client.most <= 50
+    assert client.maximum <= 50

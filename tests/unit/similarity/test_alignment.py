@@ -58,7 +58,7 @@ LEAST = st.integers(1, 7)
 # The definitions, as plain programs
 
 
-def tiled(a: Sequence[int], b: Sequence[int], least: int) -> list[Block]:
+def tiled(a: Sequence[int], b: Sequence[int], minimum: int) -> list[Block]:
     """Greedy string tiling as Wise defines it: look at all pairs of places, take the best run, begin again."""
     turned = tuple(HASHES[list(a)].tolist()) > tuple(HASHES[list(b)].tolist())
     if turned:
@@ -76,53 +76,53 @@ def tiled(a: Sequence[int], b: Sequence[int], least: int) -> list[Block]:
                     size += 1
                 best = min(best, (-size, i + j, i))
         size, i, j = -best[0], best[2], best[1] - best[2]
-        if size < least:
+        if size < minimum:
             return sorted((j, i, size) if turned else (i, j, size) for i, j, size in found)
         free_a[i : i + size] = free_b[j : j + size] = [False] * size
         found.append((i, j, size))
 
 
-def windows(words: Sequence[int], least: int) -> list[tuple[int, ...]]:
-    return [tuple(words[k : k + least]) for k in range(len(words) - least + 1)]
+def windows(words: Sequence[int], minimum: int) -> list[tuple[int, ...]]:
+    return [tuple(words[k : k + minimum]) for k in range(len(words) - minimum + 1)]
 
 
-def told(words: Sequence[int], least: int) -> list[bool]:
+def told(words: Sequence[int], minimum: int) -> list[bool]:
     """Whether each word counts: it is in no run that occurred before, or in that former occurrence itself."""
     first: dict[tuple[int, ...], int] = {}
     counts = [True] * len(words)
-    for start, window in enumerate(windows(words, least)):
+    for start, window in enumerate(windows(words, minimum)):
         former = first.setdefault(window, start)
-        for place in range(max(start, former + least), start + least):
+        for place in range(max(start, former + minimum), start + minimum):
             counts[place] = counts[place] and former == start
     return counts
 
 
-def told_in_common(words: Sequence[int], others: Sequence[int], least: int) -> int:
+def told_in_common(words: Sequence[int], others: Sequence[int], minimum: int) -> int:
     """How many words that count are in a run which the other text has too."""
-    shared = set(windows(others, least))
+    shared = set(windows(others, minimum))
     places = {
         place
-        for start, window in enumerate(windows(words, least))
+        for start, window in enumerate(windows(words, minimum))
         if window in shared
-        for place in range(start, start + least)
+        for place in range(start, start + minimum)
     }
-    return sum(counts for place, counts in enumerate(told(words, least)) if place in places)
+    return sum(counts for place, counts in enumerate(told(words, minimum)) if place in places)
 
 
-def check_literal(a: Sequence[int], b: Sequence[int], least: int) -> None:
-    found = literal(text(a), text(b), least)
+def check_literal(a: Sequence[int], b: Sequence[int], minimum: int) -> None:
+    found = literal(text(a), text(b), minimum)
     assert found.words == (len(a), len(b))
-    expected = tiled(a, b, 1 if list(a) == list(b) else least)
+    expected = tiled(a, b, 1 if list(a) == list(b) else minimum)
     assert [tuple(row) for row in found.blocks.tolist()] == expected
     assert found.common == sum(size for _, _, size in expected)
 
 
-def check_information(a: Sequence[int], b: Sequence[int], least: int) -> None:
-    if list(a) == list(b) and len(a) < least:
-        least = max(1, len(a))
-    found = information(text(a), text(b), least)
-    assert found.words == (sum(told(a, least)), sum(told(b, least)))
-    assert found.common == min(told_in_common(a, b, least), told_in_common(b, a, least))
+def check_information(a: Sequence[int], b: Sequence[int], minimum: int) -> None:
+    if list(a) == list(b) and len(a) < minimum:
+        minimum = max(1, len(a))
+    found = information(text(a), text(b), minimum)
+    assert found.words == (sum(told(a, minimum)), sum(told(b, minimum)))
+    assert found.common == min(told_in_common(a, b, minimum), told_in_common(b, a, minimum))
 
 
 def random_pair(chance: random.Random, alphabet: int, longest: int) -> tuple[list[int], list[int]]:
@@ -146,21 +146,21 @@ def test_against_the_definition(alphabet: int, check: Callable[[Sequence[int], S
 
 
 @given(PAIRS, LEAST)
-def test_against_the_definition_where_it_is_hard(pair: tuple[list[int], list[int]], least: int) -> None:
-    check_literal(*pair, least)
-    check_information(*pair, least)
+def test_against_the_definition_where_it_is_hard(pair: tuple[list[int], list[int]], minimum: int) -> None:
+    check_literal(*pair, minimum)
+    check_information(*pair, minimum)
 
 
-def every_tile(a: U64, b: U64, least: int) -> list[Block]:
-    return sorted(tuple(row) for row in tiles(a, b, least).tolist())
+def every_tile(a: U64, b: U64, minimum: int) -> list[Block]:
+    return sorted(tuple(row) for row in tiles(a, b, minimum).tolist())
 
 
 @given(PAIRS, LEAST, st.sampled_from([0, 1, 5, 30, 200]))
-def test_rounds_find_the_same_tiles(pair: tuple[list[int], list[int]], least: int, limit: int) -> None:
+def test_rounds_find_the_same_tiles(pair: tuple[list[int], list[int]], minimum: int, limit: int) -> None:
     """Whatever number of words makes a text too repetitive for writing all pairs down."""
     a, b = map(text, pair)
-    in_rounds = sorted(tuple(row) for row in tiles_in_rounds(a, b, least, limit).tolist())
-    assert in_rounds == every_tile(a, b, least)
+    in_rounds = sorted(tuple(row) for row in tiles_in_rounds(a, b, minimum, limit).tolist())
+    assert in_rounds == every_tile(a, b, minimum)
 
 
 @pytest.mark.parametrize("alphabet", [1, 2, 3, 6])
@@ -206,14 +206,14 @@ def test_real_texts_against_the_definition() -> None:
 
 
 @given(PAIRS, LEAST)
-def test_literal_blocks_are_equal_runs_that_share_no_word(pair: tuple[list[int], list[int]], least: int) -> None:
+def test_literal_blocks_are_equal_runs_that_share_no_word(pair: tuple[list[int], list[int]], minimum: int) -> None:
     a, b = pair
-    found = literal(text(a), text(b), least)
+    found = literal(text(a), text(b), minimum)
     used_a: list[int] = []
     used_b: list[int] = []
     for i, j, size in found.blocks.tolist():
         assert a[i : i + size] == b[j : j + size]
-        assert size >= least or a == b
+        assert size >= minimum or a == b
         assert i + size <= len(a)
         assert j + size <= len(b)
         used_a += range(i, i + size)
@@ -224,65 +224,65 @@ def test_literal_blocks_are_equal_runs_that_share_no_word(pair: tuple[list[int],
 
 
 @given(PAIRS, LEAST)
-def test_literal_leaves_nothing_that_could_be_a_tile(pair: tuple[list[int], list[int]], least: int) -> None:
-    """No run of ``least`` words of which nothing is used is left on both sides."""
+def test_literal_leaves_nothing_that_could_be_a_tile(pair: tuple[list[int], list[int]], minimum: int) -> None:
+    """No run of ``minimum`` words of which nothing is used is left on both sides."""
     a, b = pair
     assume(a != b)
     left_a: list[int | None] = list(a)
     left_b: list[int | None] = list(b)
-    for i, j, size in literal(text(a), text(b), least).blocks.tolist():
+    for i, j, size in literal(text(a), text(b), minimum).blocks.tolist():
         left_a[i : i + size] = left_b[j : j + size] = [None] * size
     runs = [
-        {tuple(left[k : k + least]) for k in range(len(left) - least + 1) if None not in left[k : k + least]}
+        {tuple(left[k : k + minimum]) for k in range(len(left) - minimum + 1) if None not in left[k : k + minimum]}
         for left in (left_a, left_b)
     ]
     assert runs[0].isdisjoint(runs[1])
 
 
 @given(PAIRS, LEAST)
-def test_information_blocks_cover_what_is_common(pair: tuple[list[int], list[int]], least: int) -> None:
+def test_information_blocks_cover_what_is_common(pair: tuple[list[int], list[int]], minimum: int) -> None:
     a, b = pair
-    assume(a != b or len(a) >= least)
-    found = information(text(a), text(b), least)
+    assume(a != b or len(a) >= minimum)
+    found = information(text(a), text(b), minimum)
     covered: tuple[set[int], set[int]] = set(), set()
     for i, j, size in found.blocks.tolist():
         assert a[i : i + size] == b[j : j + size]
-        assert size >= least
+        assert size >= minimum
         assert i + size <= len(a)
         assert j + size <= len(b)
         covered[0].update(range(i, i + size))
         covered[1].update(range(j, j + size))
-    counts = (told(a, least), told(b, least))
+    counts = (told(a, minimum), told(b, minimum))
     assert found.common == min(sum(one[k] for k in places) for one, places in zip(counts, covered, strict=True))
     assert found.blocks.tolist() == sorted(found.blocks.tolist())
 
 
 @given(PAIRS, LEAST)
-def test_information_blocks_lead_to_first_occurrences(pair: tuple[list[int], list[int]], least: int) -> None:
-    """Every common run of ``least`` words is in one block, at the place where each text has it first."""
+def test_information_blocks_lead_to_first_occurrences(pair: tuple[list[int], list[int]], minimum: int) -> None:
+    """Every common run of ``minimum`` words is in one block, at the place where each text has it first."""
     a, b = pair
-    assume(a != b or len(a) >= least)
+    assume(a != b or len(a) >= minimum)
     first_a, first_b = (
-        {window: k for k, window in reversed(list(enumerate(windows(words, least))))} for words in (a, b)
+        {window: k for k, window in reversed(list(enumerate(windows(words, minimum))))} for words in (a, b)
     )
     expected = sorted((first_a[window], first_b[window]) for window in first_a.keys() & first_b.keys())
-    blocks = information(text(a), text(b), least).blocks.tolist()
-    assert sorted((i + k, j + k) for i, j, size in blocks for k in range(size - least + 1)) == expected
+    blocks = information(text(a), text(b), minimum).blocks.tolist()
+    assert sorted((i + k, j + k) for i, j, size in blocks for k in range(size - minimum + 1)) == expected
 
 
 @given(PAIRS, LEAST, st.sampled_from(Matching))
 def test_both_orders_of_the_texts_give_the_same(
-    pair: tuple[list[int], list[int]], least: int, matching: Matching
+    pair: tuple[list[int], list[int]], minimum: int, matching: Matching
 ) -> None:
     a, b = map(text, pair)
-    found, turned = align(a, b, matching, least), align(b, a, matching, least)
+    found, turned = align(a, b, matching, minimum), align(b, a, matching, minimum)
     assert (turned.words, turned.common) == (found.words[::-1], found.common)
     assert sorted(map(tuple, turned.blocks[:, [1, 0, 2]].tolist())) == [tuple(row) for row in found.blocks.tolist()]
 
 
 @given(PAIRS, LEAST, st.sampled_from(Matching))
-def test_ranges(pair: tuple[list[int], list[int]], least: int, matching: Matching) -> None:
-    found = align(text(pair[0]), text(pair[1]), matching, least)
+def test_ranges(pair: tuple[list[int], list[int]], minimum: int, matching: Matching) -> None:
+    found = align(text(pair[0]), text(pair[1]), matching, minimum)
     assert 0 <= found.common <= found.shorter <= found.longer
     assert found.chunks == len(found.blocks)
     assert 0 <= jaccard(found) <= containment_longer(found) <= containment(found) <= 1
@@ -298,8 +298,8 @@ def test_identical_texts_are_one_passage(size: int, matching: Matching) -> None:
 
 
 @given(repetitive(), LEAST, st.sampled_from(Matching))
-def test_identical_texts_are_wholly_common(words: list[int], least: int, matching: Matching) -> None:
-    found = align(text(words), text(words), matching, least)
+def test_identical_texts_are_wholly_common(words: list[int], minimum: int, matching: Matching) -> None:
+    found = align(text(words), text(words), matching, minimum)
     assert found.words[0] == found.words[1] == found.common
     assert jaccard(found) == containment(found) == containment_longer(found) == 1
 
@@ -307,7 +307,7 @@ def test_identical_texts_are_wholly_common(words: list[int], least: int, matchin
 @given(PAIRS, LEAST, st.sampled_from(Matching), st.lists(st.integers(200, 205), min_size=1, max_size=8), st.booleans())
 @settings(max_examples=300)
 def test_foreign_text_raises_nothing(
-    pair: tuple[list[int], list[int]], least: int, matching: Matching, foreign: list[int], at_a: bool
+    pair: tuple[list[int], list[int]], minimum: int, matching: Matching, foreign: list[int], at_a: bool
 ) -> None:
     """Words that neither text has, appended to one: C stays (unless equal short texts part), lengths grow.
 
@@ -315,10 +315,10 @@ def test_foreign_text_raises_nothing(
     appending changes none of these. A run that repeats is still in its text only, and so are the words that count.
     """
     a, b = pair
-    before = align(text(a), text(b), matching, least)
+    before = align(text(a), text(b), matching, minimum)
     more = (a + foreign, b) if at_a else (a, b + foreign)
-    after = align(text(more[0]), text(more[1]), matching, least)
-    if a != b or len(a) >= least:
+    after = align(text(more[0]), text(more[1]), matching, minimum)
+    if a != b or len(a) >= minimum:
         assert after.common == before.common
         assert after.blocks.tolist() == before.blocks.tolist()
     for measure in (jaccard, containment, containment_longer):
@@ -327,12 +327,12 @@ def test_foreign_text_raises_nothing(
 
 @given(PAIRS, LEAST)
 def test_information_has_at_least_what_literal_has_where_nothing_repeats(
-    pair: tuple[list[int], list[int]], least: int
+    pair: tuple[list[int], list[int]], minimum: int
 ) -> None:
     """All words count then, and each word of a tile is in a common run."""
     a, b = pair
-    assume(all(len(set(windows(words, least))) == len(windows(words, least)) for words in pair))
-    one, other = (align(text(a), text(b), matching, least) for matching in (LITERAL, INFORMATION))
+    assume(all(len(set(windows(words, minimum))) == len(windows(words, minimum)) for words in pair))
+    one, other = (align(text(a), text(b), matching, minimum) for matching in (LITERAL, INFORMATION))
     assert one.words == other.words
     assert one.common <= other.common
     for measure in (jaccard, containment, containment_longer):
@@ -367,9 +367,9 @@ def test_a_cut_run_is_taken_up_again() -> None:
 
 @pytest.mark.parametrize("least", [0, -3])
 @pytest.mark.parametrize("matching", Matching)
-def test_a_passage_has_a_word(least: int, matching: Matching) -> None:
+def test_a_passage_has_a_word(minimum: int, matching: Matching) -> None:
     with pytest.raises(SettingsError, match="at least 1 word"):
-        align(text([1]), text([1]), matching, least)
+        align(text([1]), text([1]), matching, minimum)
 
 
 def fastest(*runs: Callable[[], object], rounds: int = 6) -> list[float]:
@@ -390,10 +390,10 @@ def test_one_word_a_million_times(matching: Matching, words: int, common: int) -
     a = np.full(1_000_000, HASHES[0])
     tracemalloc.start()
     found = align(a, a[:900_000], matching)
-    most = tracemalloc.get_traced_memory()[1]
+    maximum = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert (found.longer, found.common) == (words, common)
-    assert most < 1_000_000_000
+    assert maximum < 1_000_000_000
 
 
 def edited(words: U64, share: float, chance: np.random.Generator) -> U64:

@@ -347,7 +347,7 @@ def without_repeats(draw: st.DrawFn) -> tuple[list[int], list[int]]:
 NUMBERS = st.lists(st.integers(0, 14), min_size=1, max_size=22)
 
 
-def common_runs(a: Sequence[int], b: Sequence[int], least: int) -> list[tuple[int, int, int]]:
+def common_runs(a: Sequence[int], b: Sequence[int], minimum: int) -> list[tuple[int, int, int]]:
     """All longest runs, by comparing all with all: (place in a, place in b, words)."""
     found = []
     for i, j in product(range(len(a)), range(len(b))):
@@ -356,7 +356,7 @@ def common_runs(a: Sequence[int], b: Sequence[int], least: int) -> list[tuple[in
         size = 0
         while i + size < len(a) and j + size < len(b) and a[i + size] == b[j + size]:
             size += 1
-        if size >= least:
+        if size >= minimum:
             found.append((i, j, size))
     return found
 
@@ -365,12 +365,12 @@ def apart(spans: list[tuple[int, int]]) -> bool:
     return all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
 
 
-def simple(a: Sequence[int], b: Sequence[int], least: int) -> bool:
+def simple(a: Sequence[int], b: Sequence[int], minimum: int) -> bool:
     """Where the relation applies: no shingle twice in a text, no two common runs that overlap in either."""
-    shingles = ([tuple(one[k : k + least]) for k in range(len(one) - least + 1)] for one in (a, b))
-    runs = common_runs(a, b, least)
+    shingles = ([tuple(one[k : k + minimum]) for k in range(len(one) - minimum + 1)] for one in (a, b))
+    runs = common_runs(a, b, minimum)
     return (
-        min(len(a), len(b)) >= least
+        min(len(a), len(b)) >= minimum
         and all(len(one) == len(set(one)) for one in shingles)
         and apart([(i, i + size) for i, _, size in runs])
         and apart([(j, j + size) for _, j, size in runs])

@@ -167,28 +167,28 @@ ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.
 
 @pytest.mark.parametrize("least", [0.6, 0.9])
 @pytest.mark.parametrize("name", ORDERED)
-def test_cases_come_true(name: MeasureName, least: float) -> None:
+def test_cases_come_true(name: MeasureName, minimum: float) -> None:
     """Two long texts of each shape have the measure and the resemblance that are said."""
     long = 3000
-    *passages, throughout = detection_cases(Measure(name), least, SCHEME)
+    *passages, throughout = detection_cases(Measure(name), minimum, SCHEME)
     assert len(passages) == (3 if name is MeasureName.CONTAINMENT else 1)  # others cannot be 0.6 at lengths 1:2
     for case in passages:
         short = long // int(case.shape.removeprefix("one passage, lengths 1:"))
         common = round(case.resemblance * (long + short) / (1 + case.resemblance))
-        check_case(name, least, case, words(0, long), f"{words(0, common)} {words(0, short - common, 'x')}")
-    common = 2 * least / (1 + least) if name is MeasureName.JACCARD else least
+        check_case(name, minimum, case, words(0, long), f"{words(0, common)} {words(0, short - common, 'x')}")
+    common = 2 * minimum / (1 + minimum) if name is MeasureName.JACCARD else minimum
     kept = max(common / (1 - common), 0 if name is MeasureName.EDIT else 5)
     changed = kept / common - kept
     other: list[str] = []
     for k in range(int(long // (kept + changed))):
         runs = [round((k + 1) * size) - round(k * size) for size in (kept, changed)]
         other += [f"{'wx'[place]}{len(other) + j}" for place in (0, 1) for j in range(runs[place])]
-    check_case(name, least, throughout, words(0, len(other)), " ".join(other))
+    check_case(name, minimum, throughout, words(0, len(other)), " ".join(other))
 
 
-def check_case(name: MeasureName, least: float, case: DetectionCase, a: str, b: str) -> None:
+def check_case(name: MeasureName, minimum: float, case: DetectionCase, a: str, b: str) -> None:
     measure = Measure(name)
-    assert measure.score(*measure.prepare([a, b])) == pytest.approx(least, abs=0.02), case
+    assert measure.score(*measure.prepare([a, b])) == pytest.approx(minimum, abs=0.02), case
     assert Measure().score(*Measure().prepare([a, b])) == pytest.approx(case.resemblance, abs=0.02), case
 
 

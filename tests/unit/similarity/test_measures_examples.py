@@ -26,9 +26,9 @@ LITERAL, INFORMATION = Matching.LITERAL, Matching.INFORMATION
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def aligned(a: str, b: str, matching: Matching = LITERAL, least: int = 5) -> Alignment:
+def aligned(a: str, b: str, matching: Matching = LITERAL, minimum: int = 5) -> Alignment:
     one, other = token_hashes([a, b])
-    return align(one, other, matching, least)
+    return align(one, other, matching, minimum)
 
 
 def shingles_alike(a: str, b: str, size: int = 5) -> float:

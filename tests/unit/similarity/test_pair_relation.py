@@ -83,7 +83,7 @@ def test_a_revision_keeps_most_words(changed: int, relation: Relation) -> None:
 
 def test_texts_too_long_for_edit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it no revision is found, and none is claimed."""
-    monkeypatch.setattr(pair_relation, "MOST_CELLS", 100)
+    monkeypatch.setattr(pair_relation, "MAX_CELLS", 100)
     found = described(NOTICE, NOTICE.replace("3 May", "4 May"))
     assert (found.edit, found.relation) == (None, Relation.NEAR)
     assert described("one 2 three", "one 3 three").edit is not None

@@ -20,7 +20,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.options import MeasureName
-from es_neardupe.records import Classes
+from es_neardupe.records import TextClasses
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.common_passages import beginning, covered_passages
 from es_neardupe.similarity.features import parse_all
@@ -124,7 +124,7 @@ def test_signatures_that_cannot_be_read() -> None:
     sources["i", "3"] = {"neardupe": {"signature": "?"}}
     client: Any = FakeClient(sources)
     target = IndexTarget("i", ("i",), SETTINGS, 10_000)
-    classes = Classes([np.array([row]) for row in range(5)])
+    classes = TextClasses([np.array([row]) for row in range(5)])
     read = read_signatures(index_of(client, target), corpus, classes, np.array([4, 3, 2, 1, 0]))
     assert [row.tobytes() for row in read] == [wanted[4], bytes(128), bytes(128), bytes(128), wanted[0]]
 

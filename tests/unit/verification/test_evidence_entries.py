@@ -15,27 +15,29 @@ from unit_tools import SETTINGS, hits, words
 
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.keys.text import contents
-from es_neardupe.records import Action, Corpus, Hit
+from es_neardupe.records import Action, FingerprintColumns, Hit
 from es_neardupe.verification import evidence
-from es_neardupe.verification.evidence import Basis, Judged, decisions, entries, plan, read_kept, standing
+from es_neardupe.verification.evidence import EvidenceBasis, JudgedPairs, decisions, entries, plan, read_kept, standing
 
-BASIS = Basis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
+BASIS = EvidenceBasis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
 TEXTS = {id: words(k, 20) for k, id in enumerate("abcdef")}
 OTHER = words(500, 20)
 PAIRS = list(combinations(range(len(TEXTS)), 2))
 
 
-def corpus_of(texts: dict[str, str]) -> Corpus:
+def corpus_of(texts: dict[str, str]) -> FingerprintColumns:
     return read_corpus([hits(texts)], "neardupe", SETTINGS.scheme.bands)
 
 
-def judged_of(pairs: list[tuple[int, int]]) -> Judged:
+def judged_of(pairs: list[tuple[int, int]]) -> JudgedPairs:
     left, right = (np.array([pair[side] for pair in pairs], np.intp) for side in (0, 1))
     value = np.array([(a + b) / 10 for a, b in pairs], np.float64)
-    return Judged(left, right, value, value >= BASIS.min)
+    return JudgedPairs(left, right, value, value >= BASIS.min)
 
 
-def written(corpus: Corpus, judged: Judged, basis: Basis, texts: dict[str, str] = TEXTS) -> list[Action]:
+def written(
+    corpus: FingerprintColumns, judged: JudgedPairs, basis: EvidenceBasis, texts: dict[str, str] = TEXTS
+) -> list[Action]:
     """The entries of all pairs; ``texts`` are the present ones by id."""
 
     def read(rows: Any) -> Iterator[tuple[int, str]]:
