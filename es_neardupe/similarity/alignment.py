@@ -23,7 +23,7 @@ from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.options import Matching
-from es_neardupe.similarity.tiling import runs_of, tiles
+from es_neardupe.similarity.tiling import join_windows, tiles
 
 __all__ = ["DEFAULT_MIN_WORDS", "Alignment", "align", "information", "literal"]
 
@@ -76,7 +76,8 @@ def literal(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
         return _identical(a)
     first, second, turned = (b, a, True) if _comes_after(a, b) else (a, b, False)
     found = tiles(first, second, minimum)
-    blocks = _in_order(found[:, [1, 0, 2]] if turned else found)
+    found = found[:, [1, 0, 2]] if turned else found
+    blocks = found[np.argsort(found[:, 0])]
     return Alignment((len(a), len(b)), int(blocks[:, 2].sum()), blocks)
 
 
@@ -97,13 +98,8 @@ def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     sides = (one, one.first[in_one]), (other, other.first[in_other])
     common = min(int((_covered(at, at + minimum, len(side.counts)) & side.counts).sum()) for side, at in sides)
     words = int(one.counts.sum()), int(other.counts.sum())
-    return Alignment(words, common, _in_order(runs_of(sides[0][1], sides[1][1], minimum)))
-
-
-def _in_order(blocks: Ints) -> Ints:
-    """By their place in a, then in b."""
-    ordered: Ints = blocks[np.lexsort((blocks[:, 1], blocks[:, 0]))]
-    return ordered
+    order = np.argsort(one.first[in_one])
+    return Alignment(words, common, join_windows(sides[0][1][order], sides[1][1][order], minimum))
 
 
 def _check(minimum: int) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.shingles import window_hashes
 
-__all__ = ["EqualWindows", "choose", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
+__all__ = ["EqualWindows", "choose", "join_windows", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
 
 
 Ints = NDArray[np.int64]
@@ -59,7 +59,14 @@ def runs_of(i: Ints, j: Ints, minimum: int) -> Ints:
     """Pairs of equal windows -> the longest runs of equal words that they make, each on one diagonal."""
     width = int(i.max(initial=0)) + 2
     order = np.argsort((j - i + width) * width + i)
-    i, j = i[order], j[order]
+    return join_windows(i[order], j[order], minimum)
+
+
+def join_windows(i: Ints, j: Ints, minimum: int) -> Ints:
+    """Join pairs of equal windows of ``minimum`` words that follow each other in both texts.
+
+    Returns one row (start in a, start in b, words) for each run, int64 of shape (n, 3).
+    """
     fresh = np.ones(len(i), np.bool_)
     fresh[1:] = (i[1:] != i[:-1] + 1) | (j[1:] != j[:-1] + 1)
     begin = np.flatnonzero(fresh)
