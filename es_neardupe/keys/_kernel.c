@@ -20,7 +20,6 @@
 
 #define BLANK 0x20
 #define BLANKS UINT64_C(0x2020202020202020)
-#define END 0xFF
 #define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
 #define MULTIPLIER UINT64_C(0xD1342543DE82EF95)
 
@@ -31,42 +30,242 @@ static uint64_t mix64(uint64_t value)
     return value ^ (value >> 31);
 }
 
-/* Tokens joined by single blanks, none at either end; returns the number of bytes written. */
-static Py_ssize_t joined_tokens(const uint8_t *text, Py_ssize_t size, uint8_t *out)
+#define CODE_POINTS 0x110000
+#define TARGET 0x1FFFFF
+#define WORD (1u << 24)
+#define SINGLE (1u << 25)
+#define EXPANDS (1u << 26)
+#define MARK (1u << 27)
+#define FIRST (1u << 29)
+#define SECOND (1u << 30)
+
+/* The arrays of unicode.py. */
+typedef struct {
+    const uint32_t *entries;
+    const uint8_t *combining;
+    const uint32_t *pool;
+    Py_ssize_t pool_size;
+} Table;
+
+/* The bytes of a content as they are made; a token is open while further characters can belong to it. */
+typedef struct {
+    uint8_t *bytes;
+    Py_ssize_t length, capacity;
+    int open;
+} Content;
+
+/* What canonical composition of the text so far depends on, and whether a mark has a base. */
+typedef struct {
+    uint32_t first;
+    uint8_t combining;
+    int base;
+} Context;
+
+static int reserve(Content *content, Py_ssize_t bytes)
 {
-    Py_ssize_t length = 0;
-    int before = 1; /* whether a blank was written last, or nothing */
-    for (Py_ssize_t at = 0; at < size; at++) {
-        int blank = text[at] == BLANK;
-        out[length] = text[at];
-        length += !(blank & before);
-        before = blank;
-    }
-    return length && out[length - 1] == BLANK ? length - 1 : length;
+    if (content->capacity - content->length >= bytes)
+        return 1;
+    Py_ssize_t capacity = 2 * content->capacity + bytes;
+    uint8_t *grown = PyMem_Realloc(content->bytes, capacity);
+    if (!grown)
+        return 0;
+    content->bytes = grown;
+    content->capacity = capacity;
+    return 1;
 }
 
-PyDoc_STRVAR(contents_doc, "contents(folded) -> list of bytes: the tokens of each text, joined by single blanks.");
-
-static PyObject *contents(PyObject *self, PyObject *folded)
+/* Write a character as UTF-8, after a blank if it begins a token: at most 5 bytes. A mark of a script with blanks stays
+ * with the single character before it. */
+static void write_character(Content *content, uint32_t entry)
 {
-    Py_buffer view;
-    if (PyObject_GetBuffer(folded, &view, PyBUF_SIMPLE) < 0)
-        return NULL;
-    PyObject *found = PyList_New(0);
-    const uint8_t *text = view.buf, *last = text + view.len;
-    const uint8_t *end;
-    while (found && text < last && (end = memchr(text, END, last - text))) {
-        PyObject *content = PyBytes_FromStringAndSize(NULL, end - text);
-        if (content) {
-            Py_ssize_t length = joined_tokens(text, end - text, (uint8_t *)PyBytes_AS_STRING(content));
-            _PyBytes_Resize(&content, length);
-        }
-        if (!content || PyList_Append(found, content) < 0)
-            Py_CLEAR(found);
-        Py_XDECREF(content);
-        text = end + 1;
+    uint32_t point = entry & TARGET;
+    int single = (entry & SINGLE) != 0, attached = !single && (entry & MARK);
+    uint8_t *at = content->bytes + content->length;
+    if (content->length && !attached && (single || !content->open))
+        *at++ = BLANK;
+    if (point < 0x80)
+        *at++ = point;
+    else if (point < 0x800) {
+        *at++ = 0xC0 | point >> 6;
+        *at++ = 0x80 | (point & 0x3F);
+    } else if (point < 0x10000) {
+        *at++ = 0xE0 | point >> 12;
+        *at++ = 0x80 | (point >> 6 & 0x3F);
+        *at++ = 0x80 | (point & 0x3F);
+    } else {
+        *at++ = 0xF0 | point >> 18;
+        *at++ = 0x80 | (point >> 12 & 0x3F);
+        *at++ = 0x80 | (point >> 6 & 0x3F);
+        *at++ = 0x80 | (point & 0x3F);
     }
-    PyBuffer_Release(&view);
+    content->open = attached ? content->open : !single;
+    content->length = at - content->bytes;
+}
+
+/* Whether a mapped code point is part of a word; a mark is one only after a word character. */
+static int in_word(uint32_t entry, Context *context)
+{
+    context->base = (entry & WORD) && (context->base || !(entry & MARK));
+    return context->base;
+}
+
+/* Whether the text so far, with this word character, may not be composed canonically; then it is composed, which takes
+ * longer but is never wrong. */
+static int may_compose(const Table *table, uint32_t entry, Context *context)
+{
+    uint32_t point = entry & TARGET;
+    uint8_t combining = (entry & MARK) && point < CODE_POINTS ? table->combining[point] : 0;
+    int found = ((entry & SECOND) && context->first) || (combining && context->combining > combining);
+    if (!combining)
+        context->first = entry & FIRST;
+    context->combining = combining;
+    return found;
+}
+
+/* The entries of the code points that replace one: their number, 0 for one that is removed. A code point of a text that
+ * is composed already is mapped to itself. */
+static Py_ssize_t mapped(const Table *table, Py_UCS4 point, uint32_t *one, const uint32_t **several)
+{
+    uint32_t entry = table->entries[point];
+    *several = NULL;
+    if (!(entry & EXPANDS)) {
+        *one = entry;
+        return 1;
+    }
+    Py_ssize_t place = entry & TARGET;
+    if (place >= table->pool_size || (Py_ssize_t)table->pool[place] > table->pool_size - place - 1)
+        return 0;
+    *several = table->pool + place + 1;
+    return table->pool[place];
+}
+
+static uint32_t entry_of(const Table *table, uint32_t point)
+{
+    return point < CODE_POINTS ? table->entries[point] & ~EXPANDS : BLANK;
+}
+
+/* The content of a text. Returns 1, or 0 if the text must be composed first, or -1 without memory. */
+static int make_content(const Table *table, PyObject *text, int composed, Content *content)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text);
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    Context context = {0};
+    for (Py_ssize_t at = 0; at < size; at++) {
+        uint32_t one = BLANK;
+        const uint32_t *several;
+        Py_ssize_t count = mapped(table, PyUnicode_READ(kind, data, at), &one, &several);
+        if (!reserve(content, 5 * count))
+            return -1;
+        for (Py_ssize_t k = 0; k < count; k++) {
+            uint32_t entry = several ? entry_of(table, several[k]) : one;
+            if (!in_word(entry, &context)) {
+                content->open = 0;
+                context.first = context.combining = 0;
+                continue;
+            }
+            if ((entry & (MARK | FIRST | SECOND)) || context.combining) {
+                if (may_compose(table, entry, &context) && !composed)
+                    return 0;
+            } else
+                context.first = 0;
+            write_character(content, entry);
+        }
+    }
+    return 1;
+}
+
+/* The content of a text of ASCII alone, which is never longer than the text. */
+static void make_ascii_content(const Table *table, PyObject *text, Content *content)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), length = 0;
+    const uint8_t *data = PyUnicode_DATA(text);
+    int blank = 1; /* whether a blank was written last, or nothing */
+    for (Py_ssize_t at = 0; at < size; at++) {
+        uint8_t byte = (uint8_t)table->entries[data[at]];
+        content->bytes[length] = byte;
+        length += !((byte == BLANK) & blank);
+        blank = byte == BLANK;
+    }
+    content->length = length && content->bytes[length - 1] == BLANK ? length - 1 : length;
+}
+
+/* A text with each code point mapped and separators as blanks: canonical composition is what remains to be done. */
+static PyObject *mapped_text(const Table *table, PyObject *text)
+{
+    Py_ssize_t size = PyUnicode_GET_LENGTH(text), length = 0, capacity = 0;
+    int kind = PyUnicode_KIND(text);
+    const void *data = PyUnicode_DATA(text);
+    uint32_t one = BLANK;
+    const uint32_t *several;
+    for (Py_ssize_t at = 0; at < size; at++)
+        capacity += mapped(table, PyUnicode_READ(kind, data, at), &one, &several);
+    Py_UCS4 *points = PyMem_Malloc(4 * (capacity ? capacity : 1));
+    if (!points)
+        return PyErr_NoMemory();
+    for (Py_ssize_t at = 0; at < size; at++) {
+        Py_ssize_t count = mapped(table, PyUnicode_READ(kind, data, at), &one, &several);
+        for (Py_ssize_t k = 0; k < count; k++) {
+            uint32_t entry = several ? entry_of(table, several[k]) : one;
+            uint32_t point = entry & TARGET;
+            points[length++] = (entry & WORD) && point < CODE_POINTS ? point : BLANK;
+        }
+    }
+    PyObject *found = PyUnicode_FromKindAndData(PyUnicode_4BYTE_KIND, points, length);
+    PyMem_Free(points);
+    return found;
+}
+
+/* The content of a text as bytes, or as a str the mapped text that must be composed first. */
+static PyObject *normalized(const Table *table, PyObject *text, int composed, Content *content)
+{
+    if (!PyUnicode_Check(text))
+        return PyErr_Format(PyExc_TypeError, "a list of texts is needed");
+    content->length = 0;
+    content->open = 0;
+    if (!reserve(content, PyUnicode_GET_LENGTH(text)))
+        return PyErr_NoMemory();
+    int made = 1;
+    if (PyUnicode_IS_ASCII(text))
+        make_ascii_content(table, text, content);
+    else
+        made = make_content(table, text, composed, content);
+    if (made < 0)
+        return PyErr_NoMemory();
+    return made ? PyBytes_FromStringAndSize((char *)content->bytes, content->length) : mapped_text(table, text);
+}
+
+PyDoc_STRVAR(normalize_doc,
+             "normalize(texts: list of str, uint32 entries[0x110000], uint32 pool, uint8 combining[0x110000], composed: "
+             "bool) -> list of bytes and str: the tokens of each text, joined by single blanks; or the mapped text, if "
+             "it must be composed canonically before its tokens are made. That is not asked of texts said to be composed.");
+
+static PyObject *normalize(PyObject *self, PyObject *args)
+{
+    PyObject *texts;
+    Py_buffer entries, pool, combining;
+    int composed;
+    if (!PyArg_ParseTuple(args, "O!y*y*y*p", &PyList_Type, &texts, &entries, &pool, &combining, &composed))
+        return NULL;
+    PyObject *found = NULL;
+    Content content = {0};
+    Table table = {entries.buf, combining.buf, pool.buf, pool.len / 4};
+    if (entries.len != 4 * CODE_POINTS || combining.len != CODE_POINTS)
+        PyErr_Format(PyExc_ValueError, "arrays that do not fit together");
+    else
+        found = PyList_New(PyList_GET_SIZE(texts));
+    for (Py_ssize_t k = 0; found && k < PyList_GET_SIZE(found); k++) {
+        PyObject *one = k < PyList_GET_SIZE(texts) ? normalized(&table, PyList_GET_ITEM(texts, k), composed, &content)
+                                                   : PyErr_Format(PyExc_ValueError, "a list that changes");
+        if (one)
+            PyList_SET_ITEM(found, k, one);
+        else
+            Py_CLEAR(found);
+    }
+    PyMem_Free(content.bytes);
+    PyBuffer_Release(&entries);
+    PyBuffer_Release(&pool);
+    PyBuffer_Release(&combining);
     return found;
 }
 
@@ -277,7 +476,7 @@ static PyObject *extremes(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"contents", contents, METH_O, contents_doc},
+    {"normalize", normalize, METH_VARARGS, normalize_doc},
     {"token_runs", token_runs, METH_O, token_runs_doc},
     {"shingle_runs", shingle_runs, METH_VARARGS, shingle_runs_doc},
     {"extremes", extremes, METH_VARARGS, extremes_doc},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import repeat
 
+import numpy as np
 import xxhash
 
 from es_neardupe.keys.bands import band_keys, sample_keys
@@ -12,6 +13,7 @@ from es_neardupe.keys.minhash import sign
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import feature_counts, shingles
 from es_neardupe.keys.text import chunks, normalize
+from es_neardupe.keys.unicode import DIGIT, table
 from es_neardupe.records import Fingerprint, State
 
 __all__ = ["fingerprints", "stream_fingerprints", "without_keys"]
@@ -56,9 +58,14 @@ def _fingerprint_chunk(texts: Sequence[str], scheme: Scheme) -> list[Fingerprint
 def _only_numbers(content: bytes) -> bool:
     """Whether all tokens consist of decimal digits of any script; the first byte, or token, says no to nearly every
     text."""
-    if content[:1].isalpha() or not content.split(b" ", 1)[0].decode().isdecimal():
+    if content[:1].isalpha() or not _are_digits(content.split(b" ", 1)[0]):
         return False
-    return content.decode().replace(" ", "").isdecimal()
+    return _are_digits(content.replace(b" ", b""))
+
+
+def _are_digits(content: bytes) -> bool:
+    points = np.frombuffer(content.decode().encode("utf-32-le"), np.dtype("<u4"))
+    return bool((table().entries[points] & DIGIT).all())
 
 
 def _state(tokens: int, shingle: int) -> State:

@@ -14,10 +14,13 @@ bytes are read little-endian.
                  x ^= x >> 27;  x *= 94D049BB133111EB;  x ^= x >> 31
     stream(i):   mix64(seed + GOLDEN * i)  for i = 1, 2, 3, ...       (splitmix64)
 
-**Tokens.** ``unicode_v1.json`` lists the word characters (``word``: first and last code point), those that
-are tokens by themselves (``single``) and the lower-case forms (``lower``: first, last, step, and what is
-added to the code point). All other code points separate, lone surrogates and NUL among them. Each code
-point is lower-cased alone. A token is a longest run of word characters that are not single, or one single.
+**Tokens.** NFKC_Casefold (UAX 44), with the repertoire frozen at Unicode 13.0. ``unicode_v1.json`` lists, by first
+and last code point, those that map to themselves (``word``), those that are removed (``removed``), and the other
+mappings: to one code point (``mapped``: first, last, step, and what is added) or to several (``expanded``). All other
+code points become blanks, lone surrogates and NUL among them. The mapped text is composed canonically (NFC). A token
+is a longest run of word characters, but each of ``single`` begins and ends one. A mark (``mark``) after a blank, or at
+the beginning, is a blank; one that is not single stays in the token of the character before it. ``digit`` lists the
+digits of texts that are ``numeric``.
 
 **Content hash.** ``xxh3_128`` of the tokens joined by single spaces, in UTF-8, as 32 hexadecimal digits.
 

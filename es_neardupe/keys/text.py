@@ -1,11 +1,12 @@
-"""Normalised tokens of texts, a whole chunk of texts at once.
+"""Normalised tokens of texts: NFKC_Casefold and NFC over the frozen repertoire of `es_neardupe.keys.unicode`.
 
-All work is done on UTF-8 bytes. ASCII is folded by one ``bytes.translate``; the characters beyond it are
-decoded, looked up and written back in place, so that a text with a few of them costs little more.
+Each code point is mapped by itself; then the text is composed canonically if any of its marks may need it, which few
+texts do. The C kernel does the mapping; without it, numpy does.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -13,19 +14,17 @@ import xxhash
 from numpy.typing import NDArray
 
 from es_neardupe.keys import hashing
-from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
+from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
 __all__ = ["chunks", "contents", "normalize", "spans", "tokenize"]
 
+Ints = NDArray[np.int64]
+Points = NDArray[np.uint32]
 
 CHUNK_TEXTS = 256
 CHUNK_CHARS = 1 << 19
 
-_BLANK = 0x20
-_END = 0xFF  # ends a text; no byte of UTF-8 has this value
-_ASCII = bytes(
-    ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else _BLANK for byte in range(0x80)
-) + bytes(range(0x80, 0x100))
+_ASCII = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_") else 0x20 for byte in range(0x80))
 
 
 def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -49,112 +48,105 @@ def tokenize(text: str) -> list[str]:
     return content.decode().split(" ") if content else []
 
 
-def spans(text: str) -> NDArray[np.int64]:
-    """Places of the tokens of a text: int64[n, 2], first character and the one after the last."""
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
-    entries = np.concatenate(([0], table()[points], [0]))
-    word, single = (entries & WORD) != 0, (entries & SINGLE) != 0
-    joined = word[1:] & word[:-1] & ~single[1:] & ~single[:-1]
-    starts = np.flatnonzero(word[1:] & ~joined)
-    ends = np.flatnonzero(word[:-1] & ~joined)
-    return np.stack((starts, ends), axis=1)
+def spans(text: str) -> Ints:
+    """Places of the tokens of a text: int64[n, 2], first character and the one after the last.
+
+    Removed characters belong to the token before them. Tokens that one character expands to, such as the two of ``½``,
+    have the same place.
+    """
+    points, sources = _mapped(_code_points(text))
+    if _may_compose(points):
+        points, sources = _composed(points, sources)
+    starts, ends = _tokens(points)
+    after = np.append(sources, len(text))[np.searchsorted(sources, sources, side="right")]
+    return np.stack((sources[starts], after[ends - 1]), axis=1)
 
 
 def normalize(texts: Sequence[str]) -> list[bytes]:
     """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
-    folded = _folded(texts)
-    if hashing.kernel is not None:
-        found: list[bytes] = hashing.kernel.contents(folded)
-        return found
-    return _contents(folded)
+    if hashing.kernel is None:
+        return [_content(text) for text in texts]
+    entries, pool, combining = table()
+    found: list[bytes] = hashing.kernel.normalize(list(texts), entries, pool, combining, False)
+    decomposed = [number for number, one in enumerate(found) if isinstance(one, str)]
+    if decomposed:
+        composed = [unicodedata.normalize("NFC", str(found[number])) for number in decomposed]
+        made = hashing.kernel.normalize(composed, entries, pool, combining, True)
+        for number, content in zip(decomposed, made, strict=True):
+            found[number] = content
+    return found
 
 
-def _contents(folded: NDArray[np.uint8]) -> list[bytes]:
-    """The tokens of each folded text, joined by single blanks."""
-    keep = folded != _BLANK
-    keep[1:] |= keep[:-1].copy()  # one blank after each token, and one too many at the start of a text
-    return [content.strip(b" ") for content in folded[keep].tobytes().split(b"\xff")[:-1]]
+def _content(text: str) -> bytes:
+    """The normalised tokens of a text, without the kernel."""
+    if text.isascii():
+        return b" ".join(text.encode().translate(_ASCII + bytes(0x80)).split())
+    points, _ = _mapped(_code_points(text))
+    if _may_compose(points):
+        points = _code_points(unicodedata.normalize("NFC", _text(points)))
+    mapped = _text(points)
+    starts, ends = _tokens(points)
+    return " ".join(mapped[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)).encode()
 
 
-def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """The texts in UTF-8, lower-case, separators blank, tokens apart; each text followed by ``_END``."""
-    joined = bytearray(b"\xff").join([text.encode("utf-8", "surrogatepass") for text in texts])
-    joined.append(_END)
-    joined = joined.translate(_ASCII)
-    if all(map(str.isascii, texts)):
-        return np.frombuffer(joined, np.uint8)
-    return _fold_beyond_ascii(joined)
+def _code_points(text: str) -> Points:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
 
 
-def _fold_beyond_ascii(joined: bytearray) -> NDArray[np.uint8]:
-    buffer = np.frombuffer(joined, np.uint8)
-    lead = np.flatnonzero((buffer >= 0xC0) & (buffer != _END))
-    first = buffer[lead]
-    ranges = ((2, 0xC0, 0xE0), (3, 0xE0, 0xF0), (4, 0xF0, 0xF8))
-    groups = [(size, lead[(first >= low) & (first < high)]) for size, low, high in ranges]
-    points = [_decode(buffer, at, size) for size, at in groups]
-    entries = [table()[found] for found in points]
-    if resized := _resized(points, entries):
-        return _fold_beyond_ascii(_resize(joined, resized))
-    apart = [_fold(buffer, at, entry, size) for (size, at), entry in zip(groups, entries, strict=True)]
-    return _insert_blanks(buffer, np.concatenate(apart)) if any(map(len, apart)) else buffer
+def _text(points: Points) -> str:
+    return points.astype("<u4").tobytes().decode("utf-32-le")
 
 
-def _resized(points: list[NDArray[np.uint32]], entries: list[NDArray[np.uint32]]) -> set[int]:
-    pairs = zip(points, entries, strict=True)
-    return {int(point) for found, entry in pairs for point in found[entry & RESIZED != 0]}
+def _mapped(points: Points) -> tuple[Points, Ints]:
+    """The code points that replace those of a text, with blanks as separators, and the place that each comes from."""
+    entries, pool, _ = table()
+    found = entries[points]
+    expands = (found & EXPANDS) != 0
+    if not expands.any():
+        return found & np.uint32(TARGET), np.arange(len(points))
+    place = np.where(expands, found & np.uint32(TARGET), 0)
+    counts = np.where(expands, pool[place], 1).astype(np.int64)
+    sources = np.repeat(np.arange(len(points)), counts)
+    number = np.arange(len(sources)) - np.repeat(np.cumsum(counts) - counts, counts)
+    several = pool[np.minimum(place[sources] + 1 + number, len(pool) - 1)]
+    return np.where(expands[sources], entries[several], found[sources]) & np.uint32(TARGET), sources
 
 
-def _resize(joined: bytearray, points: set[int]) -> bytearray:
-    """Lower-case those characters whose length changes, which cannot be done in place."""
-    for point in sorted(points):
-        lower = chr(int(table()[point]) & LOWER)
-        joined = joined.replace(chr(point).encode(), lower.encode())
-    return joined
+def _may_compose(points: Points) -> bool:
+    return bool((table().entries[points] & np.uint32(MARK | SECOND)).any())
 
 
-def _decode(buffer: NDArray[np.uint8], at: NDArray[np.int64], size: int) -> NDArray[np.uint32]:
-    points = (buffer[at] & (0x7F >> size)).astype(np.uint32)
-    for offset in range(1, size):
-        points = (points << np.uint32(6)) | (buffer[at + offset] & 0x3F)
-    return points
+def _composed(points: Points, sources: Ints) -> tuple[Points, Ints]:
+    """Mapped code points after canonical composition, and the places that they come from.
+
+    Composition changes nothing across a code point that is neither reordered nor the second of a composition.
+    """
+    entries, _, combining = table()
+    begins = np.flatnonzero(((entries[points] & SECOND) == 0) & (combining[points] == 0))
+    begins = np.union1d(begins, [0])
+    ends = np.append(begins[1:], len(points))
+    points, kept = points.copy(), np.ones(len(points), np.bool_)
+    for start, end in zip(begins[ends > begins + 1].tolist(), ends[ends > begins + 1].tolist(), strict=True):
+        made = _code_points(unicodedata.normalize("NFC", _text(points[start:end])))
+        points[start : start + len(made)] = made
+        kept[start + len(made) : end] = False
+    return points[kept], sources[kept]
 
 
-def _encode(buffer: NDArray[np.uint8], at: NDArray[np.int64], points: NDArray[np.uint32], size: int) -> None:
-    for offset in range(size - 1, 0, -1):
-        buffer[at + offset] = 0x80 | (points & 0x3F)
-        points = points >> np.uint32(6)
-    buffer[at] = (0xF00 >> size) & 0xFF | points
+def _tokens(points: Points) -> tuple[Ints, Ints]:
+    """First place of each token in mapped code points, and the one after its last.
 
-
-def _fold(
-    buffer: NDArray[np.uint8], at: NDArray[np.int64], entries: NDArray[np.uint32], size: int
-) -> NDArray[np.int64]:
-    """Write lower case and blanks into ``buffer``; returns where blanks must be put in between."""
-    upper = np.flatnonzero(entries & UPPER)
-    _encode(buffer, at[upper], entries[upper] & np.uint32(LOWER), size)
-    blank = at[entries & WORD == 0]
-    for offset in range(size):
-        buffer[blank + offset] = _BLANK
-    return _around(buffer, at[entries & SINGLE != 0], size)
-
-
-def _around(buffer: NDArray[np.uint8], single: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Where single characters need a blank: after each, and before those that do not follow another."""
-    ends = single + size
-    before = buffer[single - 1] != _BLANK
-    before[1:] &= single[1:] != ends[:-1]
-    return np.concatenate((ends, single[before]))
-
-
-def _insert_blanks(buffer: NDArray[np.uint8], positions: NDArray[np.int64]) -> NDArray[np.uint8]:
-    positions.sort(kind="stable")  # a few sorted runs
-    positions += np.arange(len(positions))
-    spread = np.full(len(buffer) + len(positions), _BLANK, np.uint8)
-    kept = np.ones(len(spread), np.bool_)
-    kept[positions] = False
-    spread[kept] = buffer
-    return spread
+    A mark is part of a word only after a word character, and stays with that of a script without spaces.
+    """
+    entries = table().entries[points]
+    single, mark = (entries & SINGLE) != 0, (entries & (SINGLE | MARK)) == MARK
+    places = np.arange(len(points))
+    word = (entries & WORD) != 0
+    word &= np.append(word, False)[np.maximum.accumulate(np.where(entries & MARK, -1, places))]
+    closed = single[np.maximum.accumulate(np.where(mark, 0, places))]  # the token ends before anything but a mark
+    begins = word & ~mark & (single | np.concatenate(([True], ~word[:-1] | closed[:-1])))[: len(word)]
+    ends = word & np.append(~word[1:] | begins[1:], True)[: len(word)]
+    return np.flatnonzero(begins), np.flatnonzero(ends) + 1
 
 
 def contents(texts: Sequence[str]) -> list[str]:

@@ -1,12 +1,18 @@
-"""The frozen code-point table of scheme v1.
+"""The frozen code-point table of scheme v1: NFKC_Casefold, restricted to Unicode 13.0.
 
-``unicode_v1.json`` was made once from Unicode 14 (:func:`build` is how), so that keys never depend on the
-Unicode version of the Python that runs. The table says of each code point what it is (separator, part of a
-word, a word by itself) and its lower-case form.
+`normalize` in `es_neardupe.keys.text` replaces each code point by its NFKC_Casefold mapping (UAX 44) and then composes
+the text (NFC, UAX 15). Both are stable for assigned characters, but tables grow with each version of Unicode. So the
+repertoire is frozen: ``unicode_v1.json`` knows the characters of Unicode 13.0, the version of the oldest supported
+runtimes (Python 3.10, JDK 17), and all other code points are separators. Keys never depend on the Unicode version of
+the Python that runs. `build` made the file.
 
-Lower-casing maps one code point to one code point and looks at no neighbour: offsets into the normalised
-text are offsets into the original, so a matched passage can be shown in place. (U+0130 alone has a
-lower-case form of two code points in Unicode; here it is ``i``.)
+The mapping differs from NFKC_Casefold in these points:
+
+- Code points without a word character in their mapping are separators, and so are emoji: ``™`` is no ``tm``.
+- Spacing forms of marks, such as ``´``, are separators; their mapping is a space and a mark.
+- Marks that writers leave out at will are removed, as default ignorable code points are: Arabic vowel and Quranic
+  marks and tatweel (Lucene's ArabicNormalizer does so), Hebrew points and accents, Syriac vowel marks (The Unicode
+  Standard, chapter 9), and enclosing marks. All other marks stay: they distinguish words.
 """
 
 from __future__ import annotations
@@ -14,25 +20,44 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LOWER", "RESIZED", "SINGLE", "UPPER", "WORD", "build", "table"]
+__all__ = [
+    "DIGIT",
+    "EXPANDS",
+    "FIRST",
+    "MARK",
+    "SECOND",
+    "SINGLE",
+    "TARGET",
+    "WORD",
+    "Table",
+    "build",
+    "table",
+]
 
-LOWER = 0x1FFFFF
-"""Bits of a table entry that hold the lower-case code point."""
+TARGET = 0x1FFFFF
+"""Bits of a table entry that hold a code point, or with `EXPANDS` a place in the pool."""
 WORD = 1 << 24
-"""Flag: letter, digit, mark or ``_``."""
+"""Flag: a letter, digit, mark or ``_``. All others are separators; their target is a blank."""
 SINGLE = 1 << 25
 """Flag: a word character of a script written without spaces, a token by itself (``WORD`` is set too)."""
-RESIZED = 1 << 26
-"""Flag: the lower-case form has another length in UTF-8."""
-UPPER = 1 << 27
-"""Flag: the lower-case form is another code point."""
+EXPANDS = 1 << 26
+"""Flag: the mapping has no or several code points. No other flag is set: those of each code point apply."""
+MARK = 1 << 27
+"""Flag: a combining mark, part of a word only after a word character."""
+DIGIT = 1 << 28
+"""Flag: a decimal digit."""
+FIRST = 1 << 29
+"""Flag: the first code point of a canonical composition, or the result of one."""
+SECOND = 1 << 30
+"""Flag: the second code point of a canonical composition (``NFC_Quick_Check`` is not Yes)."""
 
 _CODE_POINTS = 0x110000
+_BLANK = 0x20
 
 _SPACELESS = (
     (0x0E00, 0x0EFF),  # Thai, Lao
@@ -45,59 +70,146 @@ _SPACELESS = (
     (0x4E00, 0x9FFF),  # Han
     (0xA9E0, 0xA9FF),  # Myanmar extended B
     (0xAA60, 0xAA7F),  # Myanmar extended A
-    (0xF900, 0xFAFF),  # Han compatibility
-    (0xFF66, 0xFF9F),  # half-width Katakana
+    (0xF900, 0xFAFF),  # Han compatibility ideographs that map to themselves
     (0x16FE3, 0x16FE3),  # old Chinese iteration mark
     (0x16FF0, 0x16FF1),  # Vietnamese reading marks of Han
-    (0x1AFF0, 0x1B16F),  # kana extended B, supplement, extended A, small kana
-    (0x20000, 0x3FFFD),  # Han extensions B and later, and whatever planes 2 and 3 will hold
+    (0x1AFF0, 0x1B16F),  # kana supplement, extended A, small kana
+    (0x20000, 0x3FFFD),  # Han extensions B and later
 )
+
+_DEFAULT_IGNORABLE = (
+    *((0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180E)),
+    *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x2064), (0x2066, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F)),
+    *((0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0001, 0xE0001)),
+    *((0xE0020, 0xE007F), (0xE0100, 0xE01EF)),
+)
+"""Assigned code points with the property Default_Ignorable_Code_Point (DerivedCoreProperties of Unicode 13.0)."""
+
+_OPTIONAL_MARKS = (
+    *((0x0591, 0x05BD), (0x05BF, 0x05BF), (0x05C1, 0x05C2), (0x05C4, 0x05C5), (0x05C7, 0x05C7)),  # Hebrew
+    *((0x0610, 0x061A), (0x0640, 0x0640), (0x064B, 0x0652), (0x0656, 0x065F), (0x0670, 0x0670)),  # Arabic
+    *((0x06D6, 0x06DC), (0x06DF, 0x06E4), (0x06E7, 0x06E8), (0x06EA, 0x06ED), (0x08D3, 0x08E1), (0x08E3, 0x08FF)),
+    *((0x0711, 0x0711), (0x0730, 0x074A)),  # Syriac
+)
+
+_EMOJI_LETTERS = (
+    *((0x2122, 0x2122), (0x2139, 0x2139), (0x24C2, 0x24C2), (0x3297, 0x3297), (0x3299, 0x3299), (0x1F201, 0x1F202)),
+    *((0x1F21A, 0x1F21A), (0x1F22F, 0x1F22F), (0x1F232, 0x1F23A), (0x1F250, 0x1F251)),
+)
+"""Code points with the property Emoji whose NFKC_Casefold mapping has letters."""
+
+
+class Table(NamedTuple):
+    """The code-point table as arrays, all read-only."""
+
+    entries: NDArray[np.uint32]
+    """uint32[0x110000]: target and flags of each code point; the flags of a mapped one are those of its target."""
+    pool: NDArray[np.uint32]
+    """uint32: mappings of `EXPANDS` code points, each as its length and its code points."""
+    combining: NDArray[np.uint8]
+    """uint8[0x110000]: canonical combining classes."""
 
 
 @lru_cache(maxsize=1)
-def table() -> NDArray[np.uint32]:
-    """One entry a code point: lower-case code point and flags (uint32[0x110000], read-only)."""
+def table() -> Table:
+    """The frozen table."""
     data = json.loads(files(__package__).joinpath("unicode_v1.json").read_text("ascii"))
+    entries = np.full(_CODE_POINTS, _BLANK, np.uint32)
     points = np.arange(_CODE_POINTS, dtype=np.uint32)
-    lower = points.copy()
-    for first, last, step, delta in data["lower"]:
-        lower[first : last + 1 : step] += np.uint32(delta % 2**32)
-    entries: NDArray[np.uint32] = lower.copy()
-    for flag, name in ((WORD, "word"), (SINGLE, "single")):
+    for first, last in data["word"]:
+        entries[first : last + 1] = points[first : last + 1] | np.uint32(WORD)
+    names = ((SINGLE, "single"), (MARK, "mark"), (DIGIT, "digit"), (FIRST, "first"), (SECOND, "second"))
+    for flag, name in names:
         for first, last in data[name]:
             entries[first : last + 1] |= np.uint32(flag)
-    entries[lower != points] |= np.uint32(UPPER)
-    entries[_utf8_length(lower) != _utf8_length(points)] |= np.uint32(RESIZED)
-    entries.flags.writeable = False
-    return entries
+    combining = np.zeros(_CODE_POINTS, np.uint8)
+    for first, last, number in data["combining"]:
+        combining[first : last + 1] = number
+    for first, last, step, delta in data["mapped"]:
+        sources = points[first : last + 1 : step]
+        entries[sources] = entries[sources + np.uint32(delta % 2**32)]
+    pool: list[int] = []
+    for source, target in data["expanded"]:
+        entries[source] = EXPANDS | len(pool)
+        pool += [len(target), *map(ord, target)]
+    for first, last in data["removed"]:
+        entries[first : last + 1] = EXPANDS | len(pool)
+    pool.append(0)
+    found = Table(entries, np.array(pool, np.uint32), combining)
+    for one in found:
+        one.flags.writeable = False
+    return found
 
 
-def _utf8_length(code_points: NDArray[np.uint32]) -> NDArray[np.intp]:
-    return np.searchsorted(np.array([0x80, 0x800, 0x10000], np.uint32), code_points, side="right")
-
-
-def build() -> dict[str, Any]:
+def build(assigned: list[list[int]] | None = None) -> dict[str, Any]:
     """The content of ``unicode_v1.json``, made from the running Python's Unicode data.
 
-    The file was written with Python 3.11 (Unicode 14.0.0) and is never written again: any other table is
-    another scheme. This is kept so that the table can be checked and read.
+    ``assigned``: first and last code point of each run of characters in Unicode 13.0, as the file lists them; None
+    takes those that the running Python knows. The file was written with Python 3.10 (Unicode 13.0.0) and is never
+    written again: any other table is another scheme. A test builds it again with each Python that it finds.
     """
     import unicodedata
 
-    characters = [chr(point) for point in range(_CODE_POINTS)]
-    single = [any(a <= point <= b for a, b in _SPACELESS) for point in range(_CODE_POINTS)]
-    word = [c == "_" or unicodedata.category(c)[0] in "LNM" for c in characters]
-    word = [w or 0x20000 <= point <= 0x3FFFD for point, w in enumerate(word)]
-    deltas = [(ord(c.lower()[0]) - ord(c)) if w else 0 for c, w in zip(characters, word, strict=True)]
+    known = [unicodedata.category(chr(point)) not in ("Cn", "Cs", "Co", "Cc") for point in range(_CODE_POINTS)]
+    if assigned is None:
+        assigned = _runs([point for point, one in enumerate(known) if one])
+    repertoire = [point for first, last in assigned for point in range(first, last + 1)]
+    ignorable = _members(_DEFAULT_IGNORABLE)
+    removed, emoji = ignorable | _members(_OPTIONAL_MARKS), _members(_EMOJI_LETTERS)
+    removed |= {point for point in repertoire if unicodedata.category(chr(point)) == "Me"}
+
+    def mapping(point: int) -> str | None:
+        """The code points that replace one; None for a separator."""
+        if point in removed:
+            return ""
+        text, before = chr(point), ""
+        while text != before:
+            before, text = text, unicodedata.normalize("NFKC", text).casefold()
+            text = "".join(one for one in text if ord(one) not in ignorable)
+        text = unicodedata.normalize("NFC", "".join(one for one in text if ord(one) not in removed))
+        if point in emoji or text[:1] in ("", " ") or not any(map(is_word, text)):
+            return None
+        return text
+
+    def is_word(character: str) -> bool:
+        return character == "_" or unicodedata.category(character)[0] in "LNM"
+
+    targets = {point: target for point in repertoire if (target := mapping(point)) is not None}
+    same = [point for point, target in targets.items() if target == chr(point)]
+    pairs = [unicodedata.decomposition(chr(point)) for point in repertoire]
+    composed = {
+        point: [int(one, 16) for one in pair.split()]
+        for point, pair in zip(repertoire, pairs, strict=True)
+        if pair and "<" not in pair and " " in pair and unicodedata.normalize("NFC", chr(point)) == chr(point)
+    }
+    firsts = {first for first, _ in composed.values()} | {*composed, *range(0x1100, 0x1113), *range(0xAC00, 0xD7A4)}
+    seconds = {second for _, second in composed.values()} | {*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)}
+    single = _members(_SPACELESS)
+    classes = [(point, unicodedata.combining(chr(point))) for point in same if unicodedata.combining(chr(point))]
     return {
-        "unicode": unicodedata.unidata_version,
-        "word": _runs([point for point, w in enumerate(word) if w]),
-        "single": _runs([p for p, (w, s) in enumerate(zip(word, single, strict=True)) if w and s]),
-        "lower": _progressions([(point, delta) for point, delta in enumerate(deltas) if delta]),
+        "unicode": "13.0.0",
+        "assigned": assigned,
+        "word": _runs(same),
+        "single": _runs([point for point in same if point in single]),
+        "mark": _runs([point for point in same if unicodedata.category(chr(point))[0] == "M"]),
+        "digit": _runs([point for point in same if unicodedata.category(chr(point)) == "Nd"]),
+        "first": _runs([point for point in same if point in firsts]),
+        "second": _runs([point for point in same if point in seconds]),
+        "combining": [[first, last, delta] for first, last, step, delta in _progressions(classes, 1)],
+        "mapped": _progressions(
+            [(p, ord(target) - p) for p, target in targets.items() if len(target) == 1 and target != chr(p)], 2
+        ),
+        "expanded": [[point, target] for point, target in targets.items() if len(target) > 1],
+        "removed": _runs([point for point, target in targets.items() if not target]),
     }
 
 
+def _members(runs: tuple[tuple[int, int], ...]) -> set[int]:
+    return {point for first, last in runs for point in range(first, last + 1)}
+
+
 def _runs(points: list[int]) -> list[list[int]]:
+    """``[first, last]`` of points that follow each other."""
     runs: list[list[int]] = []
     for point in points:
         if runs and runs[-1][1] == point - 1:
@@ -107,14 +219,14 @@ def _runs(points: list[int]) -> list[list[int]]:
     return runs
 
 
-def _progressions(pairs: list[tuple[int, int]]) -> list[list[int]]:
-    """``[first, last, step, delta]``: neighbours (step 1) or every other code point (step 2), equal delta."""
+def _progressions(pairs: list[tuple[int, int]], widest: int) -> list[list[int]]:
+    """``[first, last, step, value]``: points at the same distance, at most ``widest``, with equal values."""
     found: list[list[int]] = []
-    for point, delta in pairs:
+    for point, value in pairs:
         last = found[-1] if found else [-9, -9, 1, 0]
         step = point - last[1]
-        if delta == last[3] and step <= 2 and (last[0] == last[1] or step == last[2]):
+        if value == last[3] and step <= widest and (last[0] == last[1] or step == last[2]):
             last[1:3] = [point, step]
         else:
-            found.append([point, point, 1, delta])
+            found.append([point, point, 1, value])
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from functools import lru_cache
 from importlib.resources import files
 
@@ -29,26 +30,37 @@ def mix64(x: int) -> int:
 
 
 @lru_cache
-def unicode_table() -> tuple[set[int], set[int], dict[int, int]]:
+def unicode_table() -> dict[str, set[str]]:
     data = json.loads((files("es_neardupe.keys") / "unicode_v1.json").read_text("ascii"))
-    word, single = ({p for a, b in data[name] for p in range(a, b + 1)} for name in ("word", "single"))
-    lower = {p: p + delta for a, b, step, delta in data["lower"] for p in range(a, b + 1, step)}
-    return word, single, lower
+    names = ("word", "single", "mark", "digit")
+    return {name: {chr(p) for a, b in data[name] for p in range(a, b + 1)} for name in names}
+
+
+@lru_cache
+def unicode_mapping() -> dict[str, str]:
+    data = json.loads((files("es_neardupe.keys") / "unicode_v1.json").read_text("ascii"))
+    found = {chr(p): chr(p) for a, b in data["word"] for p in range(a, b + 1)}
+    found |= {chr(p): chr(p + delta) for a, b, step, delta in data["mapped"] for p in range(a, b + 1, step)}
+    found |= {chr(p): target for p, target in data["expanded"]}
+    return found | {chr(p): "" for a, b in data["removed"] for p in range(a, b + 1)}
 
 
 def oracle_tokens(text: str) -> list[str]:
-    word, single, lower = unicode_table()
-    tokens, run = [], ""
-    for point in [*map(ord, text), 0]:
-        if point in word and point not in single:
-            run += chr(lower.get(point, point))
-            continue
-        if run:
-            tokens.append(run)
-            run = ""
-        if point in single:
-            tokens.append(chr(lower.get(point, point)))
-    return tokens
+    mapping, table = unicode_mapping(), unicode_table()
+    tokens, in_word, closed = [""], False, True
+    for char in unicodedata.normalize("NFC", "".join(mapping.get(char, " ") for char in text)):
+        mark = char in table["mark"]
+        in_word = char in table["word"] and (in_word or not mark)
+        if not in_word:
+            closed = True
+        elif mark and char not in table["single"]:
+            tokens[-1] += char
+        elif closed or char in table["single"]:
+            tokens.append(char)
+            closed = char in table["single"]
+        else:
+            tokens[-1] += char
+    return tokens[1:]
 
 
 def oracle_token_hash(token: str) -> int:
@@ -126,6 +138,6 @@ def oracle(text: str, scheme: Scheme, max_chars: int = 10_000_000) -> Fingerprin
         signature,
         len(tokens),
         len(found),
-        all(char.isdecimal() for token in tokens for char in token),
+        all(char in unicode_table()["digit"] for token in tokens for char in token),
         oracle_samples(found, scheme),
     )

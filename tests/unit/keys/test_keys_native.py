@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from es_neardupe.keys import hashing
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.keys.unicode import table
 
 WORDS = st.text("ab é漢ก\N{COMBINING ACUTE ACCENT}\0\N{ROMAN NUMERAL ONE}ẞİ_-", max_size=30)
 TEXTS = st.lists(st.text() | WORDS | WORDS.map(lambda word: f"{word} " * 20), max_size=12)
@@ -32,15 +35,31 @@ def test_the_same_bits(texts: list[str], shingle: int, permutations: int) -> Non
         np.testing.assert_array_equal(found, expected)
 
 
-@given(st.binary(), st.lists(st.binary(), max_size=5))
-def test_any_bytes(folded: bytes, contents: list[bytes]) -> None:
+@given(st.lists(st.text(), max_size=5), st.lists(st.binary(), max_size=5), st.randoms(use_true_random=False))
+def test_any_arrays(texts: list[str], contents: list[bytes], chance: random.Random) -> None:
     """What callers never send: it reads no byte beyond its end, and ends."""
     kernel = hashing.kernel
     assert kernel is not None
-    assert len(kernel.contents(folded)) == folded.count(b"\xff")
+    points = {ord(one) for text in texts for one in text} | {0x10FFFF}
+    entries = table().entries.copy()
+    entries[sorted(points)] = [chance.getrandbits(32) for _ in points]
+    pool = np.array([chance.choice([0, 1, 3, 2**32 - 1, chance.getrandbits(32)]) for _ in range(9)], np.uint32)
+    for composed in (False, True):
+        found = kernel.normalize(texts, entries, pool, table().combining, composed)
+        assert len(found) == len(texts)
+        assert all(isinstance(one, (bytes, str)) for one in found)
+        assert not composed or all(isinstance(one, bytes) for one in found)
     hashes, bounds = kernel.token_runs(contents)
     assert len(bounds) == 8 * (len(contents) + 1)
     assert len(hashes) == 8 * int(np.frombuffer(bounds, np.int64)[-1])
+
+
+def test_tables_of_another_size() -> None:
+    assert hashing.kernel is not None
+    entries, pool, combining = table()
+    for wrong in ((entries[1:], pool, combining), (entries, pool, combining[1:])):
+        with pytest.raises(ValueError, match="do not fit"):
+            hashing.kernel.normalize(["a"], *wrong, False)
 
 
 @pytest.mark.parametrize(
@@ -83,4 +102,4 @@ def test_other_things_than_bytes() -> None:
     with pytest.raises(TypeError):
         hashing.kernel.token_runs(["text"])
     with pytest.raises(TypeError):
-        hashing.kernel.contents("text")
+        hashing.kernel.normalize([b"bytes"], *table(), False)
