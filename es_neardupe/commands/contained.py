@@ -31,13 +31,13 @@ __all__ = ["SURE", "Contained", "ContainedHit", "SampledDetection", "contained"]
 
 
 SURE = 0.99
-"""Probability above which a text is expected to be found."""
+"""Probability from which a document counts as certain to be found."""
 
 _POSTINGS = 50
 """Maximum number of documents per candidate that are read by their keys."""
 
 _MIN_CANDIDATES = 1000
-"""Number of candidates that the limit of `_POSTINGS` is computed for at least."""
+"""Minimum number of candidates for which the limit by `_POSTINGS` is computed."""
 
 
 # Report

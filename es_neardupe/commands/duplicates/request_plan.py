@@ -36,7 +36,7 @@ __all__ = [
 
 
 RATIO = "featureIntersectionToUnionRatio"
-"""The measure of features: those that both documents have, divided by all features of either."""
+"""The measure of features: shared features divided by all features of both documents, each counted once."""
 
 
 @dataclass(frozen=True)
