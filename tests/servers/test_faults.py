@@ -57,7 +57,7 @@ from server_tools import (
 )
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.errors import Unreachable
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect

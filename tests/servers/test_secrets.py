@@ -13,7 +13,7 @@ import typer
 from conftest import Cli
 
 from es_neardupe.cli.app import app
-from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.commands.duplicates.request_json import example
 
 SECRET = "s3cret-Pa55word"
 KEY = "c2VjcmV0LWlkOnNlY3JldC1rZXk="

@@ -14,7 +14,7 @@ from server_tools import TEXT, delete_all, family, make_index, put, theirs
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.doctor.roles import ROLES
-from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.index.hidden_indices import exists
 from es_neardupe.server.client import Client
 

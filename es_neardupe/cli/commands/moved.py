@@ -18,7 +18,7 @@ from es_neardupe.cli.output import ExitCode, harmless_cell, print_json, print_ta
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.moved.answer import Moved, NewPlace
+    from es_neardupe.commands.moved.moved import Moved, NewPlace
 
 __all__ = ["moved"]
 

@@ -32,7 +32,7 @@ from es_neardupe.commands.group import GroupReport
 from es_neardupe.commands.init.init import InitReport
 from es_neardupe.commands.load.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
-from es_neardupe.commands.moved.answer import Moved, NewPlace
+from es_neardupe.commands.moved.moved import Moved, NewPlace
 from es_neardupe.commands.report_parts import (
     EnrichScope,
     FingerprintWrites,

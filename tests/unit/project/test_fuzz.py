@@ -18,7 +18,7 @@ from unit_tools import JSON, SETTINGS
 
 from es_neardupe.candidates.who_may_meet import parse_policy, parse_window
 from es_neardupe.cli.commands.search import _read
-from es_neardupe.commands.moved import deleted_documents
+from es_neardupe.commands.moved import documents
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry
 from es_neardupe.index import lease
@@ -136,7 +136,7 @@ STORED = {
         lambda one: (held := lease._held(StoredDocument(one, 1, 1))) and held.is_free and held.description("i"),
     ),
     "evidence": (spoiled(KEPT), lambda one: read_kept([[Hit("i", "0" * 32, None, 1, 1, one)]], "s", "m")),
-    "trace": (spoiled(PAIR), lambda one: deleted_documents._told(one, "d")),
+    "deleted": (spoiled(PAIR), lambda one: documents._side_of(one, "d")),
     "common": (spoiled(COMMON), common_shingles._decoded),
     "fingerprint": (spoiled(dict.fromkeys(SETTINGS.to_meta())), decode),
     "samples": (
