@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records
+from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.text import tokenize

@@ -15,7 +15,7 @@ from server_tools import change, make_index, mapping, one_line, ours, put, send,
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import contained
-from es_neardupe.commands.enrich.ingest import fingerprinted_actions
+from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
 from es_neardupe.index import queries, target
 from es_neardupe.keys.fingerprint import fingerprints

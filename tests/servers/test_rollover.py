@@ -42,7 +42,7 @@ def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]
 
 def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], step: str = "write") -> None:
     """Have something done once, just before a step of enrich: by default when it has written nothing yet."""
-    enrich = importlib.import_module("es_neardupe.commands.enrich.enrich")
+    enrich = importlib.import_module("es_neardupe.commands.enrich")
     plain, todo = getattr(enrich, step), [work]
 
     def then(*arguments: Any, **options: Any) -> Any:

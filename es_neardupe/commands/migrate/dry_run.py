@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 
 from es_neardupe.commands.clean import clean
-from es_neardupe.commands.enrich.enrich import enrich
+from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationPlan, mark
 from es_neardupe.commands.migrate.steps import rehearse_switch
 from es_neardupe.index.index import Index, opened

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.commands.clean import clean
-from es_neardupe.commands.enrich.enrich import enrich
+from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.group import group
 from es_neardupe.commands.migrate.comparison import compared, regrouped
 from es_neardupe.commands.migrate.plan import MigrationPlan, mark

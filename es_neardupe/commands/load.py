@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.enrich.ingest import first_fields
-from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records
+from es_neardupe.commands.fingerprinted import first_fields
+from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
 from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import has_any

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
-from es_neardupe.commands.enrich import ingest
-from es_neardupe.commands.enrich.ingest import fingerprinted_actions
-from es_neardupe.commands.load.files import FileRecord, Problem
-from es_neardupe.commands.load.load import LoadReport, load_records
+from es_neardupe.commands import fingerprinted
+from es_neardupe.commands.fingerprinted import fingerprinted_actions
+from es_neardupe.commands.input_files import FileRecord, Problem
+from es_neardupe.commands.load import LoadReport, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
@@ -30,7 +30,7 @@ TWO = Settings(("title", "page.body"), prefix="nd")
 
 @pytest.fixture(autouse=True)
 def _now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("es_neardupe.commands.enrich.ingest.timestamp", lambda: AT)
+    monkeypatch.setattr("es_neardupe.commands.fingerprinted.timestamp", lambda: AT)
 
 
 def ours(text: str, settings: Settings = SETTINGS, group: str | None = None) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100))
     assert [action["n"] for action in whole] == list(range(50))
     for size in (1, 2, 7, 50):
-        monkeypatch.setattr(ingest, "_CHUNK", size)
+        monkeypatch.setattr(fingerprinted, "_CHUNK", size)
         assert list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100)) == whole
     by_id = {action.get("_id"): action for action in whole}
     assert by_id["a"]["neardupe"]["state"] == "signed"
@@ -164,7 +164,7 @@ def test_it_is_a_stream() -> None:
 
     made = fingerprinted_actions(endless(), SETTINGS, index="i")
     next(made)
-    assert len(taken) == ingest._CHUNK
+    assert len(taken) == fingerprinted._CHUNK
 
 
 TEXTS = st.sampled_from([TEXT, TEXT.upper(), "short", "", "漢字 かな", {"no": "text"}, None, 5, ["a b c", "d e f"]])
