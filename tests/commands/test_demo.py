@@ -41,7 +41,7 @@ def test_an_index_of_the_users_is_left_alone(client: Client, index_name: str, cl
 
 def test_a_file_that_is_no_demo(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
-    for content, words_ in [("{}\n{}\n", "--text-field"), ("nonsense\n", "no JSON"), ("", "0 documents")]:
+    for content, words_ in [("{}\n{}\n", "--text-field"), ("nonsense\n", "invalid JSON"), ("", "0 documents")]:
         file.write_text(content, "utf-8")
         done = cli("demo", "--url", client.url, "--index", index_name, "--file", str(file))
         assert done.code == 1

@@ -15,7 +15,7 @@ from unit_tools import AT, SETTINGS, FakeClient, index_of
 from es_neardupe.commands import fingerprinted
 from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.commands.input_files import FileRecord, Problem
-from es_neardupe.commands.load import LoadReport, load_records
+from es_neardupe.commands.load import LoadOptions, LoadReport, LoadRun, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
@@ -25,6 +25,7 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Hit
 
 TEXT = "one two three four five six"
+AS_GIVEN = LoadOptions()
 TWO = Settings(("title", "page.body"), prefix="nd")
 
 
@@ -189,11 +190,14 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
 
 
 def load(
-    records: list[FileRecord | Problem], settings: Settings = SETTINGS, **options: Any
+    records: list[FileRecord | Problem],
+    settings: Settings = SETTINGS,
+    how: LoadOptions = AS_GIVEN,
+    **run: Any,
 ) -> tuple[LoadReport, FakeClient, list[Problem]]:
     client, told = FakeClient(), list[Problem]()
     target = IndexTarget("i", ("i",), settings, 10_000)
-    report = load_records(index_of(client, target), records, on_problem=told.append, **options)
+    report = load_records(index_of(client, target), records, how, LoadRun(on_problem=told.append, **run))
     assert (
         report.scope.read
         == report.writes.written
@@ -212,7 +216,7 @@ def written(client: FakeClient) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 def test_load() -> None:
     records = [
         FileRecord("f:1", "1", {"id": 1, "text": TEXT}),
-        Problem("f:2", "no JSON"),
+        Problem("f:2", "invalid JSON"),
         FileRecord("f:3", "1", {"text": "again"}),
         FileRecord("f:4", None, {"text": None}),
         FileRecord("f:5", "5", {"other": "x"}),
@@ -222,8 +226,8 @@ def test_load() -> None:
     assert (report.scope.read, report.writes.written, report.scope.bad, report.scope.duplicates) == (6, 2, 3, 1)
     assert report.writes.states == {"signed": 1, "empty": 1}
     assert [(one.place, one.why.split(":")[0]) for one in told] == [
-        ("f:2", "no JSON"),
-        ("f:3", "the id '1' stood in the files before"),
+        ("f:2", "invalid JSON"),
+        ("f:3", "duplicate id '1'"),
         ("f:5", "no field 'text'"),
         ("stdin:6", "no field 'id'"),
     ]
@@ -237,12 +241,13 @@ def test_load() -> None:
             {"text": None, "neardupe": ours("", group=own_group("i", "f:4"))},
         ),
     ]
-    assert next(iter(written(load(records, replace=True)[1])[0][0])) == "index"
+    assert next(iter(written(load(records, how=LoadOptions(replace=True))[1])[0][0])) == "index"
 
 
 def test_load_equals_ingest() -> None:
     texts = [TEXT, "short", "", {"no": "text"}, "x" * 101]
-    _, client, _ = load([FileRecord(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)], max_chars=100)
+    records = [FileRecord(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)]
+    _, client, _ = load(records, how=LoadOptions(max_chars=100))
     actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
     made = fingerprinted_actions(actions, SETTINGS, index="i", max_chars=100)
     assert [body["neardupe"] for _, body in written(client)] == [action["neardupe"] for action in made]
@@ -263,7 +268,9 @@ def test_load_equals_ingest() -> None:
 def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[str, Any] | None) -> None:
     """Nothing that stands there is overwritten, and the record is not changed."""
     before = copy.deepcopy(source)
-    report, client, told = load([FileRecord("f:1", "1", source)], Settings(("page.body",)), text_field="body")
+    report, client, told = load(
+        [FileRecord("f:1", "1", source)], Settings(("page.body",)), LoadOptions(text_field="body")
+    )
     assert source == before
     if loaded is None:
         assert (report.scope.bad, len(told), client.bulks) == (1, 1, [])
@@ -274,9 +281,9 @@ def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[
 
 
 def test_strict_stops() -> None:
-    with pytest.raises(InputError, match=r"f:2: no JSON\."):
-        load([FileRecord("f:1", "1", {"text": "x"}), Problem("f:2", "no JSON")], strict=True)
-    with pytest.raises(InputError, match="stood in the files before"):
+    with pytest.raises(InputError, match=r"f:2: invalid JSON\."):
+        load([FileRecord("f:1", "1", {"text": "x"}), Problem("f:2", "invalid JSON")], strict=True)
+    with pytest.raises(InputError, match="duplicate id"):
         load([FileRecord("f:1", "1", {"text": "x"}), FileRecord("f:2", "1", {"text": "x"})], strict=True)
 
 
@@ -294,5 +301,5 @@ def test_dry_run_and_refusals() -> None:
     report = load_records(index_of(client, IndexTarget("i", ("i",), SETTINGS, 10000)), records)
     assert (report.scope.read, report.scope.existing, report.writes.refused, report.writes.written) == (3, 1, 1, 1)
     assert report.writes.refusals == ("mapper_parsing_exception: bad",)
-    with pytest.raises(InputError, match="stands for 2 indices"):
+    with pytest.raises(InputError, match="resolves to 2 indices"):
         load_records(index_of(client, IndexTarget("i*", ("i1", "i2"), SETTINGS, 10000)), records)

@@ -109,7 +109,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
 
 def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to a huge line is read in bounded memory: it is a problem, the next one is not."""
-    monkeypatch.setattr(input_files, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(input_files, "_MAX_LINE", 1000)
     good = json.dumps({"id": "a", "text": "x"}).encode()
     for name, packed in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)):
         file = tmp_path / name
