@@ -1,4 +1,4 @@
-"""Stage: the user's own bulk actions -> the same actions with fingerprint fields, before they are indexed."""
+"""``fingerprinted``: adds the fingerprint fields to bulk actions before they are indexed."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from es_neardupe.server.bulk import chunked
 __all__ = ["fingerprinted", "fingerprinted_actions", "first_fields"]
 
 _CHUNK = 256
-_OF_BEFORE = dict.fromkeys(("content", "signature", "numeric", "principal", "similarity"))
-"""What an update has to clear where the new text gives nothing to put in its place."""
+_CLEARED = dict.fromkeys(("content", "signature", "numeric", "principal", "similarity"))
+"""Fields that an update sets to null unless the new text has a value for them."""
 
 
 def first_fields(
@@ -29,14 +29,14 @@ def first_fields(
     settings: Settings,
     max_chars: int,
 ) -> list[dict[str, Any]]:
-    """Our object field for documents that are indexed whole: fingerprint, and a group of their own.
+    """The ``neardupe`` object of new documents: the fingerprint, and a group of its own for each.
 
-    Without an address (the server will choose the id) there is no group id yet; ``enrich`` adds it.
+    A document without an address (the server will choose its id) gets no group id; ``enrich`` adds it.
     """
     at = timestamp()
-    found = fingerprint_sources(sources, settings, max_chars)
+    fingerprints = fingerprint_sources(sources, settings, max_chars)
     result = []
-    for fingerprint, address in zip(found, addresses, strict=True):
+    for fingerprint, address in zip(fingerprints, addresses, strict=True):
         fields = {name: value for name, value in encode(fingerprint, at).items() if value is not None}
         result.append(fields | ({"group": own_group(*address)} if address else {}))
     return result
@@ -45,10 +45,9 @@ def first_fields(
 def fingerprinted(
     index: Index, actions: Iterable[Mapping[str, Any]], *, max_chars: options.MaxChars = DEFAULT_MAX_CHARS
 ) -> Iterator[dict[str, Any]]:
-    """Add the keys to your own bulk actions: hand the result to the driver's ``helpers.bulk``.
+    """Add the keys to your own bulk actions: pass the result to the driver's ``helpers.bulk``.
 
-    See `fingerprinted_actions` for what happens to which action. Actions that name no index are taken to go to this
-    one.
+    See `fingerprinted_actions` for the kinds of actions. Actions without ``_index`` are assumed to go to this index.
     """
     found = opened_inline(index, "fingerprinted", writes=True)
     yield from fingerprinted_actions(
@@ -64,28 +63,31 @@ def fingerprinted_actions(
     max_chars: int = DEFAULT_MAX_CHARS,
     left_alone: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Iterator[dict[str, Any]]:
-    """Add the fingerprint fields to bulk actions as the drivers' ``helpers.bulk`` takes them.
+    """Add the fingerprint fields to bulk actions in the form of the drivers' ``helpers.bulk``.
 
     Actions of type ``index`` and ``create`` (the default), flat or with ``_source``, get a full fingerprint. An
-    ``update`` whose ``doc`` holds all configured fields gets one too; one that holds only some of them marks the
-    document as stale, so that the next ``enrich`` renews it; any other action passes unchanged. The actions
-    given are not modified. ``index`` is the index of actions that name none.
+    ``update`` whose ``doc`` has all configured fields gets one too; an ``update`` of only some of them marks the
+    document as stale, so that the next ``enrich`` renews it. All other actions are returned unchanged. The input is not
+    modified. ``index`` is the index of actions without ``_index``.
 
-    ``left_alone``: join field -> the relations whose documents get no keys. An update that does not say which relation
-    its document has marks it as stale.
+    ``left_alone``: join field -> the relations whose documents get no keys. An update without the relation of its
+    document marks it as stale.
     """
     for chunk in chunked(actions, _CHUNK):
-        alone = {place for place, action in enumerate(chunk) if _is_left_alone(action, left_alone)}
-        known = {place for place, action in enumerate(chunk) if not left_alone or _tells_relation(action, left_alone)}
-        places = [place for place in sorted(known - alone) if _is_whole(chunk[place], settings)]
-        sources = [_document(chunk[place]) for place in places]
-        addresses = [_address(chunk[place], index) for place in places]
-        fields = dict(zip(places, first_fields(sources, addresses, settings, max_chars), strict=True))
+        skipped = [_is_skipped(action, left_alone) for action in chunk]
+        complete = [
+            place
+            for place, action in enumerate(chunk)
+            if not skipped[place] and _is_complete(action, settings, left_alone)
+        ]
+        sources = [_document(chunk[place]) for place in complete]
+        addresses = [_address(chunk[place], index) for place in complete]
+        added = dict(zip(complete, first_fields(sources, addresses, settings, max_chars), strict=True))
         for place, action in enumerate(chunk):
-            if place in fields:
-                cleared = _OF_BEFORE if _type(action) == "update" else {}
-                yield _with(action, settings.prefix, {**cleared, **fields[place]})
-            elif place not in alone and _is_partial(action, settings):
+            if place in added:
+                cleared = _CLEARED if _type(action) == "update" else {}
+                yield _with(action, settings.prefix, {**cleared, **added[place]})
+            elif not skipped[place] and _changes_text(action, settings):
                 yield _with(action, settings.prefix, {"scheme": None})
             else:
                 yield dict(action)
@@ -96,46 +98,48 @@ def _type(action: Mapping[str, Any]) -> str:
 
 
 def _path(action: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where in an action the document, or its change, stands: flat, in ``_source``, or in ``doc``."""
-    whole = ("_source",) if isinstance(action.get("_source"), Mapping) else ()
-    return (*whole, "doc") if _type(action) == "update" else whole
+    """Path of the document, or of its changed fields, in an action: flat, in ``_source``, or in ``doc``."""
+    source = ("_source",) if isinstance(action.get("_source"), Mapping) else ()
+    return (*source, "doc") if _type(action) == "update" else source
 
 
 def _document(action: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The part of an action that becomes, or changes, the document."""
+    """The document, or its changed fields."""
     inner: Any = action
     for name in _path(action):
         inner = inner.get(name)
     return inner if isinstance(inner, Mapping) else {}
 
 
-def _is_whole(action: Mapping[str, Any], settings: Settings) -> bool:
+def _is_complete(action: Mapping[str, Any], settings: Settings, left_alone: Mapping[str, Sequence[str]]) -> bool:
+    """Whether an action has all that a fingerprint needs: all text fields and, with a join field, the relation."""
     if _type(action) in ("index", "create"):
         return True
-    return _type(action) == "update" and all(has_any(_document(action), [name]) for name in settings.fields)
+    document = _document(action)
+    return (
+        _type(action) == "update"
+        and all(has_any(document, [name]) for name in settings.fields)
+        and (not left_alone or any(relation_in(document, name) for name in left_alone))
+    )
 
 
-def _is_partial(action: Mapping[str, Any], settings: Settings) -> bool:
+def _changes_text(action: Mapping[str, Any], settings: Settings) -> bool:
     return _type(action) == "update" and has_any(_document(action), settings.fields)
 
 
-def _is_left_alone(action: Mapping[str, Any], left_alone: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the document says that it is of one of these relations."""
-    return any(relation_in(_document(action), name) in some for name, some in left_alone.items())
-
-
-def _tells_relation(action: Mapping[str, Any], left_alone: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the relation of the document can be told: one without any has none, an update may leave it as it is."""
-    return _type(action) != "update" or any(relation_in(_document(action), name) for name in left_alone)
+def _is_skipped(action: Mapping[str, Any], left_alone: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the document has a relation whose documents get no keys."""
+    return any(relation_in(_document(action), name) in relations for name, relations in left_alone.items())
 
 
 def _address(action: Mapping[str, Any], index: str | None) -> Address | None:
+    """The address of a document that is indexed as a whole; None if the action does not have it."""
     name, id = action.get("_index", index), action.get("_id")
     return None if name is None or id is None or _type(action) == "update" else Address(str(name), str(id))
 
 
 def _with(action: Mapping[str, Any], prefix: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The action with our object field in its document."""
+    """The action with the ``neardupe`` object in its document."""
     return _put(action, (*_path(action), prefix), dict(fields))
 
 
