@@ -35,7 +35,7 @@ def test_an_index_of_the_users_is_left_alone(client: Client, index_name: str, cl
     file.write_text('{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n', "utf-8")
     done = cli("demo", "--url", client.url, "--index", index_name, "--file", str(file))
     assert done.code == 1
-    assert "was not made by the demo" in one_line(done.err)
+    assert "was not created by the demo" in one_line(done.err)
     assert [hit["_source"] for hit in hits(client, index_name)] == [{"text": "do not touch"}]
 
 
