@@ -115,7 +115,7 @@ def test_what_is_prepared_changes_nothing_that_serves(client: Client, index_name
     assert NearDupe(index_name, client).migrate(dry_run=True).groups == prepared.groups
     shown = NearDupe(index_name, client).migrate(dry_run=True, show_requests=2).requests
     assert [one.path.partition("?")[0] for one in shown] == [f"/{index_name}-neardupe_next-sidecar/_mapping"] * 2
-    with pytest.raises(SchemeMismatch, match="on its way to other settings"):
+    with pytest.raises(SchemeMismatch, match="already being migrated to other settings"):
         NearDupe(index_name, client).migrate(shingle=4)
     with pytest.raises(BeingMigrated, match="--abort"):
         NearDupe(index_name, client).clean()
