@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.doctor.roles import ROLES, RoleNames, privilege_checks
+from es_neardupe.commands.doctor.doctor import privilege_checks
+from es_neardupe.commands.doctor.roles import ROLES, RoleNames
 from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Product, Server
 from es_neardupe.server.responses import Answer, lacking, refusal
@@ -89,7 +90,7 @@ def test_what_doctor_says_of_privileges() -> None:
     everything = {one for role in ROLES for some in role.privileges(NAMES).values() for one in some}
     assert {level for level, _ in checks(everything | {"monitor"})} == {"ok"}
     assert ("ok", "anna may run init") in checks({"monitor", "manage"})
-    assert ("ok", "anna may not run init: lacks monitor of the cluster") in checks({"manage"})
+    assert ("ok", "anna may not run init: lacks monitor on the cluster") in checks({"manage"})
     (level, words) = checks({"monitor", "read"})[0]
     assert level == "error"
     assert words.endswith("doctor: lacks view_index_metadata on i")
