@@ -154,17 +154,21 @@ def init(
     except NotFound:
         if not (create or template):
             raise
+        mappings = {}
+    if not mappings:
         report = _create(writer, name, settings, sample_keys, template=template, dry_run=dry_run)
-        return replace(report, requests=dry_client.shown)
-    if not dry_run:
-        mend(client, tuned_mappings(client, name, settings.prefix))
-        mappings = mappings_of(client, name)
-    mappings = with_source_modes(client, name, mappings)
-    if sidecar:
-        report = _init_sidecars(writer, name, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run)
     else:
-        check_inline(client, mappings, settings.prefix)
-        report = _init_inline(writer, name, mappings, settings, sample_keys, dry_run=dry_run)
+        if not dry_run:
+            mend(client, tuned_mappings(client, name, settings.prefix))
+            mappings = mappings_of(client, name)
+        mappings = with_source_modes(client, name, mappings)
+        if sidecar:
+            report = _init_sidecars(
+                writer, name, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run
+            )
+        else:
+            check_inline(client, mappings, settings.prefix)
+            report = _init_inline(writer, name, mappings, settings, sample_keys, dry_run=dry_run)
     if template:
         chosen = replace(settings, sample_mod=report.sample_mod)
         report = replace(report, template=_component_template(chosen))

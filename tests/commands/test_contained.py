@@ -279,9 +279,7 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
     assert (again.sample_mod, again.sampling, again.prepared) == (12, None, ())
     kept = server_cli("init", index_name, "--field", "text", "--sample-keys", "50")
     assert "keeps it: --sample-keys 50 chose nothing" in kept.err
-    assert "sampled keys: one in 12 shingles" in " ".join(
-        one.message for one in NearDupe(index_name, client).doctor()
-    )
+    assert "sampled keys: one in 12 shingles" in " ".join(one.message for one in NearDupe(index_name, client).doctor())
     with pytest.raises(SchemeMismatch, match="sample_mod: 12, not 4"):
         NearDupe(index_name, client).init(SAMPLED)
     with pytest.raises(SettingsError, match="Give either"):

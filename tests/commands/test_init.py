@@ -11,6 +11,7 @@ from existing_index import existing_index
 from server_tools import JSON, make_index, mapping, one_line, put, versions
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import NotFound
 from es_neardupe.server.client import Client
 
 
@@ -38,6 +39,20 @@ def test_init_leaves_what_is_the_users(client: Client, index_name: str) -> None:
     again = mapping(client, index_name)
     assert NearDupe(index_name, client).init(Settings(("text",))).prepared == ()
     assert mapping(client, index_name) == again
+
+
+def test_a_template_before_there_is_an_index(client: Client, index_name: str) -> None:
+    """It has the fields and the settings, as `init` adds them to an index; nothing is created."""
+    report = NearDupe(index_name, client).init(Settings(("text",)), template=True)
+    assert (report.prepared, report.created, report.dry_run) == ((index_name,), False, True)
+    assert report.template is not None
+    with pytest.raises(NotFound):
+        mapping(client, index_name)
+    make_index(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    added = report.template["template"]["mappings"]
+    assert added["_meta"] == mapping(client, index_name)["_meta"]
+    assert added["properties"]["neardupe"] == mapping(client, index_name)["properties"]["neardupe"]
 
 
 @pytest.mark.parametrize("name", ["_all", "_mapping", "", "a b", "UPPER", "a/b", "..", '"', "a#b", "a,_all"])

@@ -316,7 +316,7 @@ def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> No
         NearDupe(index_name, client).search_request("text")
     with pytest.raises(SettingsError, match="not supported with a sidecar index"):
         NearDupe(index_name, client).similar(text="x y z", query={"dis_max": {"queries": [_SIGNED]}})
-    assert "--create and --template" in one_line(
+    assert "--create or --template" in one_line(
         server_cli("init", index_name, "--field", "text", "--sidecar", "--create").err
     )
     inline = f"{index_name}2"
