@@ -1,4 +1,4 @@
-"""Keys for documents as they come: the user's own bulk actions, and loaded records."""
+"""Keys of new documents: bulk actions, and records of `load`. No server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ours(text: str, settings: Settings = SETTINGS, group: str | None = None) -> dict[str, Any]:
-    """Our fields of a text, without those that are null."""
+    """The neardupe fields of a text, without those that are null."""
     (fingerprint,) = fingerprints([text], settings.scheme)
     fields = {name: value for name, value in encode(fingerprint, AT).items() if value is not None}
     return fields | ({"group": group} if group else {})
@@ -64,7 +64,7 @@ G = own_group("i", "1")
         ({"_index": "i", "_id": "1"}, {"neardupe": ours("", group=G)}),
         ({"_index": "i", "_id": "1", "text": "short"}, {"text": "short", "neardupe": ours("short", group=G)}),
         (
-            {"_index": "i", "_id": "1", "text": TEXT, "doc": {"a": 1}},  # a field of the user's own
+            {"_index": "i", "_id": "1", "text": TEXT, "doc": {"a": 1}},  # a field named doc
             {"text": TEXT, "doc": {"a": 1}, "neardupe": ours(TEXT, group=G)},
         ),
         (
@@ -78,7 +78,7 @@ G = own_group("i", "1")
     ],
 )
 def test_whole_documents(action: dict[str, Any], document: dict[str, Any]) -> None:
-    """What the drivers' helpers make of our action is the user's document with our fields, in the same place."""
+    """The drivers' helpers turn an action into the same document with the neardupe fields."""
     made = one(action)
     for expand in (expand_action, expand_for_opensearch):
         head, body = expand(made)
@@ -110,7 +110,7 @@ WAITS = {"numeric": None, "principal": None, "similarity": None}
 )
 @pytest.mark.parametrize("inside", [False, True])
 def test_updates(document: dict[str, Any], added: dict[str, Any] | None, inside: bool) -> None:
-    """All fields: new keys, and the group stays. Some: the old keys are marked. None: nothing to do."""
+    """All fields: new keys, and the group stays. Some: the old keys are marked as stale. None: no change."""
     action: dict[str, Any] = {"_op_type": "update", "_index": "i", "_id": "1"}
     action |= {"_source": {"doc": document}} if inside else {"doc": document, "retry_on_conflict": 3}
     made = one(action, TWO)
@@ -155,7 +155,7 @@ def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_a_stream() -> None:
-    """No more than a chunk is taken before the first action comes out."""
+    """At most one chunk is read before the first action is returned."""
     taken = []
 
     def endless() -> Any:
@@ -173,7 +173,7 @@ TEXTS = st.sampled_from([TEXT, TEXT.upper(), "short", "", "漢字 かな", {"no"
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
-    """What is indexed with keys is what ``enrich`` would have written, but for the values that are null."""
+    """Documents are indexed with the fields that ``enrich`` would write, except those that are null."""
     actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
     for action, made in zip(actions, fingerprinted_actions(actions, SETTINGS, index="i"), strict=True):
         plain = Hit("i", action["_id"], None, 1, 1, {"text": action["text"]})
@@ -244,7 +244,7 @@ def test_load() -> None:
     assert next(iter(written(load(records, how=LoadOptions(replace=True))[1])[0][0])) == "index"
 
 
-def test_load_equals_ingest() -> None:
+def test_load_equals_fingerprinted() -> None:
     texts = [TEXT, "short", "", {"no": "text"}, "x" * 101]
     records = [FileRecord(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)]
     _, client, _ = load(records, how=LoadOptions(max_chars=100))
@@ -266,7 +266,7 @@ def test_load_equals_ingest() -> None:
     ],
 )
 def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[str, Any] | None) -> None:
-    """Nothing that stands there is overwritten, and the record is not changed."""
+    """An existing value is not overwritten, and the record is not changed."""
     before = copy.deepcopy(source)
     report, client, told = load(
         [FileRecord("f:1", "1", source)], Settings(("page.body",)), LoadOptions(text_field="body")

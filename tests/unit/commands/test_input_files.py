@@ -1,4 +1,4 @@
-"""Files of documents: what is read, and what becomes of everything that is no document."""
+"""Input files: records, and problems of everything that is not a document. No server."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_byte_order_mark(tmp_path: Path) -> None:
     ],
 )
 def test_bad_lines(tmp_path: Path, line: bytes, why: str) -> None:
-    """They are told with their number, and the lines around them are read."""
+    """They are reported with their number, and the lines around them are read."""
     file = write(tmp_path, "a.jsonl", b'{"id": "before"}\n%b\n{"id": "after"}\n' % line)
     found = read(file)
     assert [id for id, _ in records(found)] == ["before", "after"]
@@ -192,20 +192,20 @@ def check_records(found: list[FileRecord | Problem]) -> None:
 @given(st.binary(max_size=200), st.sampled_from(["f.jsonl", "f.jsonl.gz", "f.jsonl.xz", "f.csv", "f.csv.gz"]))
 @same_folder
 def test_any_bytes(tmp_path: Path, data: bytes, name: str) -> None:
-    """Nothing is raised, whatever a file holds, even one that only pretends to be packed."""
+    """Nothing is raised, whatever a file holds, even one that is compressed only by its name."""
     file = tmp_path / name
     file.write_bytes(data)
     check_records(read(file))
 
 
-# -- packed files ----------------------------------------------------------------------------------------------------
+# -- compressed files ------------------------------------------------------------------------------------------------
 
 GOOD = b"".join(b'{"id": %d, "text": "some text with number %d"}\n' % (k, k * 7919 % 1000) for k in range(2000))
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz"])
 def test_truncated(tmp_path: Path, name: str) -> None:
-    """What stands before the break is read, and the break is told."""
+    """Everything before the end is read, and the truncation is reported."""
     file = write(tmp_path, name, GOOD)
     whole = file.read_bytes()
     assert len(read(file)) == 2000
@@ -215,7 +215,7 @@ def test_truncated(tmp_path: Path, name: str) -> None:
     assert found[-1].place == str(file)
     assert found[-1].why.startswith("the rest cannot be read: ")
     assert [id for id, _ in records(found)] == [str(k) for k in range(len(records(found)))]
-    assert len(problems(found, file)) <= 2  # the break, and the line that it cut
+    assert len(problems(found, file)) <= 2  # the end, and the line that it cuts
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz", "a.csv.gz"])
@@ -234,7 +234,7 @@ def test_damaged(tmp_path: Path, name: str, place: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz", "a.csv.gz"])
-def test_only_named_as_packed(tmp_path: Path, name: str) -> None:
+def test_only_named_as_compressed(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_bytes(GOOD)
     ((place, why),) = problems(read(file), file)

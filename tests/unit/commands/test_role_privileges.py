@@ -1,4 +1,4 @@
-"""Who lacks what, from the words of a refusal; and what a role is made of. No server."""
+"""Missing privileges, read from the reason of a rejected request, and checked by `doctor`. No server."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_any_reason(reason: str) -> None:
 
 
 class Asked:
-    """Elasticsearch, as far as it tells what a user has; None: it has no security."""
+    """The API of Elasticsearch for the privileges of a user; None: without security."""
 
     server = Server(Product.ELASTICSEARCH, (8, 19, 21))
 
