@@ -10,7 +10,7 @@ from functools import partial
 from threading import Event
 
 from es_neardupe import options
-from es_neardupe.commands.enrich.enrich import EnrichReport, enrich
+from es_neardupe.commands.enrich import EnrichReport, enrich
 from es_neardupe.commands.group import GroupReport, group
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import (

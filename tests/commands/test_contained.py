@@ -15,7 +15,7 @@ from server_tools import change, make_index, mapping, one_line, ours, put, send,
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import contained
-from es_neardupe.commands.enrich.ingest import fingerprinted_actions
+from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
 from es_neardupe.index import queries, target
 from es_neardupe.keys.fingerprint import fingerprints
@@ -279,9 +279,7 @@ def test_number_of_keys_instead_of_a_modulus(client: Client, index_name: str, se
     assert (again.sample_mod, again.sampling, again.prepared) == (12, None, ())
     kept = server_cli("init", index_name, "--field", "text", "--sample-keys", "50")
     assert "keeps it: --sample-keys 50 chose nothing" in kept.err
-    assert "sampled keys of one in 12 shingles" in " ".join(
-        one.message for one in NearDupe(index_name, client).doctor()
-    )
+    assert "sampled keys: one in 12 shingles" in " ".join(one.message for one in NearDupe(index_name, client).doctor())
     with pytest.raises(SchemeMismatch, match="sample_mod: 12, not 4"):
         NearDupe(index_name, client).init(SAMPLED)
     with pytest.raises(SettingsError, match="Give either"):

@@ -98,7 +98,7 @@ def test_different_schemes_are_refused(client: Client, base: str) -> None:
 
 def test_load_wants_one_index(client: Client, base: str) -> None:
     NearDupe(f"{base}-all", client).init(SETTINGS)
-    with pytest.raises(InputError, match="stands for 2 indices"):
+    with pytest.raises(InputError, match="resolves to 2 indices"):
         NearDupe(f"{base}-all", client).load(["-"])
 
 

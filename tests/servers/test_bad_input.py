@@ -203,7 +203,7 @@ def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cl
     assert "3,001" in done.out
     told = done.err.splitlines()
     assert sum("lines.jsonl.gz:" in line for line in told) == 21
-    assert any("cannot be read further" in line for line in told)
+    assert any("the rest cannot be read" in line for line in told)
     assert told[-1] == "None of the lines is a document that can be indexed."
 
 

@@ -122,8 +122,8 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     done = server_cli("load", forum, str(file), "--routing-field", "_routing", "--json")
     assert (done.json["writes"]["written"], done.json["scope"]["bad"]) == (1, 2)
-    assert "its kind is 'question', which this index leaves alone (init --relation)" in done.err
-    assert "no text or whole number in '_routing' to take the routing from" in done.err
+    assert "kind is 'question', which this index does not process (init --relation)" in done.err
+    assert "no text or whole number in the routing field '_routing'" in done.err
     assert where(client, forum) == routings | {"a9": "q1"}
     assert server_cli("load", forum, str(file), "--routing-field", "_routing", "--json").json["scope"]["existing"] == 1
     moved = NearDupe(forum, client).migrate(threshold=0.5, sample_mod=4)

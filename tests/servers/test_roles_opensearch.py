@@ -94,9 +94,9 @@ def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as
     assert written() == before
 
 
-def test_doctor_says_that_nobody_tells(run_as: As) -> None:
+def test_doctor_says_that_opensearch_has_no_api_for_privileges(run_as: As) -> None:
     run = run_as("neardupe-read", "doctor")
-    assert "OpenSearch does not tell" in " ".join(run.out.split())
+    assert "OpenSearch has no API for this" in " ".join(run.out.split())
 
 
 @pytest.mark.long

@@ -42,7 +42,7 @@ def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]
 
 def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], step: str = "write") -> None:
     """Have something done once, just before a step of enrich: by default when it has written nothing yet."""
-    enrich = importlib.import_module("es_neardupe.commands.enrich.enrich")
+    enrich = importlib.import_module("es_neardupe.commands.enrich")
     plain, todo = getattr(enrich, step), [work]
 
     def then(*arguments: Any, **options: Any) -> Any:
@@ -101,7 +101,7 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert {one["group"] for one in ours(client, name).values()} == {NearDupe(name, client).groups()[0].group}
     (warning,) = (one for one in NearDupe(name, client).doctor() if one.level != "ok")
     assert (warning.name, warning.level) == ("rollover", "warning")
-    assert "no index template gives the next index" in warning.message
+    assert "no index template adds the neardupe fields to the next index" in warning.message
     assert NearDupe(name, client).clean().writes.written == 9
     assert NearDupe(name, client).clean().documents == 0
 

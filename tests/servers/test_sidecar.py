@@ -194,9 +194,7 @@ def test_an_index_made_anew_under_the_same_name_is_read_anew(client: Client, ind
     make_index(client, index_name, PROPERTIES)
     put(client, index_name, {"a": document("a", "quite another text, of the same number")})
     told = [one.message for one in NearDupe(index_name, client).doctor() if one.level == "warning"]
-    assert [
-        one for one in told if one.startswith(f"of the entries, 1 are of an index that was called {index_name} before")
-    ]
+    assert [one for one in told if one.startswith(f"1 entries are from a former index named {index_name}")]
     assert NearDupe(index_name, client).enrich().writes.written == 1
     assert [one.level for one in NearDupe(index_name, client).doctor() if one.name == "sidecar"] == ["ok"]
 
@@ -276,7 +274,7 @@ def test_a_block_of_ours_is_told_by_its_name(client: Client, index_name: str, wr
     with pytest.raises(Blocked, match=lift):
         NearDupe(index_name, client).enrich()
     (found,) = [one for one in NearDupe(index_name, client).doctor() if one.name == "blocks"]
-    assert re.search(lift.removeprefix("by "), found.message.replace(": nothing can be written", ""))
+    assert re.search(lift.removeprefix("by "), found.message)
     client.request("PUT", path(ours, "_settings"), body={"index.blocks.write": None})
     assert NearDupe(index_name, client).enrich().writes.written > 0
 
@@ -316,7 +314,7 @@ def test_what_is_refused(client: Client, index_name: str, server_cli: Cli) -> No
         NearDupe(index_name, client).search_request("text")
     with pytest.raises(SettingsError, match="not supported with a sidecar index"):
         NearDupe(index_name, client).similar(text="x y z", query={"dis_max": {"queries": [_SIGNED]}})
-    assert "--create and --template" in one_line(
+    assert "--create or --template" in one_line(
         server_cli("init", index_name, "--field", "text", "--sidecar", "--create").err
     )
     inline = f"{index_name}2"

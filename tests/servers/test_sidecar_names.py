@@ -202,7 +202,7 @@ def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool
 def test_source_that_is_derived(client: Client, index_name: str) -> None:
     make_or_skip(client, index_name, PROPERTIES, {"index.derived_source.enabled": True})
     put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
-    with pytest.raises(IndexUnusable, match=r"cannot from ours.*--sidecar"):
+    with pytest.raises(IndexUnusable, match=r"derives _source.*--sidecar"):
         NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).init(SETTINGS, sidecar=True, write_group=True)
     done = NearDupe(index_name, client).enrich()

@@ -93,7 +93,7 @@ def duplicates(
     from es_neardupe.commands.duplicates import request_explain
     from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
     from es_neardupe.commands.duplicates.request_plan import parse_request
-    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.commands.input_files import read_text_file
 
     plan = parse_request(read_text_file(request))
     chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)

@@ -54,7 +54,7 @@ def moved(
 
       es-neardupe moved pages --gone dead-links.txt > moved.csv
     """
-    from es_neardupe.commands.load.files import read_lines
+    from es_neardupe.commands.input_files import read_lines
     from es_neardupe.commands.moved.moved import moved as moved_
     from es_neardupe.commands.moved.moved import moved_all
 

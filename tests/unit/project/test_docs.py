@@ -27,10 +27,10 @@ from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, SimilarityExample, ThresholdLevel
 from es_neardupe.commands.doctor.doctor import Check
-from es_neardupe.commands.enrich.enrich import EnrichReport
+from es_neardupe.commands.enrich import EnrichReport
 from es_neardupe.commands.group import GroupReport
-from es_neardupe.commands.init.init import InitReport
-from es_neardupe.commands.load.load import LoadReport
+from es_neardupe.commands.init import InitReport
+from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
 from es_neardupe.commands.moved.moved import Moved, NewPlace
 from es_neardupe.commands.report_parts import (
