@@ -487,7 +487,7 @@ def test_a_certificate_that_changes(client: Client, server_url: str, index_name:
     arguments = ("enrich", index_name, "--url", proxy.url, "--ca-certs", str(file))
     for _ in range(2):  # in the middle, and from the beginning
         run = cli(*arguments)
-        assert (run.code, "the certificate was not accepted" in one_line(run.err)) == (1, True)
+        assert (run.code, "the server's certificate was not accepted" in one_line(run.err)) == (1, True)
         assert not any(ours(client, index_name).values())
     proxy.secure(certificate(good))
     assert cli(*arguments).code == 0

@@ -18,8 +18,7 @@ from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh
+from es_neardupe.server.search import fetch, refresh
 
 __all__ = ["Sampling", "choose_sampling"]
 

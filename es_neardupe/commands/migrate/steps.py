@@ -25,8 +25,7 @@ from es_neardupe.records import Action, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
 from es_neardupe.server.dry_run import DryRunClient
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import count, refresh
+from es_neardupe.server.search import count, fetch, refresh
 
 __all__ = ["MigrationProgress", "MigrationWork", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents"]
 

@@ -20,7 +20,7 @@ from es_neardupe.server import bulk
 from es_neardupe.server.bulk import chunked, pretend, write
 from es_neardupe.server.client import to_json
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.retries import PART_RETRIES, retrying
+from es_neardupe.server.pacing import PART_RETRIES, retrying
 
 REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}}
 UNAVAILABLE = {"status": 503, "error": {"type": "unavailable_shards_exception", "reason": "no primary"}}
@@ -115,7 +115,7 @@ def test_refused_items_are_sent_again_each_for_itself(refusal: dict[str, Any]) -
 def test_refused_for_ever() -> None:
     client = FakeClient()
     client.answer = lambda op, meta, body: REFUSED
-    with pytest.raises(RequestError, match=r"keeps refusing.*goes on where it stopped") as caught:
+    with pytest.raises(RequestError, match=r"keeps rejecting.*continues where it stopped") as caught:
         list(write(client, actions(3), workers=1))
     assert caught.value.status == 429
     assert sent(client) == [["d0", "d1", "d2"]] * PART_RETRIES.attempts

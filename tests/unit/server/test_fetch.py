@@ -8,9 +8,9 @@ import pytest
 from unit_tools import FakeClient
 
 from es_neardupe.errors import RequestError
-from es_neardupe.server import fetch as fetching
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server import search as fetching
 from es_neardupe.server.login.settings import Retries
+from es_neardupe.server.search import fetch
 
 DOCUMENTS = {("i", f"d{k}"): {"n": k} for k in range(5)}
 REFERENCES = [("i", f"d{k}", None) for k in range(6)]

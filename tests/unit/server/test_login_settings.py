@@ -116,7 +116,7 @@ def test_sources(environ: dict[str, str], flags: dict[str, Any], expected: tuple
         ({"ES_URL": "localhost:9200"}, {}, "must look like"),
         ({"ES_URL": "http://u:SECRET@host:port"}, {}, "is invalid: its host or its port"),
         ({}, {"url": "http://h/?x=1"}, "without"),
-        ({}, {"url": "http://h", "username": "u"}, "the password is missing"),
+        ({}, {"url": "http://h", "username": "u"}, "The password is missing"),
         ({"ES_USERNAME": "bob", "ES_PASSWORD": "SECRET"}, {"url": "http://h", "username": "u"}, "missing"),
         ({}, {"url": "http://h", "timeout": 0}, "more than 0"),
         ({"ES_NEARDUPE_TIMEOUT": "soon"}, {}, "number of seconds"),
@@ -144,7 +144,7 @@ def test_key_file_does_not_go_to_a_server_of_the_environment(key_file: str) -> N
 
 
 def test_key_file_without_any_server(key_file: str) -> None:
-    with pytest.raises(SettingsError, match="give `url`"):
+    with pytest.raises(SettingsError, match="Give `url`"):
         resolved(api_key_file=key_file)
 
 

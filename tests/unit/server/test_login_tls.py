@@ -151,7 +151,7 @@ def test_files_that_cannot_be_used(serve: Serve, pem: Pem, shown: Shown, tmp_pat
         ({"url": "http://h", "cert_fingerprint": "ab" * 32}, "needs TLS"),
         ({"bearer_token": "SECRET", "api_key": "SECRET"}, "An API key and a bearer token are given"),
         ({"bearer_token": "SECRET", "username": "u", "password": "SECRET"}, "keep one"),
-        ({"bearer_token": "SECRET\n"}, "characters"),
+        ({"bearer_token": "SECRET\n"}, "character"),
     ],
 )
 def test_contradictions(wrong: dict[str, Any], words: str) -> None:
