@@ -95,7 +95,7 @@ class TestOneServer:
         one = control.start(release.server, data=home / "one", heap="256m")
         two = control.start(release.server, data=home / "two", heap="256m")
         assert one.port != two.port
-        with pytest.raises(NodeError, match=f"port {one.port} is in use"):
+        with pytest.raises(NodeError, match=f"Port {one.port} is in use"):
             control.start(release.server, data=home / "three", port=one.port)
         control.stop(data=one.data)
         assert control.running() == (two,)
@@ -133,6 +133,6 @@ class TestOneServer:
         (data / "config").mkdir(parents=True)
         (data / "node_1").mkdir()
         (data / "node_1/data").write_text("a file where a folder belongs", "utf-8")
-        with pytest.raises(NodeError, match=r"(?s)exited during startup; the last lines of .*\.log:.*node_1/data"):
+        with pytest.raises(NodeError, match=r"(?s)exited during startup. The last lines of .*\.log:.*node_1/data"):
             control.start(release.server, data=data)
         assert control.status() == state.Status((), (), ())

@@ -80,7 +80,7 @@ class Cluster:
         try:
             if process.stdout is None or not any(line.strip() == b"started" for line in process.stdout):
                 raise NodeError(
-                    f"node {number} of the cluster could not be started; {control.ending(self._log(number))}"
+                    f"node {number} of the cluster could not be started. {control.ending(self._log(number))}"
                 )
         finally:
             late.cancel()

@@ -117,7 +117,7 @@ def running(script: str, arguments: Sequence[str], home: Path, log: Path) -> Ite
     late.start()
     try:
         if not _says_started(process):
-            raise NodeError(f"the secured server could not be started; {control.ending(log)}")
+            raise NodeError(f"the secured server could not be started. {control.ending(log)}")
         late.cancel()
         yield
     finally:
