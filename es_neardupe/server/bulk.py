@@ -144,10 +144,10 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], fil
                 outcomes[k] = _outcome(actions[k], item, repeated=lost > 0)
             waiting = [k for k in waiting if _rejected(outcomes[k])]
             if waiting:
-                client.pace.refused()
+                client.pace.rejected()
                 log_event(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
                 raise _ItemsRejected
-            client.pace.taken()
+            client.pace.accepted()
     return [outcome for outcome in outcomes if outcome is not None]
 
 

@@ -11,7 +11,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.records import Hit, Server
 from es_neardupe.server.pacing import Pace
 
-__all__ = ["Client", "ClientOver", "Params", "path", "query_of", "to_json"]
+__all__ = ["Client", "ForwardingClient", "Params", "path", "query_of", "to_json"]
 
 Params = Mapping[str, str | int | bool]
 """Query parameters of a request."""
@@ -132,7 +132,7 @@ def to_json(value: Mapping[str, Any]) -> bytes:
         raise InputError(f"A request cannot be written as JSON: {error}.") from error
 
 
-class ClientOver:
+class ForwardingClient:
     """The properties of a :class:`~es_neardupe.server.client.Client` that sends its requests through another one."""
 
     def __init__(self, client: Client) -> None:

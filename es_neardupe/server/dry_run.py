@@ -9,7 +9,7 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Hit
-from es_neardupe.server.client import Client, ClientOver, Params, query_of, to_json
+from es_neardupe.server.client import Client, ForwardingClient, Params, query_of, to_json
 from es_neardupe.server.client import path as path_of
 
 __all__ = ["DryRunClient", "ShownRequest"]
@@ -26,7 +26,7 @@ class ShownRequest:
     """JSON, or newline-delimited JSON for a bulk request."""
 
 
-class DryRunClient(ClientOver):
+class DryRunClient(ForwardingClient):
     """A `Client` that forwards reads, and answers every write with success; it keeps the first ``maximum`` of them.
 
     A mapping that is read contains the fields that the dry run added to it. Refreshes count as reads. Raises

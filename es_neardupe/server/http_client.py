@@ -123,7 +123,7 @@ class ServerClient:
         """Slow down after a 429, and log that the request is sent again."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, RequestError) and error.status == 429:
-            self._pace.refused()
+            self._pace.rejected()
         log_event(
             logging.WARNING,
             "again",

@@ -125,7 +125,7 @@ class Pace:
                 self._under_way -= documents
                 self._changed.notify_all()
 
-    def refused(self) -> None:
+    def rejected(self) -> None:
         """Halve the window: the server rejected a request (429)."""
         if self._load == math.inf:
             return
@@ -133,7 +133,7 @@ class Pace:
             self._window = max(1, self._window / 2)
             log_event(logging.WARNING, "backs_off", under_way=int(self._window), max_load=int(self._load))
 
-    def taken(self) -> None:
+    def accepted(self) -> None:
         """Open the window by a part: a request was accepted completely."""
         if self._load == math.inf:
             return

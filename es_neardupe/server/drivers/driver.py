@@ -62,7 +62,7 @@ class Driver(Protocol):
         """Close the connections if the adapter opened them."""
 
 
-class _DriverOver:
+class _ForwardingDriver:
     """A driver that sends its requests through another one."""
 
     def __init__(self, driver: Driver) -> None:
@@ -86,7 +86,7 @@ class _DriverOver:
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class TracedDriver(_DriverOver):
+class TracedDriver(_ForwardingDriver):
     """Forwards requests with the name ``es-neardupe/RUN/NUMBER``, and logs their results."""
 
     def __init__(self, driver: Driver, run: str | None = None) -> None:
@@ -124,7 +124,7 @@ def _log(method: str, target: str, name: str, started: float, **result: str | in
         log_event(logging.DEBUG, "request", method=method, path=path, request=name, milliseconds=milliseconds, **result)
 
 
-class PatientDriver(_DriverOver):
+class PatientDriver(_ForwardingDriver):
     """Forwards requests, and waits at most ``seconds`` for a complete answer.
 
     Each request runs in its own thread. The thread of an answer that never ends is abandoned; it does not keep the

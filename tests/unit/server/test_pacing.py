@@ -87,7 +87,7 @@ def test_without_limits_nothing_waits() -> None:
         pace.wait(10**9)
         with pace.turn(10**9):
             assert pace.maximum(500) == 500
-        pace.refused()
+        pace.rejected()
         assert pace.maximum(500) == 500
 
 
@@ -105,7 +105,7 @@ def test_the_window_halves_and_recovers(load: int, refusals: list[bool]) -> None
         else:
             assert before <= after <= before + load / 20 + 1
     for _ in range(20):
-        pace.taken()
+        pace.accepted()
     assert pace.maximum(10**9) == load
 
 
