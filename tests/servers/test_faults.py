@@ -341,7 +341,7 @@ def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: Fau
     hasty = Retries(attempts=2, wait=0, longest_answer=0.5)
     slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=0.4))
     proxy.set(Fault(dribbling(0.1), BULK, range(1, 9)))
-    with pytest.raises(Unreachable, match=r"not complete after 0.5 seconds"):
+    with pytest.raises(Unreachable, match=r"incomplete after 0.5 seconds"):
         NearDupe(index_name, slow).enrich()
     proxy.set(Fault(dribbling(0.1), BULK))
     report = NearDupe(index_name, slow).enrich(all=True)

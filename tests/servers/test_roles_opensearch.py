@@ -61,7 +61,7 @@ def run_as(worked: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyP
 
 
 LACKING = {
-    ("stranger", "stats"): "Allow the cluster privilege 'monitor' (of OpenSearch: 'cluster_monitor').",
+    ("stranger", "stats"): "grant the cluster privilege 'monitor' (on OpenSearch 'cluster_monitor').",
     ("neardupe-read", "enrich"): "neardupe-read lacks the permission 'indices:admin/refresh'",
     ("neardupe-read", "init --prefix other"): "neardupe-read lacks the permission 'indices:admin/mapping/put'",
     ("neardupe-enrich", "group"): f"{WORKED}-neardupe-groups",

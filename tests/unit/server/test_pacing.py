@@ -97,7 +97,7 @@ def test_the_window_halves_and_recovers(load: int, refusals: list[bool]) -> None
     pace.limit(max_load=load)
     for refused in refusals:
         before = pace.maximum(10**9)
-        (pace.refused if refused else pace.taken)()
+        (pace.rejected if refused else pace.accepted)()
         after = pace.maximum(10**9)
         assert 1 <= after <= load
         if refused:
