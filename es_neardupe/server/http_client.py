@@ -32,21 +32,13 @@ class ServerClient:
 
     def __init__(self, driver: Driver, server: Server, retries: Retries) -> None:
         self._driver = driver
-        self._server = server
         self._retries = retries
-        self._pace = Pace()
-
-    @property
-    def pace(self) -> Pace:
-        """See ``Client.pace``."""
-        return self._pace
-
-    @property
-    def server(self) -> Server:
-        return self._server
+        self.server = server
+        self.pace = Pace()
 
     @property
     def url(self) -> str:
+        """See ``Client.url``."""
         return self._driver.url
 
     @property
@@ -102,7 +94,7 @@ class ServerClient:
         complete: bool = False,
     ) -> tuple[Any, int]:
         """The answer, and how often the request was sent."""
-        media_type = _MEDIA_TYPES[self._server.product]
+        media_type = _MEDIA_TYPES[self.server.product]
         headers = {"accept": media_type.format("json")}
         if data is not None:
             headers["content-type"] = media_type.format(kind)
@@ -123,7 +115,7 @@ class ServerClient:
         """Slow down after a 429, and log that the request is sent again."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, RequestError) and error.status == 429:
-            self._pace.rejected()
+            self.pace.rejected()
         log_event(
             logging.WARNING,
             "again",

@@ -1,4 +1,4 @@
-"""Real local servers: start, stop, start again. Each test has a home of its own."""
+"""Real local servers: start, stop, start again. Each test has its own home folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEWEST = [versions.pick(server) for server in ("opensearch", "elasticsearch")]
     ]
 )
 def release(request: pytest.FixtureRequest) -> versions.Release:
-    """Each release whose jars can be had; CI must have them all."""
+    """Each release whose jars are available; CI must have all of them."""
     with required():
         download.ensure(request.param)
     return request.param  # type: ignore[no-any-return]
@@ -113,7 +113,7 @@ class TestOneServer:
 
     @pytest.mark.long
     def test_two_that_start_at_the_same_time(self, release: versions.Release, tmp_path: Path) -> None:
-        """With homes of their own they know nothing of each other, and may choose the same port."""
+        """With separate home folders they do not know each other, and may choose the same port."""
         command = [sys.executable, "-m", "es_neardupe", "node", "start", "--heap", "256m", "--json"]
         homes = [tmp_path / "one", tmp_path / "two"]
         environments = [{**os.environ, "ES_NEARDUPE_HOME": str(one)} for one in homes]

@@ -1,4 +1,4 @@
-"""The local server, as far as it can be tried without one."""
+"""Local servers, as far as they can be tested without starting one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Nothing here touches the user's own servers or jars."""
+    """No test touches the user's own servers or jars."""
     monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "home"
@@ -62,7 +62,7 @@ with state.claim(Launch.from_json(sys.argv[1])):
 
 @contextmanager
 def process(*arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A Python process that lives until the end of the block, unless somebody ends it."""
+    """A Python process that lives until the end of the block, unless it is ended before."""
     with subprocess.Popen(
         [sys.executable, "-c", *arguments],
         stdin=subprocess.PIPE,
@@ -82,7 +82,7 @@ def stand_in(launch: Launch, *more: str) -> AbstractContextManager[subprocess.Po
 
 
 def fill_cache(content: bytes = b"x") -> Path:
-    """A cache with one jar, which holds no server."""
+    """A cache with one jar, which contains no server."""
     place = download.folder(versions.pick())
     place.mkdir(parents=True)
     with zipfile.ZipFile(place / "a.jar", "w") as archive:
@@ -289,7 +289,7 @@ class TestPidFiles:
         with stand_in(launch) as ours:
             found = control.status().silent
             assert [(each.pid, each.data, each.port) for each in found] == [(ours.pid, tmp_path, 9299)]
-            assert control.running() == ()  # nothing answers there
+            assert control.running() == ()  # no server answers there
 
     def test_a_foreign_process_is_never_stopped(self, tmp_path: Path) -> None:
         launch = launch_of(tmp_path)

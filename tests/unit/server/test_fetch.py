@@ -1,4 +1,4 @@
-"""Reading by id while shards are not there: what a server answers for some seconds after a restart."""
+"""Reading by id while shards are unavailable: a server's answers for some seconds after a restart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Starting(FakeClient):
-    """Answers for its second document with an error, so many times."""
+    """Answers with an error for its second document, this many times."""
 
     def __init__(self, times: int, type: str = "no_shard_available_action_exception") -> None:
         super().__init__(DOCUMENTS)

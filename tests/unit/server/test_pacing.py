@@ -1,4 +1,4 @@
-"""How hard a connection may push: the rate on an injected clock, the load against a server that refuses. No server."""
+"""Limits of a connection: the rate on an injected clock, the load against a server that rejects. No server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Clock:
-    """Time that passes while somebody sleeps, and by the work of others."""
+    """Time that passes while code sleeps, and by other work."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -48,7 +48,7 @@ def actions(number: int) -> list[Action]:
     st.lists(st.tuples(st.integers(1, 10_000), st.floats(0, 100)), min_size=1, max_size=20),
 )
 def test_no_stretch_of_time_sees_more_than_the_rate(rate: float, work: list[tuple[int, float]]) -> None:
-    """Between any two beginnings of requests, at most rate x seconds documents were sent, and one request."""
+    """Between the starts of any two requests, at most rate x seconds documents were sent, and one request."""
     clock = Clock()
     pace = Pace(clock=clock, sleep=clock.sleep)
     pace.limit(max_rate=rate)
@@ -68,7 +68,7 @@ def test_a_run_takes_as_long_as_its_rate_says() -> None:
     client.pace = Pace(clock=clock, sleep=clock.sleep)
     client.pace.limit(max_rate=50)
     assert len(list(write(client, actions(1000), batch=500))) == 1000
-    assert max(len(request) for request in client.bulks) == 50  # a second's worth
+    assert max(len(request) for request in client.bulks) == 50  # the documents of one second
     assert (1000 - 50) / 50 <= clock.now <= 1000 / 50
 
 
@@ -116,7 +116,7 @@ def test_limits_out_of_range(limits: dict[str, Any]) -> None:
 
 
 class Busy(FakeClient):
-    """Refuses what is beyond its room, whoever sends it, and notes the most that was under way."""
+    """Rejects requests beyond its capacity, whoever sends them, and records the most documents in flight."""
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ def test_refusals_make_less_be_sent_and_nothing_is_lost(workers: int) -> None:
     assert client.refusals > 0
     assert client.maximum <= 100
     sizes = [len(request) for request in client.bulks]
-    assert sum(sizes[-20:]) / 20 < 40  # it came down to about what there is room for, from 100
+    assert sum(sizes[-20:]) / 20 < 40  # it fell from 100 to about the capacity
 
 
 def test_documents_under_way_are_limited() -> None:
