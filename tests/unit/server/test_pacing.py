@@ -22,7 +22,8 @@ REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "PART_RETRIES", Retries(wait=0))
+    # On a busy machine, a worker may meet the requests of the others at each of its tries.
+    monkeypatch.setattr(bulk, "PART_RETRIES", Retries(wait=0, attempts=50))
 
 
 class Clock:
@@ -137,9 +138,9 @@ class Busy(FakeClient):
             taken += 1
             return {"status": 200} if taken <= room else REFUSED
 
-        self.answer = answer
         try:
             with self.lock:
+                self.answer = answer
                 self.refusals += number > room
                 return super().bulk(body, params=params)
         finally:
