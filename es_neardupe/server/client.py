@@ -11,7 +11,10 @@ from es_neardupe.errors import InputError
 from es_neardupe.records import Hit, Server
 from es_neardupe.server.pacing import Pace
 
-__all__ = ["Client", "ForwardingClient", "Params", "path", "query_of", "to_json"]
+__all__ = ["JSON", "Client", "ForwardingClient", "Params", "path", "query_of", "to_json"]
+
+JSON = dict[str, Any]
+"""A JSON object in a request or an answer."""
 
 Params = Mapping[str, str | int | bool]
 """Query parameters of a request."""

@@ -14,13 +14,11 @@ from typing import Any
 from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client, path
+from es_neardupe.server.client import JSON, Client, path
 from es_neardupe.server.pacing import PART_RETRIES, retrying
 from es_neardupe.server.responses import hit_of
 
 __all__ = ["count", "counts", "fetch", "knows", "refresh", "refresh_if_allowed", "search"]
-
-JSON = dict[str, Any]
 
 
 def knows(client: Client, method: str, endpoint: str, body: Mapping[str, Any] | None = None) -> bool:
