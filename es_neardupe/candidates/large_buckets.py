@@ -26,7 +26,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
 from es_neardupe.keys.hashing import stream
 from es_neardupe.records import FingerprintColumns, TextClasses
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import beginning, common_passage
 
 __all__ = ["near_pairs", "passages", "read_signatures"]

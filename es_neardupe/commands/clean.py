@@ -24,8 +24,7 @@ from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import count, knows, refresh
+from es_neardupe.server.search import count, fetch, knows, refresh
 
 __all__ = ["CleanReport", "clean"]
 

@@ -35,8 +35,7 @@ from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh
+from es_neardupe.server.search import fetch, refresh
 
 __all__ = ["InitReport", "Sampling", "init"]
 

@@ -27,8 +27,7 @@ from es_neardupe.records import Action, Address, Outcome
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh
+from es_neardupe.server.search import fetch, refresh
 
 __all__ = ["LoadOptions", "LoadReport", "LoadRun", "load", "load_records"]
 

@@ -19,8 +19,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MAX_TERMS
 from es_neardupe.records import Action, Address
 from es_neardupe.server.bulk import chunked, write
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh, refresh_if_allowed, search
+from es_neardupe.server.search import fetch, refresh, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchOptions
 
 __all__ = ["GroupEvent", "GroupRecord", "LastRun", "Registry", "Totals", "remembered"]

@@ -11,7 +11,7 @@ from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fiel
 from es_neardupe.records import Action, FingerprintColumns, Grouping
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import fetch
 
 __all__ = ["changes", "write_groups"]
 

@@ -17,7 +17,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_n
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.progress import Progress
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import fetch
 from es_neardupe.similarity.common_passages import beginning, covered_passages
 from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.feature_weights import frequencies, sampled

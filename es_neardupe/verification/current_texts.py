@@ -22,8 +22,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import search
+from es_neardupe.server.search import fetch, search
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared
 from es_neardupe.verification.spill_to_disk import SpilledRows, scratch

@@ -1,4 +1,4 @@
-"""Index in memory whose groups are written bit by bit, to be killed anywhere."""
+"""Index in memory whose groups are written step by step, so that a test can stop anywhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from es_neardupe.records import FingerprintColumns, Grouping, TextClasses
 
 
 class World:
-    """An index of documents without texts: who belongs together is given, what is stored is written bit by bit."""
+    """An index of documents without texts: the similar pairs are given, and stored data is written step by step."""
 
     def __init__(self, dice: random.Random) -> None:
         size = dice.randint(1, 9)
@@ -64,7 +64,7 @@ def _cut(rows: list[int], dice: random.Random) -> list[list[int]]:
 
 
 def worlds(number: int) -> Iterable[tuple[World, random.Random]]:
-    """Half of them were grouped before by other similarities; half hold whatever anybody may have left there."""
+    """Half of them were grouped before by other similarities; half contain arbitrary earlier data."""
     for seed in range(number):
         dice = random.Random(seed)
         world = World(dice)

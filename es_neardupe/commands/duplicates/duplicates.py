@@ -33,8 +33,7 @@ from es_neardupe.index.target import mappings_of
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Hit
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh_if_allowed
+from es_neardupe.server.search import fetch, refresh_if_allowed
 from es_neardupe.similarity.comparison import MAX_CHARS
 
 __all__ = ["check_fields", "contents", "duplicates", "overlapping"]

@@ -31,8 +31,7 @@ from es_neardupe.options import MeasureName
 from es_neardupe.progress import Progress
 from es_neardupe.records import Address, DocumentsInScope
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import count
+from es_neardupe.server.search import count, fetch
 from es_neardupe.similarity.common_passages import beginning, common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.similarity.formulas import Weights

@@ -22,8 +22,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh, search
+from es_neardupe.server.search import fetch, refresh, search
 
 __all__ = ["MigrationProgress", "MigrationRun", "MigrationWork", "refresh_both"]
 

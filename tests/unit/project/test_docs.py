@@ -51,7 +51,7 @@ from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrite
 from es_neardupe.commands.what_if import Threshold, WhatIf
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.records import State
-from es_neardupe.server.login.sources import _PROFILE_TYPES, own_source, usual_sources
+from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.similarity.comparison import Block, Comparison, Matched
 from es_neardupe.similarity.differing_facts import Fact
 from es_neardupe.similarity.explained_scores import Score
