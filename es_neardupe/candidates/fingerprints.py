@@ -15,6 +15,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
+from es_neardupe.keys.arrays import U64, Ints, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Grouping, Hit, Reference, State, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
@@ -63,7 +64,7 @@ def read_corpus(
     versions: list[tuple[int, int]] = []
     content: list[str] = []
     tokens: list[int] = []
-    keys: list[NDArray[np.uint64]] = []
+    keys: list[U64] = []
     group_ids: list[str | None] = []
     groupings: list[Grouping | None] = []
     states = dict.fromkeys((state.value for state in State), 0)
@@ -115,7 +116,7 @@ def _columns(described: Sequence[Mapping[str, Any]], rules: GroupRules, size: in
     }
 
 
-def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
+def _numbered(values: Sequence[Hashable]) -> Ints:
     """Equal numbers for equal values."""
     numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return np.array([numbers[value] for value in values], np.int64)
@@ -152,14 +153,14 @@ def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
     return TextClasses(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
 
 
-def in_order(corpus: FingerprintColumns, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def in_order(corpus: FingerprintColumns, rows: Positions) -> Positions:
     """The rows in the order of principals: by the policy, then the longest, then the oldest id."""
     by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
     ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
     return np.array(by_id, np.intp)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
 
 
-def _identities(corpus: FingerprintColumns, rows: NDArray[np.intp]) -> NDArray[Any]:
+def _identities(corpus: FingerprintColumns, rows: Positions) -> NDArray[Any]:
     """Equal for rows that are the same to every comparison; a NaN is like nothing."""
     content, scopes, days = corpus.content[rows], corpus.scopes[rows], corpus.days[rows]
     if not scopes.any() and not days.any():

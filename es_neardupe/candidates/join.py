@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.large_buckets import near_pairs, passages, read_signatures
 from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
+from es_neardupe.keys.arrays import U8, U64, Flags, Ints, Positions
 from es_neardupe.keys.bands import chosen_bands, joint_keys
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.records import FingerprintColumns, TextClasses
@@ -38,7 +38,7 @@ _WITH_PASSAGES = 20
 SAMPLE = 6
 """Members of a large bucket that are named, to tell by their texts what they have in common."""
 
-Signatures = Callable[[NDArray[np.intp]], NDArray[np.uint8]]
+Signatures = Callable[[Positions], U8]
 """Class numbers -> their signatures, uint8[classes, slots]."""
 
 
@@ -69,8 +69,8 @@ class Bucket:
 class CandidatePairs:
     """Pairs of class numbers, ``left < right``, each once, in ascending order."""
 
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
+    left: Positions
+    right: Positions
     large: tuple[Bucket, ...]
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class CandidatePairs:
         """Comparisons left out in large buckets, a pair counted once for each of them."""
         return sum(bucket.skipped for bucket in self.large)
 
-    def only(self, kept: NDArray[np.bool_]) -> CandidatePairs:
+    def only(self, kept: Flags) -> CandidatePairs:
         """Some of the pairs (bool of their number)."""
         return replace(self, left=self.left[kept], right=self.right[kept])
 
@@ -115,10 +115,10 @@ def with_passages(
 
 
 def find_candidates(
-    keys: NDArray[np.uint64],
+    keys: U64,
     max_bucket: int = DEFAULT_MAX_BUCKET,
     signatures: Signatures | None = None,
-    documents: NDArray[np.int64] | None = None,
+    documents: Ints | None = None,
     agree: int = 1,
 ) -> CandidatePairs:
     """All pairs of rows of ``keys`` (shape (k, b), 0 = no key) that share ``agree`` keys or more.
@@ -149,7 +149,7 @@ def find_candidates(
     return CandidatePairs(left.astype(np.intp), right.astype(np.intp), tuple(large))
 
 
-def bucket_sizes(keys: NDArray[np.uint64], maximum: int = 10, agree: int = 1) -> list[tuple[str, int]]:
+def bucket_sizes(keys: U64, maximum: int = 10, agree: int = 1) -> list[tuple[str, int]]:
     """The keys (of ``agree`` bands each) that most rows share, with how many, largest first; only those that two or
     more share."""
     joint = joint_keys(keys, agree)
@@ -159,8 +159,8 @@ def bucket_sizes(keys: NDArray[np.uint64], maximum: int = 10, agree: int = 1) ->
 
 
 def _sorted_buckets(
-    keys: NDArray[np.uint64],
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.uint64]]:
+    keys: U64,
+) -> tuple[Positions, Positions, Positions, U64]:
     """Rows sorted by key, and where each run of an equal key begins, how long it is, and the key.
 
     Within a run rows ascend. A row stands in a run once, since its keys differ in the band's position.
@@ -179,16 +179,16 @@ def _sorted_buckets(
 class _Signatures:
     """The signatures of all members of large buckets, read at once: a row is often in several of them."""
 
-    def __init__(self, read: Signatures | None, members: list[NDArray[np.intp]]) -> None:
+    def __init__(self, read: Signatures | None, members: list[Positions]) -> None:
         self._rows = np.unique(np.concatenate(members)) if members and read else np.zeros(0, np.intp)
         self._found = read(self._rows) if read and len(self._rows) else None
 
-    def of(self, rows: NDArray[np.intp]) -> NDArray[np.uint8] | None:
+    def of(self, rows: Positions) -> U8 | None:
         """Those of some rows; None if there are no signatures."""
         return None if self._found is None else self._found[np.searchsorted(self._rows, rows)]
 
 
-def _refined(rows: NDArray[np.intp], maximum: int, signatures: _Signatures) -> NDArray[np.intp]:
+def _refined(rows: Positions, maximum: int, signatures: _Signatures) -> Positions:
     """The pairs of a large bucket that are compared, each once; shape (pairs, 2). ``rows`` ascend.
 
     First come those that are near by their signatures. What that leaves of ``maximum`` comparisons a row, at least a
@@ -201,15 +201,15 @@ def _refined(rows: NDArray[np.intp], maximum: int, signatures: _Signatures) -> N
     left = maximum * size - len(codes.all())
     for block in first_with_all(size, max(1, left // size)):
         codes.add(block, size)
-    pairs: NDArray[np.intp] = rows[np.stack(np.divmod(codes.all(), size), axis=1)]
+    pairs: Positions = rows[np.stack(np.divmod(codes.all(), size), axis=1)]
     return pairs
 
 
-def _spread(rows: NDArray[np.intp]) -> tuple[int, ...]:
+def _spread(rows: Positions) -> tuple[int, ...]:
     return tuple(rows[np.linspace(0, len(rows) - 1, min(SAMPLE, len(rows))).astype(np.intp)].tolist())
 
 
-def _named(name: np.uint64, keys: NDArray[np.uint64], joint: NDArray[np.uint64], agree: int) -> str:
+def _named(name: np.uint64, keys: U64, joint: U64, agree: int) -> str:
     """The band keys that a joint key is made of, by the first row that has it."""
     row, choice = np.argwhere(joint == name)[0]
     chosen = chosen_bands(keys.shape[1], agree)[choice]

@@ -18,12 +18,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
+from es_neardupe.keys.arrays import U8, U64, Positions
 from es_neardupe.keys.hashing import stream
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.fetch import fetch
@@ -31,8 +31,6 @@ from es_neardupe.similarity.common_passages import beginning, common_passage
 
 __all__ = ["near_pairs", "passages", "read_signatures"]
 
-
-Ints = NDArray[np.intp]
 
 _NEIGHBOURS = 3
 _CLUMPS = (3, 6)
@@ -46,7 +44,7 @@ _COLUMNS = 16
 _SEED = 1
 
 
-def near_pairs(signatures: NDArray[np.uint8], maximum: int) -> Iterator[Ints]:
+def near_pairs(signatures: U8, maximum: int) -> Iterator[Positions]:
     """Pairs of members: blocks of shape (pairs, 2), first < second; a pair may come several times.
 
     ``signatures`` have the shape (n, slots), with the members in the order of principals. There are at most
@@ -62,14 +60,14 @@ def near_pairs(signatures: NDArray[np.uint8], maximum: int) -> Iterator[Ints]:
             yield np.stack((first, order), axis=1)[first < order]
 
 
-def _representatives(order: Ints, clumps: NDArray[np.uint64]) -> Ints:
+def _representatives(order: Positions, clumps: U64) -> Positions:
     """For each member its clump's first one; clumps are runs of an equal number."""
     starts = np.flatnonzero(np.concatenate(([True], clumps[1:] != clumps[:-1])))
     return np.repeat(np.minimum.reduceat(order, starts), np.diff(starts, append=len(order)))
 
 
 @lru_cache(maxsize=8)
-def _sequences(number: int, slots: int) -> tuple[Ints, ...]:
+def _sequences(number: int, slots: int) -> tuple[Positions, ...]:
     """So many sequences of slots: the same ones in all buckets, so that buckets with the same members choose alike."""
     drawn = stream(_SEED, number * slots).reshape(number, slots)
     return tuple(np.resize(np.argsort(one), _COLUMNS) for one in drawn)
@@ -79,9 +77,7 @@ _LOOKED_AT = 100_000
 """Characters of a text in which common passages are sought."""
 
 
-def read_signatures(
-    index: Index, corpus: FingerprintColumns, classes: TextClasses, numbers: NDArray[np.intp]
-) -> NDArray[np.uint8]:
+def read_signatures(index: Index, corpus: FingerprintColumns, classes: TextClasses, numbers: Positions) -> U8:
     """The stored signatures of classes, uint8[classes, slots]: 128 bytes each, by default as many as their keys have.
 
     Where a signature cannot be read (any more), it is all zeros: such a text is compared with fewer or other ones.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+
+from es_neardupe.keys.arrays import Ints, Positions
 
 __all__ = ["BLOCK", "DistinctPairs", "components", "first_with_all", "portions", "small_groups"]
 
@@ -16,9 +17,7 @@ BLOCK = 1_000_000
 """Pairs made at a time, and the multiple of it that is kept before repeated pairs are thrown out."""
 
 
-def small_groups(
-    rows: NDArray[np.intp], starts: NDArray[np.intp], sizes: NDArray[np.intp], maximum: int
-) -> Iterator[NDArray[np.intp]]:
+def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:
     """All pairs of every group of 2 to ``maximum`` members, shape (pairs, 2), in blocks; groups of one size at a time.
 
     Group k has the members ``rows[starts[k] : starts[k] + sizes[k]]``.
@@ -37,7 +36,7 @@ def small_groups(
             yield np.stack([members[:, first].reshape(-1), members[:, second].reshape(-1)], axis=1)
 
 
-def first_with_all(size: int, count: int) -> Iterator[NDArray[np.intp]]:
+def first_with_all(size: int, count: int) -> Iterator[Positions]:
     """Pairs of each of the first ``count`` of ``size`` numbers with every later one, shape (pairs, 2), in blocks."""
     members = np.arange(size)
     step = max(1, BLOCK // size)
@@ -51,11 +50,11 @@ class DistinctPairs:
     """A growing set of pairs, each coded as one integer."""
 
     def __init__(self) -> None:
-        self._parts: list[NDArray[np.int64]] = []
+        self._parts: list[Ints] = []
         self._size = 0
         self._limit = 4 * BLOCK
 
-    def add(self, pairs: NDArray[np.intp], rows: int) -> None:
+    def add(self, pairs: Positions, rows: int) -> None:
         """Add pairs of numbers below ``rows``, left < right, shape (pairs, 2); one of equal numbers is left out."""
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         self._parts.append(pairs[:, 0].astype(np.int64) * rows + pairs[:, 1])
@@ -63,7 +62,7 @@ class DistinctPairs:
         if self._size > self._limit:
             self._limit = max(self._limit, 2 * len(self.all()))
 
-    def all(self) -> NDArray[np.int64]:
+    def all(self) -> Ints:
         """The pairs so far, sorted. (`np.unique` of newer versions hashes first, and takes several times as long.)"""
         codes = np.concatenate([np.zeros(0, np.int64), *self._parts])
         codes.sort()
@@ -74,15 +73,13 @@ class DistinctPairs:
         return self._parts[0]
 
 
-def components(size: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.intp]:
+def components(size: int, left: Positions, right: Positions) -> Positions:
     """The number of the component of each of ``size`` nodes; the pairs are its edges."""
     links = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(size, size))
     return connected_components(links, directed=False)[1].astype(np.intp)
 
 
-def portions(
-    left: NDArray[np.intp], right: NDArray[np.intp], weights: NDArray[np.int64], limit: int
-) -> list[NDArray[np.intp]]:
+def portions(left: Positions, right: Positions, weights: Ints, limit: int) -> list[Positions]:
     """The numbers of the pairs in portions: each holds whole components, whose nodes weigh ``limit`` or little more,
     or a single heavier one."""
     if not len(left):

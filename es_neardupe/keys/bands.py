@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import MULTIPLIER, U64, mix64
+from es_neardupe.keys.arrays import U64, Flags
+from es_neardupe.keys.hashing import MULTIPLIER, mix64
 from es_neardupe.keys.minhash import Signatures
 from es_neardupe.keys.shingles import Shingles
 
@@ -61,9 +62,9 @@ def joint_keys(keys: U64, agree: int) -> U64:
     return joint
 
 
-def share_keys(one: U64, other: U64, agree: int = 1) -> NDArray[np.bool_]:
+def share_keys(one: U64, other: U64, agree: int = 1) -> Flags:
     """Which rows of packed band keys (both uint64[n, bands], 0 for none) have ``agree`` keys or more in common."""
-    found: NDArray[np.bool_] = np.count_nonzero((one == other) & (one != 0), axis=1) >= agree
+    found: Flags = np.count_nonzero((one == other) & (one != 0), axis=1) >= agree
     return found
 
 

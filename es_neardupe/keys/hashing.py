@@ -6,12 +6,11 @@ from importlib import import_module
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["GOLDEN", "MULTIPLIER", "U64", "kernel", "mix64", "stream"]
+from es_neardupe.keys.arrays import U64
 
+__all__ = ["GOLDEN", "MULTIPLIER", "kernel", "mix64", "stream"]
 
-U64 = NDArray[np.uint64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Increment of the splitmix64 stream."""

@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys import hashing
+from es_neardupe.keys.arrays import U8, U32, U64, Ints
 from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.keys.scheme import Scheme
@@ -20,8 +20,7 @@ from es_neardupe.keys.text import chunks, normalize
 __all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures"]
 
 
-Signatures = NDArray[np.uint8]
-U32 = NDArray[np.uint32]
+Signatures = U8
 
 _SHIFTS = 8
 
@@ -49,7 +48,7 @@ def _constants(seed: int, multipliers: int) -> tuple[U32, U32]:
     return drawn[:_SHIFTS], drawn[_SHIFTS:] | np.uint32(1)
 
 
-def _extremes(values: U32, starts: NDArray[np.int64], scheme: Scheme) -> U32:
+def _extremes(values: U32, starts: Ints, scheme: Scheme) -> U32:
     """The least ``(value + shift) * multiplier`` of each text, and then the complements of the greatest:
     uint32[permutations, texts].
 
@@ -66,7 +65,7 @@ def _extremes(values: U32, starts: NDArray[np.int64], scheme: Scheme) -> U32:
     return extremes[: scheme.permutations]
 
 
-def _permute(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U32, extremes: U32) -> None:
+def _permute(values: U32, starts: Ints, shifts: U32, multipliers: U32, extremes: U32) -> None:
     """Fill ``extremes`` with the least of each permutation, then the greatest."""
     half = len(multipliers)
     permuted = np.empty_like(values)
@@ -78,13 +77,13 @@ def _permute(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U
             np.maximum.reduceat(permuted, starts, out=extremes[half + number])
 
 
-def _permute_natively(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U32, extremes: U32) -> None:
+def _permute_natively(values: U32, starts: Ints, shifts: U32, multipliers: U32, extremes: U32) -> None:
     """The same in C, text by text, so that its values stay in the nearest cache."""
     assert hashing.kernel is not None
     hashing.kernel.extremes(values, np.append(starts, len(values)), shifts, multipliers, extremes)
 
 
-def _cut(extremes: U32) -> NDArray[np.uint8]:
+def _cut(extremes: U32) -> U8:
     """The top 8 bits of the murmur3 finaliser (Appleby 2011) of each extreme, in place."""
     extremes ^= extremes >> np.uint32(16)
     extremes *= np.uint32(0x85EBCA6B)
@@ -98,7 +97,7 @@ def _cut(extremes: U32) -> NDArray[np.uint8]:
 _CHANCE = 1 / 256
 """Two unrelated slots of 8 bits agree."""
 
-Slots: TypeAlias = bytes | NDArray[np.uint8] | NDArray[np.uint64]
+Slots: TypeAlias = bytes | U8 | U64
 """A signature: so many numbers below 256."""
 
 
@@ -115,7 +114,7 @@ def estimate(a: Slots, b: Slots) -> Estimate:
     return estimate_of(int(np.count_nonzero(left == right)), len(left))
 
 
-def _slots(signature: Slots) -> NDArray[np.uint8] | NDArray[np.uint64]:
+def _slots(signature: Slots) -> U8 | U64:
     return np.frombuffer(signature, np.uint8) if isinstance(signature, bytes) else signature
 
 

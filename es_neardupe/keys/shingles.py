@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.keys import hashing
-from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, U64, mix64
+from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
 from es_neardupe.keys.text import chunks, normalize
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "window_hashes",
 ]
 
-Ints = NDArray[np.int64]
 
 _WORD = 8  # bytes hashed at a time
 _INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))
@@ -45,7 +44,7 @@ class Shingles(NamedTuple):
     """int64[texts + 1]: text i has ``values[bounds[i]:bounds[i + 1]]``."""
     tokens: Ints
     """int64[texts]: number of tokens."""
-    distinct: NDArray[np.bool_]
+    distinct: Flags
     """bool[total]: the first of equal values in a text."""
 
     def occupied(self) -> Ints:
@@ -229,7 +228,7 @@ def sort_each(values: U64, bounds: Ints) -> None:
         values[start:end].sort()
 
 
-def first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
+def first_of_equals(values: U64, bounds: Ints) -> Flags:
     """Which of the sorted values of each text is the first of equal ones; bool of their number."""
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])

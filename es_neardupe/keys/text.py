@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from es_neardupe.keys import hashing
+from es_neardupe.keys.arrays import U8, U32, Ints
 from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
 
 __all__ = ["chunks", "contents", "normalize", "spans", "tokenize"]
@@ -49,7 +49,7 @@ def tokenize(text: str) -> list[str]:
     return content.decode().split(" ") if content else []
 
 
-def spans(text: str) -> NDArray[np.int64]:
+def spans(text: str) -> Ints:
     """Places of the tokens of a text: int64[n, 2], first character and the one after the last."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
     entries = np.concatenate(([0], table()[points], [0]))
@@ -69,14 +69,14 @@ def normalize(texts: Sequence[str]) -> list[bytes]:
     return _contents(folded)
 
 
-def _contents(folded: NDArray[np.uint8]) -> list[bytes]:
+def _contents(folded: U8) -> list[bytes]:
     """The tokens of each folded text, joined by single blanks."""
     keep = folded != _BLANK
     keep[1:] |= keep[:-1].copy()  # one blank after each token, and one too many at the start of a text
     return [content.strip(b" ") for content in folded[keep].tobytes().split(b"\xff")[:-1]]
 
 
-def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
+def _folded(texts: Sequence[str]) -> U8:
     """The texts in UTF-8, lower-case, separators blank, tokens apart; each text followed by ``_END``."""
     joined = bytearray(b"\xff").join([text.encode("utf-8", "surrogatepass") for text in texts])
     joined.append(_END)
@@ -86,7 +86,7 @@ def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
     return _fold_beyond_ascii(joined)
 
 
-def _fold_beyond_ascii(joined: bytearray) -> NDArray[np.uint8]:
+def _fold_beyond_ascii(joined: bytearray) -> U8:
     buffer = np.frombuffer(joined, np.uint8)
     lead = np.flatnonzero((buffer >= 0xC0) & (buffer != _END))
     first = buffer[lead]
@@ -100,7 +100,7 @@ def _fold_beyond_ascii(joined: bytearray) -> NDArray[np.uint8]:
     return _insert_blanks(buffer, np.concatenate(apart)) if any(map(len, apart)) else buffer
 
 
-def _resized(points: list[NDArray[np.uint32]], entries: list[NDArray[np.uint32]]) -> set[int]:
+def _resized(points: list[U32], entries: list[U32]) -> set[int]:
     pairs = zip(points, entries, strict=True)
     return {int(point) for found, entry in pairs for point in found[entry & RESIZED != 0]}
 
@@ -113,23 +113,21 @@ def _resize(joined: bytearray, points: set[int]) -> bytearray:
     return joined
 
 
-def _decode(buffer: NDArray[np.uint8], at: NDArray[np.int64], size: int) -> NDArray[np.uint32]:
+def _decode(buffer: U8, at: Ints, size: int) -> U32:
     points = (buffer[at] & (0x7F >> size)).astype(np.uint32)
     for offset in range(1, size):
         points = (points << np.uint32(6)) | (buffer[at + offset] & 0x3F)
     return points
 
 
-def _encode(buffer: NDArray[np.uint8], at: NDArray[np.int64], points: NDArray[np.uint32], size: int) -> None:
+def _encode(buffer: U8, at: Ints, points: U32, size: int) -> None:
     for offset in range(size - 1, 0, -1):
         buffer[at + offset] = 0x80 | (points & 0x3F)
         points = points >> np.uint32(6)
     buffer[at] = (0xF00 >> size) & 0xFF | points
 
 
-def _fold(
-    buffer: NDArray[np.uint8], at: NDArray[np.int64], entries: NDArray[np.uint32], size: int
-) -> NDArray[np.int64]:
+def _fold(buffer: U8, at: Ints, entries: U32, size: int) -> Ints:
     """Write lower case and blanks into ``buffer``; returns where blanks must be put in between."""
     upper = np.flatnonzero(entries & UPPER)
     _encode(buffer, at[upper], entries[upper] & np.uint32(LOWER), size)
@@ -139,7 +137,7 @@ def _fold(
     return _around(buffer, at[entries & SINGLE != 0], size)
 
 
-def _around(buffer: NDArray[np.uint8], single: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _around(buffer: U8, single: Ints, size: int) -> Ints:
     """Where single characters need a blank: after each, and before those that do not follow another."""
     ends = single + size
     before = buffer[single - 1] != _BLANK
@@ -147,7 +145,7 @@ def _around(buffer: NDArray[np.uint8], single: NDArray[np.int64], size: int) -> 
     return np.concatenate((ends, single[before]))
 
 
-def _insert_blanks(buffer: NDArray[np.uint8], positions: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _insert_blanks(buffer: U8, positions: Ints) -> U8:
     positions.sort(kind="stable")  # a few sorted runs
     positions += np.arange(len(positions))
     spread = np.full(len(buffer) + len(positions), _BLANK, np.uint8)

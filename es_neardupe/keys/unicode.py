@@ -17,7 +17,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from es_neardupe.keys.arrays import U32, Positions
 
 __all__ = ["LOWER", "RESIZED", "SINGLE", "UPPER", "WORD", "build", "table"]
 
@@ -55,14 +56,14 @@ _SPACELESS = (
 
 
 @lru_cache(maxsize=1)
-def table() -> NDArray[np.uint32]:
+def table() -> U32:
     """One entry a code point: lower-case code point and flags (uint32[0x110000], read-only)."""
     data = json.loads(files(__package__).joinpath("unicode_v1.json").read_text("ascii"))
     points = np.arange(_CODE_POINTS, dtype=np.uint32)
     lower = points.copy()
     for first, last, step, delta in data["lower"]:
         lower[first : last + 1 : step] += np.uint32(delta % 2**32)
-    entries: NDArray[np.uint32] = lower.copy()
+    entries: U32 = lower.copy()
     for flag, name in ((WORD, "word"), (SINGLE, "single")):
         for first, last in data[name]:
             entries[first : last + 1] |= np.uint32(flag)
@@ -72,7 +73,7 @@ def table() -> NDArray[np.uint32]:
     return entries
 
 
-def _utf8_length(code_points: NDArray[np.uint32]) -> NDArray[np.intp]:
+def _utf8_length(code_points: U32) -> Positions:
     return np.searchsorted(np.array([0x80, 0x800, 0x10000], np.uint32), code_points, side="right")
 
 

@@ -16,10 +16,10 @@ from math import log10
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
 from es_neardupe.errors import SettingsError
+from es_neardupe.keys.arrays import Floats
 from es_neardupe.keys.text import spans
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import rendered
@@ -66,7 +66,7 @@ class Bars:
     """Place from above and text of each line across."""
 
 
-def bars(similarities: NDArray[np.float64]) -> Bars:
+def bars(similarities: Floats) -> Bars:
     """From the tenth in which the least similar pair lies up to 1; pairs of exactly 0 and of exactly 1 stand aside.
 
     ``similarities``: float64[pairs] in [0, 1], one or more.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from es_neardupe.keys.arrays import Flags
 from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.options import Matching
 from es_neardupe.similarity.comparison import Comparison
@@ -54,7 +54,7 @@ def visible_changes(comparison: Comparison, matching: Matching) -> Changes:
     return found
 
 
-def _told(comparison: Comparison, side: int) -> NDArray[np.bool_]:
+def _told(comparison: Comparison, side: int) -> Flags:
     """Which words of a text are in a run of w words that the other text has."""
     windows = [window_hashes(hashes, comparison.shingle) for hashes in comparison.hashes]
     depth = np.zeros(len(comparison.hashes[side]) + 1, np.int64)
@@ -64,7 +64,7 @@ def _told(comparison: Comparison, side: int) -> NDArray[np.bool_]:
     return np.cumsum(depth)[:-1] > 0
 
 
-def _untold(words: Range, told: NDArray[np.bool_] | None) -> list[Range]:
+def _untold(words: Range, told: Flags | None) -> list[Range]:
     """The parts of a range of words that are not told; itself, unless empty, where nothing is known of that."""
     first, end = words
     if told is None or first == end:

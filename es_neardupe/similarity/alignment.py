@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.options import Matching
@@ -27,7 +26,6 @@ from es_neardupe.similarity.tiling import runs_of, tiles
 
 __all__ = ["DEFAULT_MIN_WORDS", "Alignment", "align", "information", "literal"]
 
-Ints = NDArray[np.int64]
 
 DEFAULT_MIN_WORDS = 5
 """Words from which on a common run counts."""
@@ -137,8 +135,8 @@ class _Windows:
         self.counts = ~_covered(np.maximum(again, earlier + minimum), again + minimum, len(text))
 
 
-def _covered(starts: Ints, ends: Ints, size: int) -> NDArray[np.bool_]:
+def _covered(starts: Ints, ends: Ints, size: int) -> Flags:
     """Which of ``size`` words are in any of the intervals."""
     depth = np.bincount(starts, minlength=size + 1) - np.bincount(ends, minlength=size + 1)
-    covered: NDArray[np.bool_] = np.cumsum(depth)[:-1] > 0
+    covered: Flags = np.cumsum(depth)[:-1] > 0
     return covered

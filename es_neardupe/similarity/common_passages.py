@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import spans
 
@@ -63,14 +62,14 @@ def common_passage(texts: Sequence[str]) -> str:
     return ""
 
 
-def _shared(hashes: Sequence[NDArray[np.uint64]], length: int, needed: int) -> NDArray[np.uint64]:
+def _shared(hashes: Sequence[U64], length: int, needed: int) -> U64:
     """The windows of so many words that at least ``needed`` texts have, sorted."""
     windows = [np.unique(window_hashes(one, length)) for one in hashes]
     found, counts = np.unique(np.concatenate(windows), return_counts=True)
     return found[counts >= needed]
 
 
-def _cut(texts: Sequence[str], hashes: Sequence[NDArray[np.uint64]], shared: NDArray[np.uint64], length: int) -> str:
+def _cut(texts: Sequence[str], hashes: Sequence[U64], shared: U64, length: int) -> str:
     """The first of the shared windows, as the text writes it."""
     for text, words in zip(texts, hashes, strict=True):
         places = np.flatnonzero(np.isin(window_hashes(words, length), shared))

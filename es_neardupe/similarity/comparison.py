@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
@@ -33,7 +30,6 @@ __all__ = [
     "side_of",
 ]
 
-Ints = NDArray[np.int64]
 Range = tuple[int, int]
 
 MAX_CHARS = 10_000_000

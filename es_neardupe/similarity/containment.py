@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.options import Matching
 from es_neardupe.similarity.alignment import align

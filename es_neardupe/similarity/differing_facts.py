@@ -10,14 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-from numpy.typing import NDArray
-
+from es_neardupe.keys.arrays import Ints
 from es_neardupe.similarity.text_diff import TextChange, characters
 
 __all__ = ["Fact", "Kind", "facts"]
 
-Ints = NDArray[np.int64]
 Range = tuple[int, int]
 
 _LONGEST = 20

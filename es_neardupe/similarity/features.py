@@ -18,10 +18,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import GOLDEN, U64, mix64
+from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.hashing import GOLDEN, mix64
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import first_of_equals, sort_each, span_hashes, token_runs
 from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize, tokenize
@@ -53,7 +53,6 @@ __all__ = [
     "spelled",
 ]
 
-Ints = NDArray[np.int64]
 
 Document = Mapping[str, Sequence[str]]
 """The values of a document by field; a field may be missing. Under `INDEXED` those of the fields of the index."""
@@ -358,7 +357,7 @@ def sentences(value: str) -> list[str]:
     return [*parts, value[start:]]
 
 
-def _edges(sizes: Sequence[int] | NDArray[np.bool_] | Ints) -> Ints:
+def _edges(sizes: Sequence[int] | Flags | Ints) -> Ints:
     return np.concatenate(([0], np.cumsum(np.asarray(sizes, np.int64))))
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
+from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
 from es_neardupe.similarity.alignment import Alignment
 
 __all__ = [
@@ -32,7 +32,7 @@ _MANY = 16
 """Pairs per text from which on a table of all features is worth its making."""
 
 
-def resemblance(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
+def resemblance(a: U64, b: U64) -> float:
     """|a & b| / |a | b| of two sorted arrays of distinct features.
 
     Two empty sets resemble each other fully (the texts are equal as far as tokens go); an empty one and
@@ -46,9 +46,7 @@ def resemblance(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
     return common / (len(a) + len(b) - common)
 
 
-def resemblances(
-    features: Sequence[NDArray[np.uint64]], left: NDArray[np.intp], right: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def resemblances(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
     """Resemblance of the pairs ``(features[left[k]], features[right[k]])``, float64 of the pairs' number.
 
     Each element of ``features`` is sorted and distinct. Where texts have few partners, the pairs are taken one by
@@ -60,9 +58,7 @@ def resemblances(
     return np.array([resemblance(features[a], features[b]) for a, b in pairs], np.float64)
 
 
-def _by_table(
-    features: Sequence[NDArray[np.uint64]], left: NDArray[np.intp], right: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _by_table(features: Sequence[U64], left: Positions, right: Positions) -> Floats:
     """Pairs by their left side: its features are marked in a table of all features, and one gather over all its
     partners counts what they share. So a dense cluster costs one memory access per partner's feature, without any
     sorting per pair.
@@ -87,31 +83,31 @@ def _by_table(
     return result
 
 
-def _numbered(features: Sequence[NDArray[np.uint64]], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _numbered(features: Sequence[U64], sizes: Ints) -> Ints:
     """All features one after the other, each replaced by its rank among the distinct ones."""
     if not sizes.sum():
         return np.zeros(0, np.int64)
     return np.unique(np.concatenate(features), return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def _blocks(run: NDArray[np.intp], weights: NDArray[np.int64]) -> list[NDArray[np.intp]]:
+def _blocks(run: Positions, weights: Ints) -> list[Positions]:
     """Cut a run where the sum of weights passes a multiple of the block size."""
     block = np.cumsum(weights) // _BLOCK
     return np.split(run, np.flatnonzero(np.diff(block)) + 1)
 
 
 def _shared(
-    marked: NDArray[np.bool_],
-    numbers: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    partners: NDArray[np.intp],
-) -> NDArray[np.int64]:
+    marked: Flags,
+    numbers: Ints,
+    starts: Ints,
+    lengths: Ints,
+    partners: Positions,
+) -> Ints:
     """How many features of each partner are marked; int64 of the partners' number."""
     ends = np.cumsum(lengths)
     places = np.arange(ends[-1]) + np.repeat(starts[partners] - (ends - lengths), lengths)
     hits = np.concatenate([[0], np.cumsum(marked[numbers[places]])])
-    counts: NDArray[np.int64] = hits[ends] - hits[ends - lengths]
+    counts: Ints = hits[ends] - hits[ends - lengths]
     return counts
 
 
@@ -142,22 +138,22 @@ class Weights:
 
     documents: int
     """N: the documents of the sample."""
-    features: NDArray[np.uint64]
+    features: U64
     """Sorted; those that the sample has."""
-    frequencies: NDArray[np.int64]
+    frequencies: Ints
     """n of each."""
 
-    def of(self, features: NDArray[np.uint64]) -> NDArray[np.float64]:
+    def of(self, features: U64) -> Floats:
         """The weights of features (float64 of their number)."""
         frequency = np.zeros(len(features), np.int64)
         if len(self.features):
             places = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
             frequency = np.where(self.features[places] == features, self.frequencies[places], 0)
-        weights: NDArray[np.float64] = np.log((self.documents + 1) / (frequency + 1)) + 1
+        weights: Floats = np.log((self.documents + 1) / (frequency + 1)) + 1
         return weights
 
 
-def weighted(a: NDArray[np.uint64], b: NDArray[np.uint64], weights: Weights) -> float:
+def weighted(a: U64, b: U64, weights: Weights) -> float:
     """Jaccard of sorted distinct features, each with its weight: what is rare counts more than boilerplate."""
     _, in_a, _ = np.intersect1d(a, b, assume_unique=True, return_indices=True)
     of_a, of_b = weights.of(a), weights.of(b)
@@ -166,7 +162,7 @@ def weighted(a: NDArray[np.uint64], b: NDArray[np.uint64], weights: Weights) -> 
     return shared / whole if whole else 1.0
 
 
-def edit(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
+def edit(a: U64, b: U64) -> float:
     """1 - d / L, where d is the least number of words to insert, delete or replace (Levenshtein 1966)."""
     longer = max(len(a), len(b))
     return _share(longer - Levenshtein.distance(a.tolist(), b.tolist()), longer)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from es_neardupe.keys.arrays import Floats, Ints
 
 __all__ = ["EDGES", "Histogram", "counted"]
 
-Ints = NDArray[np.int64]
 
-EDGES: NDArray[np.float64] = np.arange(51) / 50
+EDGES: Floats = np.arange(51) / 50
 """Bin k holds similarities from ``EDGES[k]`` to below ``EDGES[k + 1]``; exactly 0 and exactly 1 are in none."""
 
 
@@ -34,7 +34,7 @@ class Histogram:
         return cls(sum(bins) + zero + one, zero, tuple(bins), one)
 
 
-def counted(similarity: NDArray[np.float64], weights: Ints | None = None) -> Ints:
+def counted(similarity: Floats, weights: Ints | None = None) -> Ints:
     """How many are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how often each counts."""
     place = np.searchsorted(EDGES, similarity, side="right")
     place[similarity == 0] = 0

@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import GOLDEN, U64
+from es_neardupe.keys.arrays import U64, Floats, Positions
+from es_neardupe.keys.hashing import GOLDEN
 from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
@@ -217,10 +217,10 @@ class Measure:
     def scores(
         self,
         prepared: Sequence[Prepared],
-        left: NDArray[np.intp],
-        right: NDArray[np.intp],
+        left: Positions,
+        right: Positions,
         progress: Progress = silent,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``, float64 of the pairs' number."""
         if not self.at_once:
             pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
@@ -254,9 +254,6 @@ def _bag(grams: U64) -> U64:
     return np.sort(grams + repeat.astype(np.uint64) * GOLDEN)
 
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
-
 _WITH_FEATURES = (*SETS, MeasureName.BAG)
 
 _CELLS = 250_000
@@ -266,8 +263,8 @@ _CELLS = 250_000
 class ScoredPairs(NamedTuple):
     """Pairs of numbers of texts, left < right, and their measure."""
 
-    left: Ints
-    right: Ints
+    left: Positions
+    right: Positions
     similarity: Floats
 
 
@@ -318,7 +315,7 @@ def _windows(tokens: U64, minimum: int) -> U64:
     return np.unique(window_hashes(tokens, min(minimum, max(len(tokens), 1))))
 
 
-def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Ints, Ints, Floats, Floats]]:
+def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Positions, Positions, Floats, Floats]]:
     """Of all pairs: the weight of what both sets have, and of what either has."""
     columns, numbers = np.unique(np.concatenate(found), return_inverse=True)
     bounds = np.concatenate(([0], np.cumsum([len(one) for one in found])))
@@ -342,7 +339,7 @@ def _share(common: Floats, whole: Floats) -> Floats:
     return np.where(exact, 1.0, similarity)
 
 
-def _numbers(size: int) -> Iterator[tuple[Ints, Ints]]:
+def _numbers(size: int) -> Iterator[tuple[Positions, Positions]]:
     """All pairs of numbers below ``size``, left < right, some rows of the triangle at a time."""
     step = max(1, _CELLS // max(size, 1))
     for begin in range(0, size - 1, step):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.similarity import formulas

@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.similarity.alignment import Alignment
 
 __all__ = ["TextChange", "changes", "characters"]
@@ -41,7 +39,7 @@ def changes(a: U64, b: U64, alignment: Alignment) -> list[TextChange]:
     return sorted(refined + alone)
 
 
-def characters(spans: NDArray[np.int64], words: Range) -> Range:
+def characters(spans: Ints, words: Range) -> Range:
     """A range of words in characters of the text (`es_neardupe.keys.text.spans`); an empty one is a place behind the
     word before it."""
     first, end = words

@@ -12,16 +12,13 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.shingles import window_hashes
 
 __all__ = ["EqualWindows", "choose", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
 
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 _Waiting = tuple[int, int, int, int]
 
 _FIRST = 256
