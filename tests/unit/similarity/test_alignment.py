@@ -365,7 +365,7 @@ def test_a_cut_run_is_taken_up_again() -> None:
 # Limits
 
 
-@pytest.mark.parametrize("least", [0, -3])
+@pytest.mark.parametrize("minimum", [0, -3])
 @pytest.mark.parametrize("matching", Matching)
 def test_a_passage_has_a_word(minimum: int, matching: Matching) -> None:
     with pytest.raises(SettingsError, match="at least 1 word"):

@@ -165,7 +165,7 @@ def test_never_the_detection_of_the_resemblance(measure: Measure) -> None:
 ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.JACCARD, MeasureName.EDIT]
 
 
-@pytest.mark.parametrize("least", [0.6, 0.9])
+@pytest.mark.parametrize("minimum", [0.6, 0.9])
 @pytest.mark.parametrize("name", ORDERED)
 def test_cases_come_true(name: MeasureName, minimum: float) -> None:
     """Two long texts of each shape have the measure and the resemblance that are said."""
