@@ -15,8 +15,11 @@ from es_neardupe.keys import hashing
 from es_neardupe.keys.arrays import U8, U32, Ints
 from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
 
-__all__ = ["chunks", "contents", "normalize", "spans", "tokenize"]
+__all__ = ["Range", "chunks", "contents", "normalize", "spans", "tokenize"]
 
+
+Range = tuple[int, int]
+"""The first character or word, and the one after the last."""
 
 CHUNK_TEXTS = 256
 CHUNK_CHARS = 1 << 19

@@ -23,8 +23,7 @@ from es_neardupe.keys.arrays import Floats
 from es_neardupe.keys.text import spans
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import rendered
-from es_neardupe.pages.panes import Pane, facts, panes
-from es_neardupe.pages.segments import visible_changes
+from es_neardupe.pages.panes import Pane, facts, panes, visible_changes
 from es_neardupe.records import Address
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.comparison import Matched, compare_texts

@@ -16,8 +16,7 @@ from markupsafe import Markup
 from es_neardupe.display_text import shown
 from es_neardupe.options import Matching
 from es_neardupe.pages.files import replacing
-from es_neardupe.pages.panes import MAX_SHOWN, facts, panes
-from es_neardupe.pages.segments import visible_changes
+from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.measure import MEANINGS
 

@@ -6,8 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from es_neardupe.keys.text import Range
 from es_neardupe.options import Matching
-from es_neardupe.pages.segments import Segment, segments, visible_changes
+from es_neardupe.pages.panes import Segment, segments, visible_changes
 from es_neardupe.similarity.comparison import Comparison, Side
 
 __all__ = ["Row", "RowPart", "rows"]
@@ -18,8 +19,6 @@ _MIN_CUT = 10
 """Fewer words are not worth leaving out."""
 _MIN_SHOWN = 20
 """Words shown at each end of what differs, whatever the context."""
-
-Range = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)

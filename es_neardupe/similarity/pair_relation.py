@@ -14,8 +14,7 @@ from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, literal
-from es_neardupe.similarity.differing_facts import facts
-from es_neardupe.similarity.text_diff import changes
+from es_neardupe.similarity.differences import changes, facts
 
 __all__ = [
     "CONTAINED",

@@ -23,12 +23,12 @@ from unit_tools import words
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.text import tokenize
 from es_neardupe.options import Matching, MeasureName
-from es_neardupe.pages.segments import segments, visible_changes
+from es_neardupe.pages.panes import segments, visible_changes
 from es_neardupe.pages.terminal_rows import rows
 from es_neardupe.similarity.comparison import Comparison, compare_texts
+from es_neardupe.similarity.differences import changes
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.similarity.text_diff import changes
 
 WORDS = ["a", "Ä", "e\u0301", "𝔘ni", "東", "x1", "don't", "İ", "STRASSE", "ﬁn", "日本"]
 GAPS = [" ", "\n", "\r\n", " 😀 ", "-", "\t", ", ", "\0", "\ud800", "👩‍👩‍👧 "]

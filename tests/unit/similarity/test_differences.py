@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from unit_tools import words
 
 from es_neardupe.similarity.comparison import compare_texts
-from es_neardupe.similarity.differing_facts import Fact, Kind
+from es_neardupe.similarity.differences import Fact, Kind
 
 BEFORE = "This is to let the members of the board know that"
 AFTER = "and that nothing else of the agreement with them will be any other than it was in the years before."
