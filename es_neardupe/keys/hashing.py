@@ -1,4 +1,4 @@
-"""Unsigned 64-bit arithmetic that all of scheme v1 rests on: splitmix64 (Steele, Lea, Flood 2014)."""
+"""Hash arithmetic of scheme v1 on unsigned 64-bit numbers: splitmix64 (Steele, Lea, Flood 2014)."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ def stream(seed: int, count: int) -> U64:
 kernel: ModuleType | None
 try:
     kernel = import_module("es_neardupe.keys._kernel")
-except ImportError:  # no compiler when the package was installed
+except ImportError:  # no compiler was available when the package was installed
     kernel = None

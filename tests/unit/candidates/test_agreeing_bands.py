@@ -107,7 +107,7 @@ def test_real_keys_agree_as_often_as_the_curve_says(similarity: float) -> None:
         ({"agree": 0}, "agree must be 1 to 16, not 0"),
         ({"agree": 17}, "agree must be 1 to 16, not 17"),
         ({"agree": True}, "agree must be a whole number, not True"),
-        ({"agree": 3}, "3 of 16 bands can be chosen in 560 ways, and at most 128 are joined"),
+        ({"agree": 3}, "3 of 16 bands can be chosen in 560 ways, the maximum is 128"),
     ],
 )
 def test_refused_schemes(changes: dict[str, Any], message: str) -> None:
