@@ -22,23 +22,23 @@ from es_neardupe.similarity.alignment import Alignment
 __all__ = ["Fact", "Kind", "TextChange", "changes", "characters", "facts"]
 
 _REFINED = 200
-"""Longer gaps are one change: words that they share by chance mean nothing."""
+"""Maximum number of words of a gap that is divided into several changes. Words that longer gaps share are chance."""
 
 
 class TextChange(NamedTuple):
-    """Words of a in whose place b has others. One side may be empty: then it is a place between two words."""
+    """Words of a that are replaced by words of b. A side may be empty: then it is a position between two words."""
 
     a: Range
-    """First word and the one after the last."""
+    """The first word and the one after the last."""
     b: Range
 
 
 def changes(a: U64, b: U64, alignment: Alignment) -> list[TextChange]:
-    """What lies outside the blocks of a literal alignment, by its place in a, then in b.
+    """The changes between the blocks of a literal alignment, sorted by position in a, then in b.
 
-    Words between two passages that follow each other in both texts are one change, or several where they have
-    words in common (Levenshtein 1966). Words between passages that follow each other in one text only are a change
-    of that text alone. The beginnings and the ends of the texts count as passages.
+    The words between two passages that follow each other in both texts are one change, or several if they have words
+    in common (Levenshtein 1966). The words between passages that follow each other in one text only are a change of
+    that text alone. The beginnings and the ends of the texts count as passages.
     """
     paired, alone = _gaps(alignment, len(a), len(b))
     refined = [change for gap in paired for change in _refined(a, b, gap)]
@@ -46,8 +46,8 @@ def changes(a: U64, b: U64, alignment: Alignment) -> list[TextChange]:
 
 
 def characters(spans: Ints, words: Range) -> Range:
-    """A range of words in characters of the text (`es_neardupe.keys.text.spans`); an empty one is a place behind the
-    word before it."""
+    """A range of words as a range of characters, given the `es_neardupe.keys.text.spans` of the text. An empty range of
+    words becomes the position after the word before it."""
     first, end = words
     if first == end:
         at = int(spans[first - 1, 1]) if first else 0
@@ -56,7 +56,7 @@ def characters(spans: Ints, words: Range) -> Range:
 
 
 def _gaps(alignment: Alignment, size_a: int, size_b: int) -> tuple[list[TextChange], list[TextChange]]:
-    """The words between neighbouring blocks: of both texts, and of one alone."""
+    """The words between adjacent blocks: of both texts, and of one text alone."""
     blocks = [(0, 0, 0), *map(tuple, alignment.blocks.tolist()), (size_a, size_b, 0)]
     inner = range(1, len(blocks) - 1)
     in_b = [0, *sorted(inner, key=lambda k: blocks[k][1]), len(blocks) - 1]
@@ -69,10 +69,10 @@ def _gaps(alignment: Alignment, size_a: int, size_b: int) -> tuple[list[TextChan
             paired.append(TextChange(gap_a, gap_b))
         else:
             alone += [TextChange(gap_a, (end_b, end_b)), TextChange((end_a, end_a), gap_b)]
-    return [gap for gap in paired if _holds(gap)], [gap for gap in alone if _holds(gap)]
+    return [gap for gap in paired if _has_words(gap)], [gap for gap in alone if _has_words(gap)]
 
 
-def _holds(gap: TextChange) -> bool:
+def _has_words(gap: TextChange) -> bool:
     return gap.a[0] < gap.a[1] or gap.b[0] < gap.b[1]
 
 
@@ -81,29 +81,29 @@ def _refined(a: U64, b: U64, gap: TextChange) -> Iterator[TextChange]:
     if not (0 < end_a - start_a <= _REFINED and 0 < end_b - start_b <= _REFINED):
         yield gap
         return
-    found: list[TextChange] = []
+    refined: list[TextChange] = []
     for step in Levenshtein.opcodes(a[start_a:end_a].tolist(), b[start_b:end_b].tolist()):
         if step.tag == "equal":
             continue
         part_a = start_a + step.src_start, start_a + step.src_end
         part_b = start_b + step.dest_start, start_b + step.dest_end
-        if found and found[-1].a[1] == part_a[0] and found[-1].b[1] == part_b[0]:
-            last = found.pop()
+        if refined and refined[-1].a[1] == part_a[0] and refined[-1].b[1] == part_b[0]:
+            last = refined.pop()
             part_a, part_b = (last.a[0], part_a[1]), (last.b[0], part_b[1])
-        found.append(TextChange(part_a, part_b))
-    yield from found
+        refined.append(TextChange(part_a, part_b))
+    yield from refined
 
 
 _LONGEST = 20
-"""Words: a longer change is another passage, not another fact."""
+"""Maximum number of words of a change in which facts differ. A longer change is another passage, not another fact."""
 _CONTEXT = 40
-"""Characters around a change that show what it is a part of."""
-_MAX_GROWN = 8
-"""Words on each side that a change grows by, to the whole of ``2.0.1`` or ``$45,000``."""
+"""Characters around a change in which facts are searched: a change may be a part of a date or an amount."""
+_MAX_EXTENSION = 8
+"""Words by which a change is extended on each side, to include all of ``2.0.1`` or ``$45,000``."""
 
 
 class Kind(str, Enum):
-    """What kind of fact differs."""
+    """Kind of a fact."""
 
     AMOUNT = "amount"
     DATE = "date"
@@ -114,19 +114,19 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A place where two near-copies differ materially."""
+    """Facts that differ between two near-copies in one place."""
 
     kinds: tuple[Kind, ...]
     a: Range
-    """Characters of the original text: the first, and the one after the last; an empty range is a place."""
+    """Characters of the original text. An empty range is a position."""
     b: Range
     words_a: str
-    """The characters of that range."""
+    """The text of range ``a``."""
     words_b: str
 
 
 def _any(words: str) -> str:
-    """A pattern of any of these words, as they are or in capitals."""
+    """A pattern of any of these words, as written or in capitals."""
     return "(?:" + "|".join(sorted({*words.split(), *words.upper().split()}, key=len, reverse=True)) + ")"
 
 
@@ -161,7 +161,7 @@ _PATTERNS: dict[Kind, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
 }
-"""A number that is a part of a date or an amount is one fact, of that kind."""
+"""In order of precedence: a number in a date or an amount is part of that fact."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _JOINT = re.compile(r"[.,:/'’+@&-]")
@@ -171,56 +171,60 @@ _BEFORE, _AFTER = re.compile(r"[$€£¥+-]$"), re.compile(r"^\s?%")
 
 
 def facts(texts: tuple[str, str], spans: tuple[Ints, Ints], changes: Sequence[TextChange]) -> Iterator[Fact]:
-    """The changes of up to 20 words in which facts differ, by their places. ``spans``: int64[words, 2] of each text."""
+    """The facts that differ in changes of up to 20 words, in order. ``spans``: int64[words, 2] of each text."""
     names = tuple(_names(text) for text in texts) if changes else ()
     short = [one for one in changes if max(one.a[1] - one.a[0], one.b[1] - one.b[0]) <= _LONGEST]
-    for change in _joined(_grown(one, texts, spans) for one in short):
+    for change in _merged(_extended(one, texts, spans) for one in short):
         places = tuple(_characters(text, its, words) for text, its, words in zip(texts, spans, change, strict=True))
-        found = [_facts_at(text, place, known) for text, place, known in zip(texts, places, names, strict=True)]
-        kinds = tuple(kind for kind in Kind if found[0].get(kind) != found[1].get(kind))
+        in_a, in_b = (_facts_at(text, place, known) for text, place, known in zip(texts, places, names, strict=True))
+        kinds = tuple(kind for kind in Kind if in_a.get(kind) != in_b.get(kind))
         if kinds:
             words = [text[start:end] for text, (start, end) in zip(texts, places, strict=True)]
             yield Fact(kinds, places[0], places[1], words[0], words[1])
 
 
-def _grown(change: TextChange, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> TextChange:
-    """Grow a change, alike on both sides, while it ends inside of what is written as one: ``45,000``, ``don't``."""
+def _extended(change: TextChange, texts: tuple[str, str], spans: tuple[Ints, Ints]) -> TextChange:
+    """Extend a change, equally in both texts, while it begins or ends inside a unit such as ``45,000`` or ``don't``."""
     (a, end_a), (b, end_b) = change
-    for _ in range(_MAX_GROWN):
-        if not (a and b and (_one(texts[0], spans[0], a, a < end_a) or _one(texts[1], spans[1], b, b < end_b))):
+
+    def inside_unit(word_a: int, word_b: int) -> bool:
+        in_a = a < end_a and _is_joined(texts[0], spans[0], word_a)
+        return in_a or (b < end_b and _is_joined(texts[1], spans[1], word_b))
+
+    for _ in range(_MAX_EXTENSION):
+        if not (a and b and inside_unit(a, b)):
             break
         a, b = a - 1, b - 1
-    for _ in range(_MAX_GROWN):
-        inside = end_a < len(spans[0]) and end_b < len(spans[1])
-        if not (inside and (_one(texts[0], spans[0], end_a, a < end_a) or _one(texts[1], spans[1], end_b, b < end_b))):
+    for _ in range(_MAX_EXTENSION):
+        if end_a >= len(spans[0]) or end_b >= len(spans[1]) or not inside_unit(end_a, end_b):
             break
         end_a, end_b = end_a + 1, end_b + 1
     return TextChange((a, end_a), (b, end_b))
 
 
-def _one(text: str, spans: Ints, word: int, changed: bool) -> bool:
-    """Whether a word and the one before it are written as one, and one of them is in the change."""
-    return changed and bool(_JOINT.fullmatch(text[spans[word - 1, 1] : spans[word, 0]]))
+def _is_joined(text: str, spans: Ints, word: int) -> bool:
+    """Whether only a sign such as a comma or an apostrophe separates a word from the one before it."""
+    return bool(_JOINT.fullmatch(text[spans[word - 1, 1] : spans[word, 0]]))
 
 
-def _joined(changes: Iterable[TextChange]) -> Iterator[TextChange]:
-    """Changes that have grown into each other become one."""
-    waiting: TextChange | None = None
+def _merged(changes: Iterable[TextChange]) -> Iterator[TextChange]:
+    """Merge changes that overlap after they were extended."""
+    current: TextChange | None = None
     for change in changes:
-        if waiting and (change.a[0] < waiting.a[1] or change.b[0] < waiting.b[1]):
-            ends = max(waiting.a[1], change.a[1]), max(waiting.b[1], change.b[1])
-            starts = min(waiting.a[0], change.a[0]), min(waiting.b[0], change.b[0])
-            waiting = TextChange((starts[0], ends[0]), (starts[1], ends[1]))
+        if current and (change.a[0] < current.a[1] or change.b[0] < current.b[1]):
+            ends = max(current.a[1], change.a[1]), max(current.b[1], change.b[1])
+            starts = min(current.a[0], change.a[0]), min(current.b[0], change.b[0])
+            current = TextChange((starts[0], ends[0]), (starts[1], ends[1]))
             continue
-        if waiting:
-            yield waiting
-        waiting = change
-    if waiting:
-        yield waiting
+        if current:
+            yield current
+        current = change
+    if current:
+        yield current
 
 
 def _characters(text: str, spans: Ints, words: Range) -> Range:
-    """The place of words in the text, with the signs that belong to a number."""
+    """The range of characters of some words, including the signs that belong to a number."""
     start, stop = characters(spans, words)
     if start == stop:
         return start, stop
@@ -232,7 +236,7 @@ def _characters(text: str, spans: Ints, words: Range) -> Range:
 
 
 def _facts_at(text: str, place: Range, names: frozenset[str]) -> Mapping[Kind, list[str]]:
-    """The facts in a place, by kind, normalised."""
+    """The normalised facts in a range of characters, by kind."""
     start, end = place
     if start == end:
         return {}
@@ -258,8 +262,8 @@ def _in_any(start: int, end: int, ranges: Iterable[Range]) -> bool:
 
 
 def _names(text: str) -> frozenset[str]:
-    """The words, in lower case, that are capitalised inside a sentence and nowhere in lower case. Capitals throughout
-    prove nothing, as headings have them."""
+    """The words, in lower case, that are capitalised inside a sentence and never occur in lower case. Words in capitals
+    throughout are ignored, since headings have them."""
     found, common = set(), set()
     for match in _WORD.finditer(text):
         word = match[0]

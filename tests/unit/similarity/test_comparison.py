@@ -129,7 +129,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(SettingsError, match="1 word or more, not 0"):
         compare_texts("a", "b", shingle=0)
     with pytest.raises(
-        InputError, match=r"big is too large to compare: 10,000,001 characters, the most are 10,000,000\."
+        InputError, match=r"big is too large to compare: 10,000,001 characters, the maximum is 10,000,000\."
     ):
         compare_texts("x" * 10_000_001, "b", names=("big", "small"))
 
