@@ -185,8 +185,9 @@ def compare_texts(
 def side_of(name: str, text: str) -> Side:
     """A text as a side of a comparison. Raises `InputError` if it is longer than `MAX_CHARS`."""
     if len(text) > MAX_CHARS:
-        size = f"{len(text):,} characters, the maximum is {MAX_CHARS:,}"
-        raise InputError(f"{name} is too large to compare: {size}. Shorten it first.")
+        raise InputError(
+            f"{name} is too large to compare: {len(text):,} characters, the maximum is {MAX_CHARS:,}. Shorten it first."
+        )
     return Side.of(name, text)
 
 

@@ -109,7 +109,9 @@ def test_the_window_halves_and_recovers(load: int, refusals: list[bool]) -> None
     assert pace.maximum(10**9) == load
 
 
-@pytest.mark.parametrize("maximum", [{"max_rate": 0.0}, {"max_rate": -1.0}, {"max_rate": float("nan")}, {"max_load": 0}])
+@pytest.mark.parametrize(
+    "maximum", [{"max_rate": 0.0}, {"max_rate": -1.0}, {"max_rate": float("nan")}, {"max_load": 0}]
+)
 def test_limits_out_of_range(maximum: dict[str, Any]) -> None:
     with pytest.raises(SettingsError, match="`max_"):
         Pace().limit(**maximum)
