@@ -31,18 +31,18 @@ __all__ = [
 ]
 
 Changes = Mapping[int, tuple[list[Range], list[Range]]]
-"""The parts of a and of b, in characters, that each change by its number is made of."""
+"""For each change, by its number: its parts in a and in b, as ranges of characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a text. All together are the whole text, in order."""
+    """A part of a text. The segments of a text are its characters in order, without gaps."""
 
     start: int
-    """First character; ``end`` is the one after the last, and equal where the other text has more words."""
+    """First character. ``end`` is the one after the last; an empty segment marks words that only the other text has."""
     end: int
     blocks: tuple[int, ...] = ()
-    """The common passages it is in, counted from 1 by their place in a; several for information matching only."""
+    """The common passages it is in, counted from 1 by their position in a; several only for information matching."""
     change: int | None = None
     """The change it is in, counted from 1."""
 
@@ -50,26 +50,26 @@ class Segment:
 def visible_changes(comparison: Comparison, matching: Matching) -> Changes:
     """The changes by number, as ranges of characters in a and in b.
 
-    For information matching, words that the other text tells too, wherever it does, are no change.
+    For information matching, words in a passage that occurs anywhere in the other text are not part of a change.
     """
-    told = [_told(comparison, side) if matching is Matching.INFORMATION else None for side in (0, 1)]
-    found = {}
+    common = [_in_both(comparison, side) if matching is Matching.INFORMATION else None for side in (0, 1)]
+    visible = {}
     for number, change in enumerate(comparison.changes, 1):
         parts = [
-            [side.place(part) for part in _untold(words, known)]
-            for side, words, known in zip(comparison.sides, change, told, strict=True)
+            [side.place(part) for part in _without(words, in_both)]
+            for side, words, in_both in zip(comparison.sides, change, common, strict=True)
         ]
         if not any(parts):
             continue
         for side, words, part in zip(comparison.sides, change, parts, strict=True):
             if not part:
                 part.append(side.place((words[0], words[0])))
-        found[number] = parts[0], parts[1]
-    return found
+        visible[number] = parts[0], parts[1]
+    return visible
 
 
-def _told(comparison: Comparison, side: int) -> Flags:
-    """Which words of a text are in a run of w words that the other text has."""
+def _in_both(comparison: Comparison, side: int) -> Flags:
+    """Whether each word of a text is in a run of w words that the other text has: bool[words]."""
     windows = [window_hashes(hashes, comparison.shingle) for hashes in comparison.hashes]
     depth = np.zeros(len(comparison.hashes[side]) + 1, np.int64)
     begin = np.flatnonzero(np.isin(windows[side], windows[1 - side]))
@@ -78,19 +78,19 @@ def _told(comparison: Comparison, side: int) -> Flags:
     return np.cumsum(depth)[:-1] > 0
 
 
-def _untold(words: Range, told: Flags | None) -> list[Range]:
-    """The parts of a range of words that are not told; itself, unless empty, where nothing is known of that."""
+def _without(words: Range, flags: Flags | None) -> list[Range]:
+    """The parts of a range of words that are not flagged; without flags the range itself, unless it is empty."""
     first, end = words
-    if told is None or first == end:
+    if flags is None or first == end:
         return [words] if first < end else []
-    edges = np.flatnonzero(np.diff(told[first:end].astype(np.int8), prepend=1, append=1))
+    edges = np.flatnonzero(np.diff(flags[first:end].astype(np.int8), prepend=1, append=1))
     return [(first + start, first + stop) for start, stop in edges.reshape(-1, 2).tolist()]
 
 
 def segments(comparison: Comparison, matching: Matching, changes: Changes, side: int) -> Iterator[Segment]:
-    """Cut the text of a side (0 for a, 1 for b) by its passages and by `visible_changes`.
+    """Split the text of a side (0 for a, 1 for b) at its passages and `visible_changes`.
 
-    There are at most twice as many segments as passages and changes, and one more.
+    For n passages and changes, there are at most 2 n + 1 segments.
     """
     events: dict[int, list[tuple[int, str, int]]] = {}
     for number, block in enumerate(comparison.matchings[matching].blocks, 1):
@@ -109,8 +109,7 @@ def _swept(events: Mapping[int, list[tuple[int, str, int]]], characters: int) ->
     open_blocks: set[int] = set()
     change: int | None = None
     for at, following in pairwise(sorted({0, characters, *events, characters + 1})):
-        ends_first = sorted(events.get(at, ()))
-        for step, kind, number in ends_first:
+        for step, kind, number in sorted(events.get(at, ())):  # ends before starts
             if step == 0:
                 yield Segment(at, at, (), number)
             elif kind == "block":
@@ -129,7 +128,7 @@ _COLOURS = 8
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A segment as the template needs it."""
+    """A segment prepared for the template."""
 
     text: str
     blocks: tuple[int, ...]
@@ -138,7 +137,7 @@ class Piece:
     first: int | None
     """The passage that begins here."""
     words: int
-    """Its words."""
+    """Number of words of the passage that begins here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +149,11 @@ class Pane:
     direction: str
     """``ltr`` or ``rtl``."""
     cut: int
-    """Characters at the end that are not shown."""
+    """Number of characters at the end that are not shown."""
 
 
 def panes(comparison: Comparison, matching: Matching, changes: Changes) -> tuple[Pane, Pane]:
-    """Both texts with what `visible_changes` tells. Of texts longer than `MAX_SHOWN`, the beginning is shown."""
+    """Both texts with their `visible_changes`. Only the beginning of a text longer than `MAX_SHOWN` is shown."""
     one, other = (_pane(comparison, matching, changes, number) for number in (0, 1))
     return one, other
 
@@ -184,20 +183,20 @@ def _piece(side: Side, one: Segment, seen: set[int], words: Mapping[int, int]) -
 
 
 def _direction(text: str) -> str:
-    """How a text runs, by its first letter. (Browsers find it too, but anew for each passage of a long text.)"""
+    """The writing direction of a text, by its first letter. (Browsers would determine it again for each passage.)"""
     strong = (bidirectional(char) for char in text[:MAX_SHOWN])
     return "rtl" if next((kind for kind in strong if kind in ("L", "R", "AL")), "L") != "L" else "ltr"
 
 
-def facts(found: Comparison, changes: Changes, maximum: int) -> list[dict[str, Any]]:
-    """The first facts that differ, each with the number of the first change that it is made of."""
-    return [_fact(one, changes) for one in found.facts[:maximum]]
+def facts(comparison: Comparison, changes: Changes, maximum: int) -> list[dict[str, Any]]:
+    """The first facts that differ, each with the number of its first change."""
+    return [_fact(one, changes) for one in comparison.facts[:maximum]]
 
 
 def _fact(fact: Fact, changes: Changes) -> dict[str, Any]:
-    there = (number for number, (in_a, in_b) in changes.items() if _touch(fact.a, in_a[0]) and _touch(fact.b, in_b[0]))
+    numbers = (k for k, (in_a, in_b) in changes.items() if _touch(fact.a, in_a[0]) and _touch(fact.b, in_b[0]))
     kinds = ", ".join(kind.value for kind in fact.kinds)
-    return {"kinds": kinds, "a": shown(fact.words_a), "b": shown(fact.words_b), "change": next(there, None)}
+    return {"kinds": kinds, "a": shown(fact.words_a), "b": shown(fact.words_b), "change": next(numbers, None)}
 
 
 def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -359,7 +359,7 @@ def test_scripts_of_pairs_are_text(opened: Open) -> None:
     assert len(by(browser, "script")) == 1
     assert by(browser, "img") == []
     assert SCRIPT in one(browser, "#pair-1-texts-a").text
-    for place in ("h1", "#pair-1 > summary", "#skipped", "#diagnostics", ".asked"):
+    for place in ("h1", "#pair-1 > summary", "#skipped", "#diagnostics", ".request"):
         assert SCRIPT in one(browser, place).text
 
 
