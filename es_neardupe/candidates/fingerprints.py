@@ -127,7 +127,7 @@ def _joined(keys: Sequence[str], bands: int, state: State) -> str:
     if state not in (State.SIGNED, State.SHORT):
         return "\0" * (8 * bands)
     if len(keys) != bands:
-        raise CorruptFingerprint(f"{len(keys)} band keys where the scheme has {bands}.")
+        raise CorruptFingerprint(f"{len(keys)} band keys, but the scheme has {bands}.")
     return "".join(keys)
 
 

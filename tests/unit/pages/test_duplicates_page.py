@@ -1,4 +1,4 @@
-"""The page of a duplicates request as a file: escaped, of a bounded size, and saying what it leaves out."""
+"""The page of a duplicates request as a file: escaped, bounded in size, with notes on what is left out."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def page(made: DuplicatesReport, texts: Mapping[Address, str] | None = None, **o
 
 
 def plain(content: str) -> str:
-    """What a reader sees, each element on a line of its own."""
+    """The visible text, each element on a line of its own."""
     body = re.sub(r"<(style|script)>.*?</\1>", "", content, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]*>", "", body))
 
 
 @given(ANY, ANY, ANY)
 def test_what_comes_from_documents_is_escaped(a: str, b: str, id: str) -> None:
-    """Each pane holds the whole text, and there are no elements but those of our template."""
+    """Each pane has the whole text, and there are no elements other than those of the template."""
     one = DocumentPair(Address("news", id), Address("news", f"{id}2"), 0.5, id)
     groups = [SkippedGroup(300, (("news", id),), a)]
     content = page(report([one], groups), {one.a: a, one.b: b}, title=id, explained=[a, b])
@@ -128,7 +128,7 @@ def test_titles_are_compared_word_by_word() -> None:
 
 
 def test_words_of_scripts_without_blanks_count_too() -> None:
-    """A long text is none of few words because it has no blanks."""
+    """A long text without spaces is not one of few words."""
     text = "".join(chr(0x4E00 + k) for k in range(60))
     content = page(report([pair(1)]), {pair(1).a: text, pair(1).b: f"{text[:30]}新{text[31:]}"})
     assert "In common: 59 of 60 and 60 words, in 2 passages of 5 words or more." in content

@@ -1,4 +1,4 @@
-"""The page of a comparison as a file: self-contained, escaped, of a sane size. Its behaviour is tested in a browser."""
+"""The page of a comparison as a file: self-contained, escaped, bounded in size. A browser tests its behaviour."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANY = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"' \r\
 
 @given(ANY, ANY)
 def test_texts_are_whole_and_escaped(a: str, b: str) -> None:
-    """Each pane holds the original text, but for what no page can hold."""
+    """Each pane has the original text, except for characters that a page cannot show."""
     found = read(a, b, shingle=2)
     for side, text in (("a", a), ("b", b)):
         wanted = shown(text)
