@@ -30,7 +30,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_signature, stored_fields
-from es_neardupe.keys.arrays import U8, U64, Flags, Ints, Positions
+from es_neardupe.keys.arrays import U64, Flags, Ints, Octets, Positions
 from es_neardupe.keys.bands import chosen_bands, joint_keys
 from es_neardupe.keys.hashing import stream
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -56,7 +56,7 @@ _WITH_PASSAGES = 20
 _SAMPLE = 6
 """Members of a large bucket in which a common passage is searched."""
 
-ReadSignatures = Callable[[Positions], U8]
+ReadSignatures = Callable[[Positions], Octets]
 """Numbers of classes -> their signatures, uint8[classes, slots]."""
 
 
@@ -200,7 +200,7 @@ class _BucketSignatures:
         self._rows = np.unique(np.concatenate(members)) if members and read else np.zeros(0, np.intp)
         self._signatures = read(self._rows) if read and len(self._rows) else None
 
-    def of(self, rows: Positions) -> U8 | None:
+    def of(self, rows: Positions) -> Octets | None:
         """The signatures of these rows; None if there are no signatures."""
         return None if self._signatures is None else self._signatures[np.searchsorted(self._rows, rows)]
 
@@ -245,7 +245,7 @@ _COLUMNS = 16
 _SEED = 1
 
 
-def near_pairs(signatures: U8, maximum: int) -> Iterator[Positions]:
+def near_pairs(signatures: Octets, maximum: int) -> Iterator[Positions]:
     """Pairs of members with similar signatures, in blocks of shape (pairs, 2), first < second. Pairs may be repeated.
 
     ``signatures`` have the shape (n, slots), with the members in the order of principals. There are at most
@@ -278,7 +278,7 @@ _SEARCHED = 100_000
 """Characters of a text in which a common passage is searched."""
 
 
-def read_signatures(index: Index, corpus: FingerprintColumns, classes: TextClasses, numbers: Positions) -> U8:
+def read_signatures(index: Index, corpus: FingerprintColumns, classes: TextClasses, numbers: Positions) -> Octets:
     """The stored signatures of classes, uint8[classes, slots].
 
     A signature that cannot be read (any more) is all zeros: such a text is compared with fewer or other texts.

@@ -10,7 +10,7 @@ import numpy as np
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys import hashing
-from es_neardupe.keys.arrays import U8, U32, U64, Ints
+from es_neardupe.keys.arrays import U32, U64, Ints, Octets
 from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.keys.scheme import Scheme
@@ -20,7 +20,7 @@ from es_neardupe.keys.text import chunks, normalize
 __all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures"]
 
 
-Signatures = U8
+Signatures = Octets
 
 _SHIFTS = 8
 
@@ -83,7 +83,7 @@ def _permute_natively(values: U32, starts: Ints, shifts: U32, multipliers: U32, 
     hashing.kernel.extremes(values, np.append(starts, len(values)), shifts, multipliers, extremes)
 
 
-def _cut(extremes: U32) -> U8:
+def _cut(extremes: U32) -> Octets:
     """The top 8 bits of the murmur3 finaliser (Appleby 2011) of each extreme, in place."""
     extremes ^= extremes >> np.uint32(16)
     extremes *= np.uint32(0x85EBCA6B)
@@ -97,7 +97,7 @@ def _cut(extremes: U32) -> U8:
 _CHANCE = 1 / 256
 """Probability that two unrelated slots of 8 bits agree."""
 
-Slots: TypeAlias = bytes | U8 | U64
+Slots: TypeAlias = bytes | Octets | U64
 """A signature: for each slot a number below 256."""
 
 
@@ -114,7 +114,7 @@ def estimate(a: Slots, b: Slots) -> Estimate:
     return estimate_of(int(np.count_nonzero(left == right)), len(left))
 
 
-def _slots(signature: Slots) -> U8 | U64:
+def _slots(signature: Slots) -> Octets | U64:
     return np.frombuffer(signature, np.uint8) if isinstance(signature, bytes) else signature
 
 

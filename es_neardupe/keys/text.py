@@ -12,7 +12,7 @@ import numpy as np
 import xxhash
 
 from es_neardupe.keys import hashing
-from es_neardupe.keys.arrays import U8, U32, Ints
+from es_neardupe.keys.arrays import U32, Ints, Octets
 from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
 
 __all__ = ["Range", "chunks", "contents", "normalize", "spans", "tokenize"]
@@ -72,14 +72,14 @@ def normalize(texts: Sequence[str]) -> list[bytes]:
     return _contents(folded)
 
 
-def _contents(folded: U8) -> list[bytes]:
+def _contents(folded: Octets) -> list[bytes]:
     """The tokens of each folded text, joined by single spaces."""
     keep = folded != _BLANK
     keep[1:] |= keep[:-1].copy()  # one blank after each token, and an unneeded one at the start of a text
     return [content.strip(b" ") for content in folded[keep].tobytes().split(b"\xff")[:-1]]
 
 
-def _folded(texts: Sequence[str]) -> U8:
+def _folded(texts: Sequence[str]) -> Octets:
     """The texts in UTF-8, lower-cased, with blanks for separators and between tokens; ``_END`` follows each text."""
     joined = bytearray(b"\xff").join([text.encode("utf-8", "surrogatepass") for text in texts])
     joined.append(_END)
@@ -89,7 +89,7 @@ def _folded(texts: Sequence[str]) -> U8:
     return _fold_beyond_ascii(joined)
 
 
-def _fold_beyond_ascii(joined: bytearray) -> U8:
+def _fold_beyond_ascii(joined: bytearray) -> Octets:
     buffer = np.frombuffer(joined, np.uint8)
     lead = np.flatnonzero((buffer >= 0xC0) & (buffer != _END))
     first = buffer[lead]
@@ -116,21 +116,21 @@ def _resize(joined: bytearray, points: set[int]) -> bytearray:
     return joined
 
 
-def _decode(buffer: U8, at: Ints, size: int) -> U32:
+def _decode(buffer: Octets, at: Ints, size: int) -> U32:
     points = (buffer[at] & (0x7F >> size)).astype(np.uint32)
     for offset in range(1, size):
         points = (points << np.uint32(6)) | (buffer[at + offset] & 0x3F)
     return points
 
 
-def _encode(buffer: U8, at: Ints, points: U32, size: int) -> None:
+def _encode(buffer: Octets, at: Ints, points: U32, size: int) -> None:
     for offset in range(size - 1, 0, -1):
         buffer[at + offset] = 0x80 | (points & 0x3F)
         points = points >> np.uint32(6)
     buffer[at] = (0xF00 >> size) & 0xFF | points
 
 
-def _fold(buffer: U8, at: Ints, entries: U32, size: int) -> Ints:
+def _fold(buffer: Octets, at: Ints, entries: U32, size: int) -> Ints:
     """Write lower case and blanks into ``buffer``; return where blanks must be inserted."""
     upper = np.flatnonzero(entries & UPPER)
     _encode(buffer, at[upper], entries[upper] & np.uint32(LOWER), size)
@@ -140,7 +140,7 @@ def _fold(buffer: U8, at: Ints, entries: U32, size: int) -> Ints:
     return _around(buffer, at[entries & SINGLE != 0], size)
 
 
-def _around(buffer: U8, single: Ints, size: int) -> Ints:
+def _around(buffer: Octets, single: Ints, size: int) -> Ints:
     """Where single characters need a blank: after each, and before each that does not follow another."""
     ends = single + size
     before = buffer[single - 1] != _BLANK
@@ -148,7 +148,7 @@ def _around(buffer: U8, single: Ints, size: int) -> Ints:
     return np.concatenate((ends, single[before]))
 
 
-def _insert_blanks(buffer: U8, positions: Ints) -> U8:
+def _insert_blanks(buffer: Octets, positions: Ints) -> Octets:
     positions.sort(kind="stable")  # a few sorted runs
     positions += np.arange(len(positions))
     spread = np.full(len(buffer) + len(positions), _BLANK, np.uint8)
