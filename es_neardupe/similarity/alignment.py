@@ -113,7 +113,7 @@ def _identical(a: U64) -> Alignment:
 
 
 def _comes_after(a: U64, b: U64) -> bool:
-    """An order of two texts. Appending words to one text that the other does not have keeps it."""
+    """Whether a comes after b. The order does not change if words that the other text lacks are appended to one."""
     size = min(len(a), len(b))
     different = np.flatnonzero(a[:size] != b[:size])
     return bool(a[different[0]] > b[different[0]]) if different.size else len(a) > len(b)

@@ -18,7 +18,7 @@ __all__ = ["Score", "left_out", "scores"]
 
 
 _MAX_EDITS = 3 * 10**10
-"""Maximum product of the numbers of words for the edit measure. Above it, the computation may take minutes."""
+"""Maximum product of the numbers of words for the edit measure, which takes a few seconds for it."""
 
 
 @dataclass(frozen=True, slots=True)
