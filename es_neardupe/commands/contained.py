@@ -22,8 +22,7 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import count, search
-from es_neardupe.similarity.comparison import Block, Side
-from es_neardupe.similarity.containment import Containments, Direction
+from es_neardupe.similarity.comparison import Block, Containments, Direction, Side
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import current_hits, current_source
 

@@ -1,7 +1,7 @@
-"""Normalised tokens of texts, a whole chunk of texts at once.
+"""Normalised tokens of texts, computed for a chunk of texts at once.
 
-All work is done on UTF-8 bytes. ASCII is folded by one ``bytes.translate``; the characters beyond it are
-decoded, looked up and written back in place, so that a text with a few of them costs little more.
+All work is done on UTF-8 bytes. ASCII is folded by one ``bytes.translate``; other characters are decoded, looked up and
+written back in place, so that a few of them cost little time.
 """
 
 from __future__ import annotations
@@ -10,13 +10,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from es_neardupe.keys import hashing
+from es_neardupe.keys.arrays import U32, Ints, Octets
 from es_neardupe.keys.unicode import LOWER, RESIZED, SINGLE, UPPER, WORD, table
 
-__all__ = ["chunks", "contents", "normalize", "spans", "tokenize"]
+__all__ = ["Range", "chunks", "contents", "normalize", "spans", "tokenize"]
 
+
+Range = tuple[int, int]
+"""The first character or word, and the one after the last."""
 
 CHUNK_TEXTS = 256
 CHUNK_CHARS = 1 << 19
@@ -29,9 +32,9 @@ _ASCII = bytes(
 
 
 def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut ``texts`` so that the work on one piece stays in the processor's cache.
+    """Split ``texts`` into chunks that fit into the processor's cache.
 
-    A piece has at most 256 texts and about half a million characters; a longer text is alone.
+    A chunk has at most 256 texts and about half a million characters; a longer text is a chunk of its own.
     """
     first, chars = 0, 0
     for number, text in enumerate(texts):
@@ -49,8 +52,8 @@ def tokenize(text: str) -> list[str]:
     return content.decode().split(" ") if content else []
 
 
-def spans(text: str) -> NDArray[np.int64]:
-    """Places of the tokens of a text: int64[n, 2], first character and the one after the last."""
+def spans(text: str) -> Ints:
+    """Positions of the tokens of a text: int64[n, 2], the first character and the one after the last."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
     entries = np.concatenate(([0], table()[points], [0]))
     word, single = (entries & WORD) != 0, (entries & SINGLE) != 0
@@ -64,20 +67,20 @@ def normalize(texts: Sequence[str]) -> list[bytes]:
     """The normalised tokens of each text, joined by single spaces, as UTF-8; ``b""`` without tokens."""
     folded = _folded(texts)
     if hashing.kernel is not None:
-        found: list[bytes] = hashing.kernel.contents(folded)
-        return found
+        contents: list[bytes] = hashing.kernel.contents(folded)
+        return contents
     return _contents(folded)
 
 
-def _contents(folded: NDArray[np.uint8]) -> list[bytes]:
-    """The tokens of each folded text, joined by single blanks."""
+def _contents(folded: Octets) -> list[bytes]:
+    """The tokens of each folded text, joined by single spaces."""
     keep = folded != _BLANK
-    keep[1:] |= keep[:-1].copy()  # one blank after each token, and one too many at the start of a text
+    keep[1:] |= keep[:-1].copy()  # one blank after each token, and an unneeded one at the start of a text
     return [content.strip(b" ") for content in folded[keep].tobytes().split(b"\xff")[:-1]]
 
 
-def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
-    """The texts in UTF-8, lower-case, separators blank, tokens apart; each text followed by ``_END``."""
+def _folded(texts: Sequence[str]) -> Octets:
+    """The texts in UTF-8, lower-cased, with blanks for separators and between tokens; ``_END`` follows each text."""
     joined = bytearray(b"\xff").join([text.encode("utf-8", "surrogatepass") for text in texts])
     joined.append(_END)
     joined = joined.translate(_ASCII)
@@ -86,51 +89,49 @@ def _folded(texts: Sequence[str]) -> NDArray[np.uint8]:
     return _fold_beyond_ascii(joined)
 
 
-def _fold_beyond_ascii(joined: bytearray) -> NDArray[np.uint8]:
+def _fold_beyond_ascii(joined: bytearray) -> Octets:
     buffer = np.frombuffer(joined, np.uint8)
     lead = np.flatnonzero((buffer >= 0xC0) & (buffer != _END))
     first = buffer[lead]
     ranges = ((2, 0xC0, 0xE0), (3, 0xE0, 0xF0), (4, 0xF0, 0xF8))
     groups = [(size, lead[(first >= low) & (first < high)]) for size, low, high in ranges]
     points = [_decode(buffer, at, size) for size, at in groups]
-    entries = [table()[found] for found in points]
+    entries = [table()[of_size] for of_size in points]
     if resized := _resized(points, entries):
         return _fold_beyond_ascii(_resize(joined, resized))
     apart = [_fold(buffer, at, entry, size) for (size, at), entry in zip(groups, entries, strict=True)]
     return _insert_blanks(buffer, np.concatenate(apart)) if any(map(len, apart)) else buffer
 
 
-def _resized(points: list[NDArray[np.uint32]], entries: list[NDArray[np.uint32]]) -> set[int]:
+def _resized(points: list[U32], entries: list[U32]) -> set[int]:
     pairs = zip(points, entries, strict=True)
-    return {int(point) for found, entry in pairs for point in found[entry & RESIZED != 0]}
+    return {int(point) for of_size, entry in pairs for point in of_size[entry & RESIZED != 0]}
 
 
 def _resize(joined: bytearray, points: set[int]) -> bytearray:
-    """Lower-case those characters whose length changes, which cannot be done in place."""
+    """Lower-case the characters whose length changes: they cannot be replaced in place."""
     for point in sorted(points):
         lower = chr(int(table()[point]) & LOWER)
         joined = joined.replace(chr(point).encode(), lower.encode())
     return joined
 
 
-def _decode(buffer: NDArray[np.uint8], at: NDArray[np.int64], size: int) -> NDArray[np.uint32]:
+def _decode(buffer: Octets, at: Ints, size: int) -> U32:
     points = (buffer[at] & (0x7F >> size)).astype(np.uint32)
     for offset in range(1, size):
         points = (points << np.uint32(6)) | (buffer[at + offset] & 0x3F)
     return points
 
 
-def _encode(buffer: NDArray[np.uint8], at: NDArray[np.int64], points: NDArray[np.uint32], size: int) -> None:
+def _encode(buffer: Octets, at: Ints, points: U32, size: int) -> None:
     for offset in range(size - 1, 0, -1):
         buffer[at + offset] = 0x80 | (points & 0x3F)
         points = points >> np.uint32(6)
     buffer[at] = (0xF00 >> size) & 0xFF | points
 
 
-def _fold(
-    buffer: NDArray[np.uint8], at: NDArray[np.int64], entries: NDArray[np.uint32], size: int
-) -> NDArray[np.int64]:
-    """Write lower case and blanks into ``buffer``; returns where blanks must be put in between."""
+def _fold(buffer: Octets, at: Ints, entries: U32, size: int) -> Ints:
+    """Write lower case and blanks into ``buffer``; return where blanks must be inserted."""
     upper = np.flatnonzero(entries & UPPER)
     _encode(buffer, at[upper], entries[upper] & np.uint32(LOWER), size)
     blank = at[entries & WORD == 0]
@@ -139,15 +140,15 @@ def _fold(
     return _around(buffer, at[entries & SINGLE != 0], size)
 
 
-def _around(buffer: NDArray[np.uint8], single: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Where single characters need a blank: after each, and before those that do not follow another."""
+def _around(buffer: Octets, single: Ints, size: int) -> Ints:
+    """Where single characters need a blank: after each, and before each that does not follow another."""
     ends = single + size
     before = buffer[single - 1] != _BLANK
     before[1:] &= single[1:] != ends[:-1]
     return np.concatenate((ends, single[before]))
 
 
-def _insert_blanks(buffer: NDArray[np.uint8], positions: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _insert_blanks(buffer: Octets, positions: Ints) -> Octets:
     positions.sort(kind="stable")  # a few sorted runs
     positions += np.arange(len(positions))
     spread = np.full(len(buffer) + len(positions), _BLANK, np.uint8)
@@ -158,7 +159,7 @@ def _insert_blanks(buffer: NDArray[np.uint8], positions: NDArray[np.int64]) -> N
 
 
 def contents(texts: Sequence[str]) -> list[str]:
-    """The content hash of each text, as `fingerprints` gives it: 32 hexadecimal digits, "" without tokens."""
+    """The content hash of each text, as in its fingerprint: 32 hexadecimal digits, "" without tokens."""
     return [
         xxhash.xxh3_128_hexdigest(content) if content else "" for chunk in chunks(texts) for content in normalize(chunk)
     ]

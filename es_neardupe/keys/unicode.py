@@ -1,12 +1,12 @@
 """The frozen code-point table of scheme v1.
 
-``unicode_v1.json`` was made once from Unicode 14 (:func:`build` is how), so that keys never depend on the
-Unicode version of the Python that runs. The table says of each code point what it is (separator, part of a
-word, a word by itself) and its lower-case form.
+``unicode_v1.json`` was generated once from Unicode 14 (by `build`), so keys do not depend on the Unicode version of the
+running Python. The table has the class of each code point (separator, part of a word, word by itself) and its
+lower-case form.
 
-Lower-casing maps one code point to one code point and looks at no neighbour: offsets into the normalised
-text are offsets into the original, so a matched passage can be shown in place. (U+0130 alone has a
-lower-case form of two code points in Unicode; here it is ``i``.)
+Lower-casing maps one code point to one code point, independently of its neighbours. So offsets into the normalised
+text are offsets into the original, and a matched passage can be shown in place. (In Unicode, only U+0130 has a
+lower-case form of two code points; here it is ``i``.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from es_neardupe.keys.arrays import U32, Positions
 
 __all__ = ["LOWER", "RESIZED", "SINGLE", "UPPER", "WORD", "build", "table"]
 
@@ -50,19 +51,19 @@ _SPACELESS = (
     (0x16FE3, 0x16FE3),  # old Chinese iteration mark
     (0x16FF0, 0x16FF1),  # Vietnamese reading marks of Han
     (0x1AFF0, 0x1B16F),  # kana extended B, supplement, extended A, small kana
-    (0x20000, 0x3FFFD),  # Han extensions B and later, and whatever planes 2 and 3 will hold
+    (0x20000, 0x3FFFD),  # Han extensions B and later, and all future characters of planes 2 and 3
 )
 
 
 @lru_cache(maxsize=1)
-def table() -> NDArray[np.uint32]:
-    """One entry a code point: lower-case code point and flags (uint32[0x110000], read-only)."""
+def table() -> U32:
+    """One entry per code point: lower-case code point and flags (uint32[0x110000], read-only)."""
     data = json.loads(files(__package__).joinpath("unicode_v1.json").read_text("ascii"))
     points = np.arange(_CODE_POINTS, dtype=np.uint32)
     lower = points.copy()
     for first, last, step, delta in data["lower"]:
         lower[first : last + 1 : step] += np.uint32(delta % 2**32)
-    entries: NDArray[np.uint32] = lower.copy()
+    entries: U32 = lower.copy()
     for flag, name in ((WORD, "word"), (SINGLE, "single")):
         for first, last in data[name]:
             entries[first : last + 1] |= np.uint32(flag)
@@ -72,15 +73,15 @@ def table() -> NDArray[np.uint32]:
     return entries
 
 
-def _utf8_length(code_points: NDArray[np.uint32]) -> NDArray[np.intp]:
+def _utf8_length(code_points: U32) -> Positions:
     return np.searchsorted(np.array([0x80, 0x800, 0x10000], np.uint32), code_points, side="right")
 
 
 def build() -> dict[str, Any]:
-    """The content of ``unicode_v1.json``, made from the running Python's Unicode data.
+    """The content of ``unicode_v1.json``, generated from the Unicode data of the running Python.
 
-    The file was written with Python 3.11 (Unicode 14.0.0) and is never written again: any other table is
-    another scheme. This is kept so that the table can be checked and read.
+    The file was generated with Python 3.11 (Unicode 14.0.0) and never changes: another table would be another scheme.
+    This function documents the table and is used to check it.
     """
     import unicodedata
 
@@ -108,13 +109,13 @@ def _runs(points: list[int]) -> list[list[int]]:
 
 
 def _progressions(pairs: list[tuple[int, int]]) -> list[list[int]]:
-    """``[first, last, step, delta]``: neighbours (step 1) or every other code point (step 2), equal delta."""
-    found: list[list[int]] = []
+    """``[first, last, step, delta]``: consecutive (step 1) or every other code points (step 2) with equal delta."""
+    progressions: list[list[int]] = []
     for point, delta in pairs:
-        last = found[-1] if found else [-9, -9, 1, 0]
+        last = progressions[-1] if progressions else [-9, -9, 1, 0]
         step = point - last[1]
         if delta == last[3] and step <= 2 and (last[0] == last[1] or step == last[2]):
             last[1:3] = [point, step]
         else:
-            found.append([point, point, 1, delta])
-    return found
+            progressions.append([point, point, 1, delta])
+    return progressions

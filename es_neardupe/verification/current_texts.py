@@ -16,7 +16,7 @@ from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses

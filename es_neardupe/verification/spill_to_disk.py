@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 
 __all__ = ["Scratch", "SpilledEntries", "SpilledRows", "scratch"]
 

@@ -23,7 +23,7 @@ from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import Matching
 from es_neardupe.server.client import Client, path
 from es_neardupe.similarity.alignment import align
-from es_neardupe.similarity.containment import Direction
+from es_neardupe.similarity.comparison import Direction
 
 SAMPLED = Settings(("text",), sample_mod=4)
 

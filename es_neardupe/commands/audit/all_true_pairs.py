@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 
 __all__ = ["InvertedIndex", "PairSimilarities"]
 

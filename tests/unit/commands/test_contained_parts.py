@@ -18,8 +18,7 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.options import Matching
 from es_neardupe.similarity.alignment import literal
-from es_neardupe.similarity.comparison import Side
-from es_neardupe.similarity.containment import Containments
+from es_neardupe.similarity.comparison import Containments, Side
 
 
 def test_matched_keys_estimate_how_much_of_a_text_another_contains() -> None:

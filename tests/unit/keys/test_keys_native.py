@@ -1,4 +1,4 @@
-"""The inner loops in C: the same bits as numpy's, whatever they are handed."""
+"""The inner loops in C: the same bits as in numpy, for any input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_same_bits(texts: list[str], shingle: int, permutations: int) -> Non
 
 @given(st.binary(), st.lists(st.binary(), max_size=5))
 def test_any_bytes(folded: bytes, contents: list[bytes]) -> None:
-    """What callers never send: it reads no byte beyond its end, and ends."""
+    """Input that callers never pass: nothing beyond its end is read, and the loop ends."""
     kernel = hashing.kernel
     assert kernel is not None
     assert len(kernel.contents(folded)) == folded.count(b"\xff")

@@ -52,7 +52,7 @@ def test_spans_stand_in_the_original() -> None:
 
 
 def test_the_table_agrees_with_unicode() -> None:
-    """Wherever the running Python knows what Unicode 14 knew, and where it knows nothing."""
+    """For code points that the running Python has like Unicode 14, and unassigned ones."""
     entries = table().tolist()
     for point in range(0x110000):
         character = chr(point)

@@ -53,7 +53,7 @@ from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.records import State
 from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.similarity.comparison import Block, Comparison, Matched
-from es_neardupe.similarity.differing_facts import Fact
+from es_neardupe.similarity.differences import Fact
 from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.similarity.pair_relation import Relation

@@ -14,7 +14,7 @@ from unit_tools import SETTINGS, FakeClient, hits, index_of, set_resemblance, sh
 
 from es_neardupe.candidates.detection import detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import read_corpus
-from es_neardupe.candidates.large_buckets import read_signatures
+from es_neardupe.candidates.join import read_signatures
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import Scheme
