@@ -25,8 +25,7 @@ from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, form_groups, link
 from es_neardupe.groups.neighbourhood import affected_pairs
 from es_neardupe.groups.registry import LastRun, Registry, remembered
-from es_neardupe.groups.rule_options import check_linkage, remembered_rules, rules_of
-from es_neardupe.groups.rules import RunRules
+from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.groups.what_changed import RunScope, start_of
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened

@@ -10,7 +10,7 @@ from es_neardupe.candidates.who_may_meet import Policy
 from es_neardupe.errors import NotFound
 from es_neardupe.groups.read import Group, known_entries, read_groups
 from es_neardupe.groups.registry import GroupRecord, Registry, remembered
-from es_neardupe.groups.rule_options import policy_of
+from es_neardupe.groups.rules import policy_of
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all

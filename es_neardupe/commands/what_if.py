@@ -19,8 +19,7 @@ from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, LinkedClasses, groupings
 from es_neardupe.groups.registry import Registry
-from es_neardupe.groups.rule_options import check_linkage, remembered_rules, rules_of
-from es_neardupe.groups.rules import RunRules
+from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all

@@ -295,9 +295,9 @@ def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli:
     ("options", "message"),
     [
         (["--principal", "shortest"], "longest, oldest, newest"),
-        (["--principal", "text:asc"], "There: published, site"),
-        (["--principal", "oldest"], "by the one date field"),
-        (["--within", "sites"], "There: published, site"),
+        (["--principal", "text:asc"], "Available: published, site"),
+        (["--principal", "oldest"], "exactly one date field"),
+        (["--within", "sites"], "Available: published, site"),
         (["--window", "site:3"], "date field 'site'"),
         (["--window", "published"], "FIELD:DAYS"),
         (["--window", "published:-1"], "FIELD:DAYS"),

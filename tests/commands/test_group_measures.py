@@ -182,11 +182,11 @@ def test_chains(filled: str, client: Client) -> None:
 
 def test_containment_makes_no_chains(filled: str, client: Client) -> None:
     """One text that contains ten others would join them all."""
-    with pytest.raises(SettingsError, match="an anthology would glue together"):
+    with pytest.raises(SettingsError, match="an anthology would link all texts"):
         NearDupe(filled, client).group(min=0.3, measure="containment", linkage="chain")
     report = NearDupe(filled, client).group(min=0.3, measure="containment", linkage="complete", evidence=True)
     assert report.groups.count > 0
-    with pytest.raises(SettingsError, match="an anthology would glue together"):
+    with pytest.raises(SettingsError, match="an anthology would link all texts"):
         NearDupe(filled, client).what_if(min=[0.5], linkage="chain")
 
 

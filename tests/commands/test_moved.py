@@ -333,7 +333,7 @@ def test_fields_that_must_be_named(client: Client, index_name: str, server_cli: 
         (("--url-field", "url"), "--date-field. There: date, seen."),
         (("--url-field", "title"), "no keyword field 'title', nor a text with one keyword part"),
         (("--url-field", "absent"), "Keyword fields there: link, url.keyword."),
-        (("--url-field", "url", "--date-field", "link"), "no date field 'link'. There: date, seen."),
+        (("--url-field", "url", "--date-field", "link"), "no date field 'link'. Available: date, seen."),
         (("--url-field", "url", "--date-field", "seen", "--min", "0"), "0 is not in (0, 1]"),
     ):
         done = server_cli("moved", index_name, "/x", *options)

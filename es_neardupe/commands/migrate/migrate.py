@@ -14,7 +14,7 @@ from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
-from es_neardupe.groups.rule_options import remembered_rules, rules_of
+from es_neardupe.groups.rules import remembered_rules, rules_of
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held

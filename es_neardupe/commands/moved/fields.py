@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.groups.rule_options import DATES, column_of, field_types
+from es_neardupe.groups.rules import DATES, column_of, field_types
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget, mappings_of
 
