@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
 from es_neardupe.errors import NotFound
-from es_neardupe.groups.read import Group, known_entries, read_groups
+from es_neardupe.groups.read import Group, known_records, read_groups
 from es_neardupe.groups.registry import GroupRecord, Registry, remembered
 from es_neardupe.groups.rules import policy_of
 from es_neardupe.index import queries
@@ -33,7 +33,7 @@ def groups(
     index = opened(index)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
-    entries = known_entries(index, [one.group for one in found])
+    entries = known_records(index, [one.group for one in found])
     return [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
 
 
@@ -46,7 +46,7 @@ def group_history(index: Index, group: str) -> GroupRecord:
     """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
     index = opened(index)
     check_sees_all(index, "the history of groups")
-    found = Registry(index).entries({group}).get(group)
+    found = Registry(index).records({group}).get(group)
     if found is None:
         raise NotFound(
             f"The registry of index {index.name} knows no group {group!r}: `es-neardupe groups {index.name}` lists its "

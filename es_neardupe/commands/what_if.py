@@ -17,7 +17,7 @@ from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import IndexUnusable, SettingsError
-from es_neardupe.groups.build import LINK, LinkedClasses, groupings
+from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
 from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
@@ -29,7 +29,7 @@ from es_neardupe.records import FingerprintColumns
 from es_neardupe.server.search import count, refresh_if_allowed
 from es_neardupe.similarity.measure import ALIGNED, Measure
 from es_neardupe.verification.criterion import MatchOptions, check_min
-from es_neardupe.verification.evidence import StoredEvidence, measure_kept, read_evidence, standing
+from es_neardupe.verification.evidence import StoredEvidence, read_evidence, stored_measure, valid_entries
 from es_neardupe.verification.verify import Verified, Verifier
 
 __all__ = ["Threshold", "WhatIf", "what_if"]
@@ -129,7 +129,7 @@ def what_if(
         candidates=len(found.candidates),
         unknown=int(unknown.sum()),
         unknown_documents=_documents(found, unknown),
-        stale=int((~standing(kept, corpus)).sum()) + len(kept.broken),
+        stale=int((~valid_entries(kept, corpus)).sum()) + len(kept.invalid),
         unprocessed=count(index.client, index.path, index.target.stale()),
         thresholds=tuple(past.tried(found, minimum) for minimum in map(check_min, min)),
         seconds=time.monotonic() - started,
@@ -162,7 +162,7 @@ class _LastRules:
         matches = (similarity >= minimum) & (similarity <= self.rules.match.max)
         principal = LINK[self.group.linkage](len(classes), candidates.left[matches], candidates.right[matches])
         linked = LinkedClasses(found, matches, principal, np.ones(len(classes)))
-        wanted = groupings(linked, created=lambda id: self.created.get(id, ""))
+        wanted = new_groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [wanted[row].group for row in range(len(corpus))]
         measure, scheme = _shape(self.rules.match, self.index), self.index.settings.scheme
         return Threshold(
@@ -191,7 +191,7 @@ def _past(index: Index, linkage: Linkage | str | None) -> _LastRules:
 
 def _measure_kept(index: Index, rules: RunRules) -> str:
     """The measure of the last run, as evidence has it. Raises `IndexUnusable` where there is none of it."""
-    name, measure = hidden_index_name(index.target, HiddenIndex.PAIRS), measure_kept(rules.measure, rules.weights)
+    name, measure = hidden_index_name(index.target, HiddenIndex.PAIRS), stored_measure(rules.measure, rules.weights)
     kept = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"term": {"measure": measure}}]}}
     if exists(index.client, name):
         refresh_if_allowed(index.client, name)

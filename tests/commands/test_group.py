@@ -195,13 +195,13 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     start(client, index_name, {id: {"text": text} for id, text in texts.items()}, linkage="chain", min=0.85)
     before = {tuple(sorted(ids)): id for id, ids in members(client, index_name).items()}
     larger, smaller = before["a1", "a2", "a3"], before["b1", "b2"]
-    founded = registry(client, index_name).entries({larger, smaller})
+    founded = registry(client, index_name).records({larger, smaller})
     assert {one.history[0].event for one in founded.values()} == {"founded"}
 
     put(client, index_name, {"x": {"text": " ".join(between)}})
     regroup(client, index_name, check=False, linkage="chain", min=0.85)
     assert members(client, index_name) == {larger: {*texts, "x"}}
-    told = registry(client, index_name).entries({larger, smaller})
+    told = registry(client, index_name).records({larger, smaller})
     assert [(one.event, one.group) for one in told[larger].history] == [("founded", None), ("merged with", smaller)]
     assert [(one.event, one.group) for one in told[smaller].history] == [("founded", None), ("merged into", larger)]
     assert told[smaller].ended is not None
@@ -337,7 +337,7 @@ def test_other_features_need_whole_runs(client: Client, index_name: str) -> None
     start(client, index_name, {str(n): {"text": text} for n, text in enumerate(family("whole", 3))}, features=["words"])
     again = NearDupe(index_name, client).group(features=["words"])
     assert (again.scope.whole, again.writes.written) == (True, 0)
-    assert again.scope.reason == "the measure looks at more than the words that keys are made from"
+    assert again.scope.reason == "the measure uses more than the words that keys are made from"
 
 
 def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:

@@ -18,8 +18,8 @@ from es_neardupe.index.target import open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.progress import silent
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification.criterion import MatchOptions, criterion
-from es_neardupe.verification.evidence import EvidenceReport, load_evidence, write_evidence
+from es_neardupe.verification.criterion import MatchOptions, match_criterion
+from es_neardupe.verification.evidence import EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
 
 BASE = words("base", 120)
@@ -43,13 +43,14 @@ class Ran(NamedTuple):
 def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran:
     """What group does with evidence, up to the pairs."""
     target = open_target(client, index, DEFAULT_PREFIX)
-    wanted = criterion(index_of(client, target), MatchOptions().having(**chosen))
-    evidence = load_evidence(index_of(client, target), wanted)
+    wanted = match_criterion(index_of(client, target), MatchOptions().having(**chosen))
+    evidence = evidence_of(index_of(client, target), wanted)
+    evidence.read_all()
     found = verified_pairs(
         index_of(client, target),
         wanted.measure,
         read_fingerprints(index_of(client, target)),
-        copies=wanted.copies_fit,
+        copies=wanted.copies_match,
         memory=evidence.memory,
         progress=silent,
     )

@@ -121,7 +121,7 @@ def test_neither_a_dry_run_nor_a_killed_one_is_remembered(news: NearDupe, monkey
     assert (in_force(shown), shown.scope.whole) == (DEFAULTS | {"min": 0.7}, True)
     assert [one.policy for one in news.suggest_keep()] == ["longest"] * len(news.groups())
     again = news.group()
-    assert (in_force(again), again.scope.reason) == (DEFAULTS | {"min": 0.7}, "the last run did not come to its end")
+    assert (in_force(again), again.scope.reason) == (DEFAULTS | {"min": 0.7}, "the last run did not finish")
     assert not news.group().scope.whole
 
 
@@ -211,7 +211,7 @@ def test_another_run_changes_the_rules_meanwhile(news: NearDupe, monkeypatch: py
         return found
 
     monkeypatch.setattr(Registry, "last_run", late)
-    with pytest.raises(LeaseHeld, match="by other rules meanwhile"):
+    with pytest.raises(LeaseHeld, match="by other rules in the meantime"):
         news.group()
     assert news.group().min == 0.9
 

@@ -27,7 +27,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count
-from es_neardupe.verification.criterion import criterion
+from es_neardupe.verification.criterion import match_criterion
 
 __all__ = ["MigrateReport", "MigrateWrites", "migrate"]
 
@@ -223,4 +223,4 @@ def _check_rules(old: Index) -> None:
     match, group = remembered(Registry(old).last_run())
     with remembered_rules(old, match, group):
         rules_of(old, group)
-        criterion(old, match)
+        match_criterion(old, match)

@@ -17,7 +17,15 @@ from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Action, FingerprintColumns, Hit
 from es_neardupe.verification import evidence
-from es_neardupe.verification.evidence import EvidenceBasis, JudgedPairs, decisions, entries, plan, read_kept, standing
+from es_neardupe.verification.evidence import (
+    EvidenceBasis,
+    JudgedPairs,
+    decisions,
+    entries,
+    plan,
+    read_entries,
+    valid_entries,
+)
 
 BASIS = EvidenceBasis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
 TEXTS = {id: words(k, 20) for k, id in enumerate("abcdef")}
@@ -83,7 +91,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
         if kind != "absent"
         for action in written(first, judged_of([pair]), others[kind])
     ]
-    kept = read_kept([stored(kept_actions)], BASIS.scheme, BASIS.measure)
+    kept = read_entries([stored(kept_actions)], BASIS.scheme, BASIS.measure)
     fate = dict(zip(TEXTS, fates, strict=True))
     present = {id: OTHER if fate[id] == "changed" else text for id, text in TEXTS.items() if fate[id] != "deleted"}
     corpus = corpus_of(present)
@@ -110,7 +118,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
     stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
     names = ids(kept_actions)
     assert sorted(found.stale) == sorted(names[pair] for pair in stale - {of_wanted[k] for k in fresh})
-    assert standing(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - len(stale)
+    assert valid_entries(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - len(stale)
 
 
 def test_the_memory_has_values_of_the_basis_only() -> None:
@@ -119,7 +127,7 @@ def test_the_memory_has_values_of_the_basis_only() -> None:
     judged = judged_of([(0, 1)]), judged_of([(2, 3)]), judged_of([(4, 5)])
     bases = BASIS._replace(min=0.1), BASIS._replace(measure="edit"), BASIS._replace(scheme="v1-bbbbbbbb")
     found = [stored(written(corpus, *both)) for both in zip(judged, bases, strict=True)]
-    kept = read_kept(found, BASIS.scheme, BASIS.measure)
+    kept = read_entries(found, BASIS.scheme, BASIS.measure)
     values = kept.memory.lookup(hashes[[1, 2, 4]], hashes[[0, 3, 5]])
     assert values[0] == 0.1
     assert np.isnan(values[1:]).all()
@@ -176,6 +184,6 @@ def test_entries_that_cannot_be_read_are_taken_out(broken: dict[str, Any]) -> No
     (action,) = written(corpus, judged_of([(0, 1)]), BASIS)
     foreign = [Hit("kept", id, None, 1, 1, action.body) for id in ("by hand", "z" * 32)]
     damaged = Hit("kept", action.id, None, 1, 1, {**action.body, **broken})
-    kept = read_kept([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
+    kept = read_entries([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
     found = plan(kept, judged_of([]), corpus, BASIS, changed_or_deleted=np.zeros(len(corpus), np.bool_), whole=True)
     assert sorted(found.stale) == sorted(["by hand", "z" * 32, action.id])

@@ -14,43 +14,45 @@ from es_neardupe.index.index import Index
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import counts
 
-__all__ = ["RunScope", "start_of"]
+__all__ = ["RunScope", "choose_scope"]
 
 _MAX_WAITING = 0.25
-"""Share of waiting documents from which on reading all keys once costs less than asking for neighbours."""
+"""If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunScope:
-    """What a run begins with."""
+    """The documents that a run starts from."""
 
     whole: bool
+    """Whether the run processes all documents."""
     reason: str
+    """Why it processes all of them, or how many it starts from."""
     documents: int
-    """With a fingerprint of the scheme."""
+    """Documents with a fingerprint of the index's scheme."""
     settled: bool
-    """Whether the last run had the same rules and came to its end."""
+    """Whether the last run had the same rules and finished."""
     seeds: tuple[dict[str, Any], ...] = ()
     """Queries for the documents that an incremental run starts from."""
     broken: frozenset[str] = frozenset()
-    """Groups that are not as the registry has them."""
+    """Ids of groups whose documents differ from the registry."""
 
 
-def start_of(
+def choose_scope(
     index: Index,
     registry: Registry,
     last: LastRun | None,
     rules: RunRules,
     *,
     evidence: bool,
-    by_words: bool,
+    only_words: bool,
     check: bool,
     rebuild: bool,
 ) -> RunScope:
-    """Decide between the whole index and a part of it; ``check`` compares all groups with the registry.
+    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry.
 
-    ``by_words``: whether the measure looks at nothing but the words that a fingerprint is made from. Where it looks
-    at other fields too, changes of these go unnoticed, so each run covers the whole index.
+    ``only_words``: whether the measure depends on nothing but the words that fingerprints are made from. If it also
+    uses other fields, their changes are not noticed, so each run processes the whole index.
     """
     fields, scheme = index.fields, index.scheme_id
     fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)
@@ -59,8 +61,8 @@ def start_of(
     different = _differences(last, rules, evidence)
     settled = last is not None and last.finished and last.rules == rules and not different
     reason = _why_whole(last, different, waiting, documents, rebuild)
-    if reason is None and not by_words:
-        reason = "the measure looks at more than the words that keys are made from"
+    if reason is None and not only_words:
+        reason = "the measure uses more than the words that keys are made from"
     if reason is not None:
         return RunScope(True, reason, documents, settled)
     broken = _broken(index, registry) if check else frozenset()
@@ -75,13 +77,13 @@ def start_of(
 def _why_whole(
     last: LastRun | None, different: Sequence[str], waiting: int, documents: int, rebuild: bool
 ) -> str | None:
-    """Why all documents have to be looked at; None if a part is enough."""
+    """Why the run must process all documents; None if a part is enough."""
     if rebuild:
-        return "asked for"
+        return "rebuild requested"
     if last is None:
         return "the first run"
     if not last.finished:
-        return "the last run did not come to its end"
+        return "the last run did not finish"
     if different:
         return f"the last run had other settings: {', '.join(different)}"
     if waiting > _MAX_WAITING * documents:
@@ -90,7 +92,8 @@ def _why_whole(
 
 
 def _differences(last: LastRun | None, rules: RunRules, evidence: bool) -> list[str]:
-    """What was otherwise in the last run; to keep evidence no longer makes no difference to the groups."""
+    """The settings of the last run that differ from this one. A run without evidence after one with evidence makes the
+    same groups, so that is no difference."""
     if last is None or last.rules is None:
         return []
     before, now = last.rules.deciding, rules.deciding
@@ -99,10 +102,10 @@ def _differences(last: LastRun | None, rules: RunRules, evidence: bool) -> list[
 
 
 def _broken(index: Index, registry: Registry) -> frozenset[str]:
-    """The groups whose size or principal is another than the registry says, or that only one of the two knows."""
-    there = {
+    """The groups whose size or principal differs between documents and registry, or that only one of them has."""
+    stored = {
         one.group: (one.size, one.members[0].address if one.principal is not None else None)
         for one in read_groups(index)
     }
-    told = {entry.group: (entry.size, entry.principal) for entry in registry.living()}
-    return frozenset(id for id in there.keys() | told.keys() if there.get(id) != told.get(id))
+    registered = {record.group: (record.size, record.principal) for record in registry.living()}
+    return frozenset(id for id in stored.keys() | registered.keys() if stored.get(id) != registered.get(id))
