@@ -270,7 +270,7 @@ def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli)
     with pytest.raises(NotInitialised):
         NearDupe(index_name, client).audit()
     NearDupe(index_name, client).init(Settings(("text",)))
-    with pytest.raises(IndexUnusable, match="has 0 documents, and a pair takes two"):
+    with pytest.raises(IndexUnusable, match="has 0 documents, but an audit needs at least 2"):
         NearDupe(index_name, client).audit()
     put(client, index_name, {"a": {"text": "one two"}, "b": {"text": ""}})
     report = NearDupe(index_name, client).audit()

@@ -49,7 +49,7 @@ def news(client: Client, index_name: str, request: pytest.FixtureRequest) -> Nea
 
 
 def in_force(report: GroupReport) -> JSON:
-    """The rules of a run that can be told from its figures, by the names of the options."""
+    """The rules of a run that its report shows, by the names of the options."""
     names = ("measure", "min", "max", "linkage", "principal", "within", "window")
     return {name: getattr(report, name) for name in names} | {"max_bucket": report.rules.group.max_bucket}
 
@@ -59,9 +59,9 @@ def stop(*_: object, **__: object) -> None:
 
 
 def killed(news: NearDupe, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-    """A run that ends after it said that it has begun."""
+    """A run that is killed after it recorded that it has begun."""
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_write_documents", stop)
+        patch.setattr(module, "write_groups", stop)
         with pytest.raises(KeyboardInterrupt):
             news.group(**options)
 
