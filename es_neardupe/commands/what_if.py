@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
@@ -23,6 +22,7 @@ from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, 
 from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
+from es_neardupe.keys.arrays import Flags
 from es_neardupe.options import Linkage, Matching, MeasureName
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns
@@ -223,7 +223,7 @@ def _moves(before: Sequence[str | None], after: Sequence[str]) -> dict[str, int]
     return {name: moves[name] for name in ("joined", "left", "moved")}
 
 
-def _documents(pairs: Verified, chosen: NDArray[np.bool_]) -> int:
+def _documents(pairs: Verified, chosen: Flags) -> int:
     """Number of documents in the chosen pairs."""
     numbers = np.unique([pairs.candidates.left[chosen], pairs.candidates.right[chosen]])
     return sum(len(pairs.classes.members[number]) for number in numbers.tolist())

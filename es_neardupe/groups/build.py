@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import in_order
 from es_neardupe.groups.linkage import ChainBridges, assign_ids, bridges, chain, complete, inner_pairs, judge, star
@@ -19,6 +18,7 @@ from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, own_group, stored_fields
+from es_neardupe.keys.arrays import Flags, Floats, Positions
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Grouping
@@ -28,7 +28,6 @@ from es_neardupe.verification.verify import Verified
 
 __all__ = ["LINK", "GroupingResult", "LinkedClasses", "form_groups", "link", "new_groupings"]
 
-Ints = NDArray[np.intp]
 LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
 _TERMS = 1000
 
@@ -38,11 +37,11 @@ class LinkedClasses:
     """The classes of equal texts, each with its principal. k classes, p candidate pairs."""
 
     verified: Verified
-    matches: NDArray[np.bool_]
+    matches: Flags
     """Candidate pairs of affected classes that match; shape (p,)."""
-    principal: Ints
+    principal: Positions
     """The principal of each class, itself if it is alone; shape (k,)."""
-    similarity: NDArray[np.float64]
+    similarity: Floats
     """Similarity of each class to its principal; NaN if the principal was changed or deleted; shape (k,)."""
 
 
@@ -67,7 +66,7 @@ def link(linkage: Linkage, verified: Verified, criterion: MatchCriterion, progre
     return LinkedClasses(verified, matches, principal, to_principal)
 
 
-def _ranks(verified: Verified) -> Ints:
+def _ranks(verified: Verified) -> Positions:
     """The rank of each class in the order of principals, by its first unchanged document; shape (k,).
 
     Classes are numbered by their documents as they were read. If the first one has changed since, the class gets the
@@ -254,7 +253,7 @@ def _records(
     return records
 
 
-def _class_groups(linked: LinkedClasses, sizes: Ints) -> list[Ints]:
+def _class_groups(linked: LinkedClasses, sizes: Positions) -> list[Positions]:
     """The classes of each group of two or more documents, ascending. ``sizes``: documents of each class."""
     filled = np.flatnonzero(sizes)
     order = filled[np.argsort(linked.principal[filled], kind="stable")]

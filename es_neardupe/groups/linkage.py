@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from es_neardupe.candidates.pair_arrays import components
+from es_neardupe.keys.arrays import Flags, Floats, Positions
 
 __all__ = [
     "ChainBridges",
@@ -26,12 +26,10 @@ __all__ = [
     "star",
 ]
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
 G = TypeVar("G", bound=Hashable)
 
 
-def star(size: int, left: Ints, right: Ints) -> Ints:
+def star(size: int, left: Positions, right: Positions) -> Positions:
     """The principal of each of ``size`` classes, itself if it is alone; int64 of that size.
 
     ``left < right`` are the matching pairs. Classes are numbered in the order of principals: in this order, each free
@@ -47,7 +45,7 @@ def star(size: int, left: Ints, right: Ints) -> Ints:
     return principal
 
 
-def complete(size: int, left: Ints, right: Ints) -> Ints:
+def complete(size: int, left: Positions, right: Positions) -> Positions:
     """As `star`, but a partner is taken only if it matches every member taken before it."""
     principal = np.full(size, -1, np.intp)
     later, bounds = _partners(size, left, right)
@@ -63,13 +61,13 @@ def complete(size: int, left: Ints, right: Ints) -> Ints:
     return principal
 
 
-def _partners(size: int, left: Ints, right: Ints) -> tuple[Ints, Ints]:
+def _partners(size: int, left: Positions, right: Positions) -> tuple[Positions, Positions]:
     """The later partners of each class, ascending: those of ``k`` are ``later[bounds[k]:bounds[k + 1]]``."""
     order = np.lexsort((right, left))
     return right[order], np.searchsorted(left[order], np.arange(size + 1))
 
 
-def chain(size: int, left: Ints, right: Ints) -> Ints:
+def chain(size: int, left: Positions, right: Positions) -> Positions:
     """The first class of each connected component, as `star` returns principals."""
     _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
     return first[component.reshape(-1)].astype(np.intp)
@@ -148,14 +146,14 @@ class ChainBridges:
 
 
 def inner_pairs(
-    groups: Sequence[Ints], left: Ints, right: Ints, size: int, maximum: int = MAX_PAIRS
-) -> tuple[Ints, Ints]:
+    groups: Sequence[Positions], left: Positions, right: Positions, size: int, maximum: int = MAX_PAIRS
+) -> tuple[Positions, Positions]:
     """The pairs of classes within groups that are not candidates (the pairs ``left < right`` are), up to ``maximum``.
 
     Groups are included whole, smaller ones first; if there are too many pairs, the largest groups are left out.
     """
     known = np.sort(left * size + right)
-    found: list[Ints] = []
+    found: list[Positions] = []
     total = 0
     for members in sorted(groups, key=len):
         codes = _codes(members, size, maximum - total + len(known))
@@ -171,7 +169,13 @@ def inner_pairs(
 
 
 def judge(
-    groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, *, documents: Ints, minimum: float
+    groups: Sequence[Positions],
+    left: Positions,
+    right: Positions,
+    similarity: Floats,
+    *,
+    documents: Positions,
+    minimum: float,
 ) -> Iterator[GroupCohesion]:
     """Count the pairs of documents of each group that are below ``minimum``, and those that were not compared.
 
@@ -193,7 +197,9 @@ def judge(
         yield GroupCohesion(int(below[number]), pairs - int(compared[number]))
 
 
-def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, size: int) -> Iterator[ChainBridges]:
+def bridges(
+    groups: Sequence[Positions], left: Positions, right: Positions, similarity: Floats, size: int
+) -> Iterator[ChainBridges]:
     """Diameter and weakest bridge of each group by its matches (``left < right`` of ``size`` classes)."""
     group_of = np.full(size, -1, np.intp)
     for number, members in enumerate(groups):
@@ -206,7 +212,7 @@ def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats,
         yield _bridges(len(members), a, b, similarity[inside])
 
 
-def _bridges(size: int, left: Ints, right: Ints, similarity: Floats) -> ChainBridges:
+def _bridges(size: int, left: Positions, right: Positions, similarity: Floats) -> ChainBridges:
     if size < 2:  # copies of one text
         return ChainBridges(0, 1.0)
     # Distances must not be 0; the minimum of 2 - s is the maximum of s.
@@ -216,18 +222,18 @@ def _bridges(size: int, left: Ints, right: Ints, similarity: Floats) -> ChainBri
     return ChainBridges(None if steps is None else int(steps.max()), weakest)
 
 
-def _codes(members: Ints, size: int, maximum: int) -> Ints | None:
+def _codes(members: Positions, size: int, maximum: int) -> Positions | None:
     """All pairs of ascending members as ``first * size + second``; None if there are more than ``maximum``."""
     if len(members) * (len(members) - 1) // 2 > maximum:
         return None
     first, second = np.triu_indices(len(members), 1)
-    codes: Ints = members[first] * size + members[second]
+    codes: Positions = members[first] * size + members[second]
     return codes
 
 
-def _contains(ordered: Ints, values: Ints) -> NDArray[np.bool_]:
+def _contains(ordered: Positions, values: Positions) -> Flags:
     if not len(ordered):
         return np.zeros(len(values), np.bool_)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    contained: NDArray[np.bool_] = ordered[places] == values
+    contained: Flags = ordered[places] == values
     return contained

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import read_corpus, requested
 from es_neardupe.candidates.who_may_meet import GroupRules
@@ -23,6 +22,7 @@ from es_neardupe.groups.linkage import star
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.keys.arrays import Flags
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, FingerprintColumns, Hit
@@ -85,11 +85,11 @@ def affected_pairs(
             return replace(verified, corpus=area.counted(corpus))
 
 
-def _addresses(corpus: FingerprintColumns, rows: NDArray[np.bool_]) -> set[Address]:
+def _addresses(corpus: FingerprintColumns, rows: Flags) -> set[Address]:
     return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
 
 
-def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress) -> NDArray[np.bool_]:
+def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress) -> Flags:
     """The rows inside that star linkage would give another principal. All of them if a text has changed since it was
     fingerprinted, which changes the order of principals."""
     corpus, classes, candidates, inside = verified.corpus, verified.classes, verified.candidates, verified.inside
@@ -108,7 +108,7 @@ def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress) ->
     return moved
 
 
-def _reached(verified: Verified, moving: NDArray[np.bool_], criterion: MatchCriterion) -> NDArray[np.bool_]:
+def _reached(verified: Verified, moving: Flags, criterion: MatchCriterion) -> Flags:
     """The rows that match a moving row, and all copies of rows inside."""
     matches = criterion.matches(verified.similarity)
     left, right = verified.candidates.left[matches], verified.candidates.right[matches]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name, read, store
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.keys.arrays import U64, Flags, Floats
 from es_neardupe.progress import Progress
 from es_neardupe.server.fetch import fetch
 from es_neardupe.similarity.common_passages import beginning, covered_passages
@@ -125,7 +125,7 @@ def _sampled(index: Index, share: float, renew: bool) -> CommonShingles:
     return CommonShingles(_ignored(features), share, weights.documents, sample.at, stored=False)
 
 
-def _ignored(features: NDArray[np.uint64]) -> Ignored:
+def _ignored(features: U64) -> Ignored:
     return Ignored(xxhash.xxh3_64_hexdigest(features.astype("<u8").tobytes())[:8], features)
 
 
@@ -175,7 +175,7 @@ def used(common: CommonShingles, verifier: Verifier, effect: CommonShinglesEffec
 def effect(
     index: Index,
     verified: Verified,
-    matching: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
+    matching: Callable[[Floats], Flags],
     progress: Progress,
 ) -> CommonShinglesEffect:
     """Compare all candidates again without ignoring shingles."""

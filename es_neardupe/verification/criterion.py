@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import mappings_of
+from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.options import DECIDING, Matching, MeasureName
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
 from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
@@ -100,7 +98,7 @@ class MatchCriterion:
     common: CommonShingles | None = None
     """The ignored shingles."""
 
-    def matches(self, similarity: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def matches(self, similarity: Floats) -> Flags:
         """Whether each similarity is a match; False for NaN."""
         return (similarity >= self.min) & (similarity <= self.max)
 

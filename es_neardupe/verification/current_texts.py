@@ -17,7 +17,7 @@ from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
@@ -39,8 +39,6 @@ __all__ = [
     "prepared",
 ]
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
 Source = Mapping[str, Any]
 
 _TOKENS = 1_000_000
@@ -66,9 +64,9 @@ class CurrentDocuments:
         references: Sequence[Reference],
         fields: Sequence[str],
         *,
-        sizes: NDArray[np.int64],
+        sizes: Ints,
         limit: int,
-        unchanged: Callable[[Ints, Sequence[Hit | None]], NDArray[np.bool_]],
+        unchanged: Callable[[Positions, Sequence[Hit | None]], Flags],
         text: Callable[[Source, Sequence[str]], str] = text_of,
     ) -> None:
         """``fields`` are the text fields, ``sizes`` (shape (n,)) the sizes of the texts, and ``limit`` the maximum size
@@ -91,9 +89,9 @@ class CurrentDocuments:
     def of_corpus(cls, client: Client, settings: Settings, corpus: FingerprintColumns) -> CurrentDocuments:
         """Documents with fingerprints. They are unchanged if their text has the stored content hash."""
 
-        def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
+        def unchanged(rows: Positions, hits: Sequence[Hit | None]) -> Flags:
             texts = ["" if hit is None else text_of(hit.source, settings.fields) for hit in hits]
-            same: NDArray[np.bool_] = np.array(contents(texts), "S32") == corpus.content[rows]
+            same: Flags = np.array(contents(texts), "S32") == corpus.content[rows]
             return same
 
         fields, sizes = settings.fields, corpus.tokens
@@ -103,29 +101,32 @@ class CurrentDocuments:
     def of_scope(cls, client: Client, scope: DocumentsInScope, fields: Sequence[str]) -> CurrentDocuments:
         """Documents of any index. They are unchanged if they have the same version."""
 
-        def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
+        def unchanged(rows: Positions, hits: Sequence[Hit | None]) -> Flags:
             versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in hits]
-            same: NDArray[np.bool_] = (np.array(versions, np.int64) == scope.versions[rows]).all(axis=1)
+            same: Flags = (np.array(versions, np.int64) == scope.versions[rows]).all(axis=1)
             return same
 
         references, sizes = scope.references, scope.sizes
         return cls(client, references, fields, sizes=sizes, limit=_CHARS, unchanged=unchanged, text=_readable_values)
 
     @property
-    def changed(self) -> NDArray[np.bool_]:
+    def changed(self) -> Flags:
         """Documents that were changed, but not deleted; shape (n,)."""
         return self.changed_or_deleted & ~self.deleted
 
     def adopt(self, earlier: CurrentDocuments) -> None:
         """Take over the state of the documents that ``earlier`` has in common with these."""
         row_of = {reference[:2]: row for row, reference in enumerate(earlier.references)}
-        theirs = np.array([row_of.get(reference[:2], -1) for reference in self.references], np.intp)
-        mine = np.flatnonzero(theirs >= 0)
-        self.seen[mine] |= earlier.seen[theirs[mine]]
-        self.changed_or_deleted[mine] |= earlier.changed_or_deleted[theirs[mine]]
-        self.deleted[mine] |= earlier.deleted[theirs[mine]]
+        earlier_rows = np.array([row_of.get(reference[:2], -1) for reference in self.references], np.intp)
+        rows = np.flatnonzero(earlier_rows >= 0)
+        earlier_rows = earlier_rows[rows]
+        self.seen[rows] |= earlier.seen[earlier_rows]
+        self.changed_or_deleted[rows] |= earlier.changed_or_deleted[earlier_rows]
+        self.deleted[rows] |= earlier.deleted[earlier_rows]
 
-    def read(self, rows: Ints, fields: Sequence[str] | None = None) -> Iterator[tuple[Ints, list[Source | None]]]:
+    def read(
+        self, rows: Positions, fields: Sequence[str] | None = None
+    ) -> Iterator[tuple[Positions, list[Source | None]]]:
         """Portions of the rows with the given fields of their documents (default: the text fields); None for a document
         that was changed or deleted."""
         for chunk in self._requests(rows):
@@ -138,14 +139,16 @@ class CurrentDocuments:
             self.deleted[chunk[~exists]] = True
             yield chunk, [hit.source if hit and one else None for hit, one in zip(hits, same.tolist(), strict=True)]
 
-    def texts(self, rows: Ints) -> Iterator[tuple[int, str]]:
+    def texts(self, rows: Positions) -> Iterator[tuple[int, str]]:
         """(row, text) in the order of ``rows``, without documents that were changed or deleted."""
         for chunk, sources in self.read(rows):
             for row, source in zip(chunk.tolist(), sources, strict=True):
                 if source is not None:
                     yield row, self._text(source, self.fields)
 
-    def prepared(self, rows: Ints, measures: Sequence[Measure]) -> Iterator[tuple[Ints, list[list[Prepared]]]]:
+    def prepared(
+        self, rows: Positions, measures: Sequence[Measure]
+    ) -> Iterator[tuple[Positions, list[list[Prepared]]]]:
         """Portions of the rows, with the prepared input of each measure; empty for documents that were changed or
         deleted."""
         fields = list(dict.fromkeys([*self.fields, *(name for one in measures for name in one.fields(self.fields))]))
@@ -153,7 +156,7 @@ class CurrentDocuments:
             documents = [{} if source is None else source for source in sources]
             yield chunk, [prepared(measure, documents, self.fields, self._text) for measure in measures]
 
-    def _requests(self, rows: Ints) -> Iterator[Ints]:
+    def _requests(self, rows: Positions) -> Iterator[Positions]:
         """The rows of each request, bounded in number and size."""
         start = total = 0
         for place, size in enumerate(self.sizes[rows].tolist()):
@@ -192,7 +195,7 @@ class Compared(NamedTuple):
 
     similarity: Floats
     """NaN if a text was changed or deleted. Shape (m, p)."""
-    sizes: NDArray[np.int64]
+    sizes: Ints
     """Size of the prepared input of each document (`Measure.prepare`); 0 if it was not read. Shape (m, k)."""
 
 
@@ -218,7 +221,7 @@ class PairComparer:
         sizes = [1] * len(self._first) if classes is None else [len(rows) for rows in classes.members]
         self._several = np.array(sizes, np.int64) > 1
 
-    def compare(self, left: Ints, right: Ints, progress: Progress = silent) -> Compared:
+    def compare(self, left: Positions, right: Positions, progress: Progress = silent) -> Compared:
         """The similarity of pairs by each measure; 0 if there is nothing to compare in a document.
 
         Clusters of connected pairs are compared together, so that each text is read once, however many pairs it is in.
@@ -248,7 +251,7 @@ class PairComparer:
             self.compared += len(pairs)
         return Compared(similarity, sizes)
 
-    def _read(self, numbers: Ints, spilled: Sequence[SpilledRows], progress: Progress) -> NDArray[np.int32]:
+    def _read(self, numbers: Positions, spilled: Sequence[SpilledRows], progress: Progress) -> NDArray[np.int32]:
         """Add the prepared input of each class and measure to ``spilled``, and return its place there; -1 for a class
         without any unchanged document."""
         places = np.full(len(numbers), -1, np.int32)
@@ -271,13 +274,13 @@ class PairComparer:
             waiting = waiting[lost]
         return places
 
-    def _note_common(self, rows: Ints, each: Sequence[Sequence[Prepared]]) -> None:
+    def _note_common(self, rows: Positions, each: Sequence[Sequence[Prepared]]) -> None:
         for measure, arrays in zip(self.measures.values(), each, strict=True):
             if measure.ignored is not None:
                 pairs = zip(rows.tolist(), arrays, strict=True)
                 self.common.update(row for row, one in pairs if measure.only_ignored(one))
 
-    def first_rows(self, numbers: Ints) -> Ints:
+    def first_rows(self, numbers: Positions) -> Positions:
         """The first document of each class that is not known to be changed or deleted; -1 if there is none."""
         rows = self._first[numbers]
         for place in np.flatnonzero(self.documents.changed_or_deleted[rows]).tolist():
@@ -295,13 +298,13 @@ class PairComparer:
 
     def confirmed(
         self,
-        left: Ints,
-        right: Ints,
-        matches: NDArray[np.bool_],
+        left: Positions,
+        right: Positions,
+        matches: Flags,
         progress: Progress = silent,
         *,
-        among: NDArray[np.bool_] | None = None,
-    ) -> NDArray[np.bool_]:
+        among: Flags | None = None,
+    ) -> Flags:
         """The matches (bool of each pair) whose texts still exist, after reading every text of a match, and every copy,
         that was not read yet. Copies are those of all classes, or of the classes ``among`` (bool of each class).
 
@@ -312,13 +315,13 @@ class PairComparer:
         self._check_unread(unconfirmed, progress)
         return matches & self.exist(left) & self.exist(right)
 
-    def exist(self, numbers: Ints) -> NDArray[np.bool_]:
+    def exist(self, numbers: Positions) -> Flags:
         """Whether each class has a document that is not known to be changed or deleted; bool of the same length."""
         if not self.documents.changed_or_deleted.any():
             return np.ones(len(numbers), np.bool_)
         return (self.first_rows(np.arange(len(self._first))) >= 0)[numbers]
 
-    def _check_unread(self, chosen: NDArray[np.bool_], progress: Progress) -> None:
+    def _check_unread(self, chosen: Flags, progress: Progress) -> None:
         """Read the documents of the chosen classes (bool of each class) that were not read yet."""
         rows = np.flatnonzero(chosen)
         if self.classes is not None:
@@ -362,7 +365,7 @@ def _scores(
 
 def _blocks(
     rows: SpilledRows, left: NDArray[np.int32], right: NDArray[np.int32]
-) -> Iterator[tuple[Ints, list[U64], Ints, Ints]]:
+) -> Iterator[tuple[Positions, list[U64], Positions, Positions]]:
     """Portions of the pairs: numbers of the pairs, the arrays that they need, and both sides as places in these."""
     block = (np.cumsum(rows.lengths + 1) // _BLOCK).astype(np.int32)
     if not block.any():
@@ -379,7 +382,7 @@ def _blocks(
         yield some, arrays, np.searchsorted(places, left[some]), np.searchsorted(places, right[some])
 
 
-def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Ints]:
+def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Positions]:
     """The numbers of the pairs of each pair of blocks, whichever side is in which."""
     if not len(left):
         return []

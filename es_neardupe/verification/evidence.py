@@ -21,6 +21,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, exists, hidden_index_name
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
+from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
@@ -49,9 +50,7 @@ __all__ = [
     "write_evidence",
 ]
 
-Ints = NDArray[np.intp]
-Bytes = NDArray[np.bytes_]
-Reader = Callable[[Ints], Iterable[tuple[int, str]]]
+Reader = Callable[[Positions], Iterable[tuple[int, str]]]
 
 _ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max"]
 """The fields of an entry that `read_entries` needs."""
@@ -76,12 +75,12 @@ class EvidenceBasis(NamedTuple):
 class JudgedPairs(NamedTuple):
     """Verified pairs of documents, each once. p pairs."""
 
-    left: Ints
+    left: Positions
     """Rows of the corpus."""
-    right: Ints
-    value: NDArray[np.float64]
+    right: Positions
+    value: Floats
     """Similarity by the deciding measure."""
-    accepted: NDArray[np.bool_]
+    accepted: Flags
 
 
 @dataclass(frozen=True)
@@ -92,13 +91,13 @@ class StoredEvidence:
     """Similarities of this scheme and measure."""
     pairs: Bytes
     """The ids as bytes: the hashes of both addresses, S16[e]."""
-    contents: NDArray[np.bytes_]
+    contents: Bytes
     """Content hashes of both documents as bytes, S16[e, 2]."""
-    current: NDArray[np.bool_]
+    current: Flags
     """Whether an entry is of this scheme, bool[e]."""
-    same_measure: NDArray[np.bool_]
+    same_measure: Flags
     """Whether it is of this scheme and measure, bool[e]."""
-    limits: NDArray[np.float64]
+    limits: Floats
     """Minimum and maximum of accepted similarities, float64[e, 2]."""
     invalid: tuple[str, ...]
     """Ids of entries that `write_evidence` cannot have written."""
@@ -110,9 +109,9 @@ class StoredEvidence:
 class EvidencePlan(NamedTuple):
     """The entries to write and to delete."""
 
-    fresh: Ints
+    fresh: Positions
     """Numbers of the judged pairs without a valid entry."""
-    judged_anew: Ints
+    judged_anew: Positions
     """Numbers of the judged pairs whose entry is valid, but was decided by other limits."""
     unchanged: int
     stale: list[str]
@@ -171,7 +170,7 @@ def plan(
     corpus: FingerprintColumns,
     basis: EvidenceBasis,
     *,
-    changed_or_deleted: NDArray[np.bool_],
+    changed_or_deleted: Flags,
     whole: bool,
 ) -> EvidencePlan:
     """Compare stored entries with judged pairs. ``changed_or_deleted``: bool of the rows. ``whole``: the corpus has all
@@ -198,9 +197,9 @@ def valid_entries(
     stored: StoredEvidence,
     corpus: FingerprintColumns,
     *,
-    changed_or_deleted: NDArray[np.bool_] | None = None,
+    changed_or_deleted: Flags | None = None,
     whole: bool = True,
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Whether each entry is of this scheme and about the current contents of both documents, as far as known; bool[e].
 
     ``changed_or_deleted`` and ``whole`` as for `plan`.
@@ -210,18 +209,18 @@ def valid_entries(
         content[changed_or_deleted] = b""
     rows = _places(_address_hashes(corpus), stored.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
     current = np.where(rows >= 0, np.append(content, b"")[rows], b"" if whole else stored.contents)
-    valid: NDArray[np.bool_] = stored.current & (current == stored.contents).all(axis=1)
+    valid: Flags = stored.current & (current == stored.contents).all(axis=1)
     return valid
 
 
-def _address_hashes(corpus: FingerprintColumns) -> NDArray[np.uint64]:
+def _address_hashes(corpus: FingerprintColumns) -> U64:
     """A hash of the address of each row. (Documents with equal hashes would share entries, which would be written again
     in each run, since their contents differ.)"""
     addresses = ("\0".join(reference[:2]).encode("utf-8", "surrogatepass") for reference in corpus.references)
     return np.fromiter(map(xxhash.xxh3_64_intdigest, addresses), np.uint64, len(corpus))
 
 
-def _ids(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> Bytes:
+def _ids(left: U64, right: U64) -> Bytes:
     """The id of each pair as bytes, the lower hash first; S16[p]."""
     both = np.stack([np.minimum(left, right), np.maximum(left, right)], axis=1)
     return both.astype(">u8").view("S16").reshape(-1)
@@ -233,7 +232,7 @@ def _texts(ids: Bytes) -> list[str]:
     return [digits[start : start + 32] for start in range(0, len(digits), 32)]
 
 
-def _places(known: NDArray[Any], values: NDArray[Any]) -> Ints:
+def _places(known: NDArray[Any], values: NDArray[Any]) -> Positions:
     """The place of each value in ``known``, -1 if it is not there."""
     if not len(known):
         return np.full(len(values), -1, np.intp)
@@ -336,7 +335,7 @@ class Evidence:
         """Read every entry."""
         self._all = read_evidence(self._index, self.basis.measure, self.memory, progress)
 
-    def read_about(self, corpus: FingerprintColumns, rows: NDArray[np.bool_]) -> None:
+    def read_about(self, corpus: FingerprintColumns, rows: Flags) -> None:
         """Read the entries about some documents (bool of the rows) and about their contents. Documents of earlier calls
         are not queried again."""
         name = hidden_index_name(self._index.target, HiddenIndex.PAIRS)
@@ -518,5 +517,5 @@ def _judged(verified: Verified, criterion: MatchCriterion) -> JudgedPairs:
     )
 
 
-def _only(judged: JudgedPairs, numbers: NDArray[np.intp]) -> JudgedPairs:
+def _only(judged: JudgedPairs, numbers: Positions) -> JudgedPairs:
     return JudgedPairs(judged.left[numbers], judged.right[numbers], judged.value[numbers], judged.accepted[numbers])

@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U32, U64, Ints
 
 __all__ = ["Scratch", "SpilledEntries", "SpilledRows", "scratch"]
 
 T = TypeVar("T", bound=np.generic)
-U32 = NDArray[np.uint32]
-Ints = NDArray[np.int64]
 
 HELD = 1_000_000
 """Maximum number of values held in memory: 12 MB of entries, 8 MB of rows."""

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
+from es_neardupe.keys.arrays import Bytes, Flags, Floats, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
@@ -21,9 +21,6 @@ from es_neardupe.verification.current_texts import CurrentDocuments, PairCompare
 
 __all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "packed", "verified_pairs"]
 
-Ints = NDArray[np.intp]
-Bytes = NDArray[np.bytes_]
-Floats = NDArray[np.float64]
 
 _STAGE = "verifying pairs"
 _EMPTY = (np.empty(0, "S32"), np.empty(0))
@@ -39,12 +36,10 @@ class Verified:
     verifier: Verifier
     similarity: Floats
     """Similarity of each candidate pair, NaN if a text was changed or deleted; shape (p,)."""
-    inside: NDArray[np.bool_]
+    inside: Flags
     """Rows whose pairs are complete; pairs of two other rows are ignored; shape (n,)."""
 
-    def confirmed(
-        self, matching: Callable[[Floats], NDArray[np.bool_]], progress: Progress = silent
-    ) -> NDArray[np.bool_]:
+    def confirmed(self, matching: Callable[[Floats], Flags], progress: Progress = silent) -> Flags:
         """The matches between classes inside, after checking that all their texts still exist; shape (p,)."""
         left, right = self.candidates.left, self.candidates.right
         among = self.inside[self.classes.first]
@@ -56,7 +51,7 @@ class Verified:
 class AffectedRows:
     """The rows of a corpus whose pairs are verified in one step of an incremental run."""
 
-    inside: NDArray[np.bool_]
+    inside: Flags
     """Pairs with at least one of these rows are verified; bool of the corpus."""
     earlier: Verifier | None = None
     """Verifier of the step before, whose texts are not read again."""
@@ -113,9 +108,9 @@ class Verifier(PairComparer):
         self.remembered = 0
         """Pairs taken from the memory."""
         self._content = corpus.content[self._first]
-        self._answers: list[tuple[Ints, Ints, Floats]] = []
+        self._answers: list[tuple[Positions, Positions, Floats]] = []
 
-    def similarities(self, left: Ints, right: Ints, progress: Progress = silent) -> Floats:
+    def similarities(self, left: Positions, right: Positions, progress: Progress = silent) -> Floats:
         """The similarity of pairs of classes; float64 of the same length, NaN if a text was changed or deleted.
 
         Pairs in the memory are not read, so their texts may have changed: see `confirmed`.
@@ -134,7 +129,7 @@ class Verifier(PairComparer):
         self._answers.append((left, right, result))
         return result
 
-    def answered(self) -> tuple[Ints, Ints, Floats]:
+    def answered(self) -> tuple[Positions, Positions, Floats]:
         """Every pair of classes with a similarity so far, each once, as (left, right, similarity) with ``left <
         right``."""
         if not self._answers:
@@ -154,7 +149,7 @@ class Verifier(PairComparer):
         self.remembered -= earlier.compared
         self.documents.adopt(earlier.documents)
 
-    def _recalled(self, left: Ints, right: Ints) -> Floats:
+    def _recalled(self, left: Positions, right: Positions) -> Floats:
         """The similarity of pairs of existing classes in the memory; float64 of the same length, NaN for others."""
         if self.memory is None or not self.measure.copies_are_equal:
             return np.full(len(left), np.nan)
@@ -162,7 +157,7 @@ class Verifier(PairComparer):
         known[~(self.exist(left) & self.exist(right))] = np.nan
         return known
 
-    def _remember(self, left: Ints, right: Ints, similarity: Floats) -> None:
+    def _remember(self, left: Positions, right: Positions, similarity: Floats) -> None:
         if self.memory is not None and self.measure.copies_are_equal:
             self.memory.add(self._content[left], self._content[right], similarity)
 

@@ -132,7 +132,7 @@ def test_other_measures_have_evidence_of_their_own(client: Client, index_name: s
     entries = kept(client, evidence).values()
     assert all(one["measure"] == "jaccard (literal)" and one["value"] == one["jaccard"] for one in entries)
     assert run(client, index_name, measure="jaccard").report.compared == 0
-    with pytest.raises(SettingsError, match="looks at more than these"):
+    with pytest.raises(SettingsError, match="depends on more than these"):
         run(client, index_name, measure="bag", whitespace=True)
 
 

@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Floats, Ints, Positions
 
 __all__ = ["InvertedIndex", "PairSimilarities"]
 
-Ints = NDArray[np.intp]
 
 _CELLS = 2_000_000
 """Pairs of texts counted at a time, which bounds the memory of a block to about 50 MB."""
@@ -22,9 +20,9 @@ _CELLS = 2_000_000
 class PairSimilarities(NamedTuple):
     """Pairs of a text inside the index and a given text, by their numbers, and their resemblance."""
 
-    inside: Ints
-    given: Ints
-    similarity: NDArray[np.float64]
+    inside: Positions
+    given: Positions
+    similarity: Floats
 
 
 class InvertedIndex:
@@ -62,7 +60,7 @@ class InvertedIndex:
             once = inside < given
             yield PairSimilarities(inside[once], given[once], similarity[once])
 
-    def _rows(self, block: Sequence[U64], sizes: NDArray[np.int64]) -> csr_array:
+    def _rows(self, block: Sequence[U64], sizes: Ints) -> csr_array:
         """Matrix of the given texts by known features."""
         flat = _joined(block)
         place = np.searchsorted(self._known, flat)
@@ -75,7 +73,7 @@ class InvertedIndex:
         return csr_array((np.ones(len(columns), np.int32), columns, bounds), shape=shape)
 
 
-def _sizes(features: Sequence[U64]) -> NDArray[np.int64]:
+def _sizes(features: Sequence[U64]) -> Ints:
     return np.array([len(one) for one in features], np.int64)
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
@@ -41,7 +40,7 @@ from es_neardupe.index.index import Index, opened
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Positions
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.options import DEFAULT_MAX_BUCKET
@@ -56,7 +55,6 @@ from es_neardupe.verification.verify import Verifier
 
 __all__ = ["audit"]
 
-Ints = NDArray[np.intp]
 
 _PAGE = 10_000
 _PRINCIPALS = 1000
@@ -167,8 +165,8 @@ class _AuditScope(NamedTuple):
 
     corpus: FingerprintColumns
     classes: TextClasses
-    left: Ints
-    right: Ints
+    left: Positions
+    right: Positions
     """The candidate pairs of classes."""
     candidacy: Candidacy
     sample: DocumentStates

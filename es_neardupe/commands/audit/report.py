@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe.commands.audit.all_true_pairs import PairSimilarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, LossReason, lost
 from es_neardupe.commands.report_parts import one_line
+from es_neardupe.keys.arrays import Flags, Ints, Positions
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Address
@@ -155,7 +156,7 @@ def ordered(one: Address, other: Address) -> tuple[Address, Address]:
     return (one, other) if one <= other else (other, one)
 
 
-def effective(degrees: NDArray[np.int64]) -> float:
+def effective(degrees: Ints) -> float:
     """The effective number of independent pairs.
 
     ``degrees``: number of pairs of each sampled document. Pairs of one document are not independent; they are assumed
@@ -193,7 +194,7 @@ class PairCounter:
         self.pairs = self.found = 0
         self.degrees = np.zeros(sampled, np.int64)
 
-    def add(self, ends: Iterable[NDArray[np.intp]], found: NDArray[np.bool_]) -> None:
+    def add(self, ends: Iterable[Positions], found: Flags) -> None:
         """Count pairs; ``ends``: one or both documents of each pair, as numbers in the sample."""
         self.pairs += len(found)
         self.found += int(found.sum())
@@ -244,9 +245,7 @@ class RecallCounts:
                 self._examples[loss].append(MissedPair(*both, float(similarity[k])))
 
     @staticmethod
-    def _part(
-        part: PairCounter, ends: Iterable[NDArray[np.intp]], found: NDArray[np.bool_], chosen: NDArray[np.bool_]
-    ) -> None:
+    def _part(part: PairCounter, ends: Iterable[Positions], found: Flags, chosen: Flags) -> None:
         part.add([end[chosen] for end in ends], found[chosen])
 
     def reasons(self) -> tuple[LostPairs, ...]:

@@ -18,6 +18,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
+from es_neardupe.keys.arrays import U64, Flags, Ints, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, State, TextClasses
@@ -67,7 +68,7 @@ _CHARS = 5000
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 
 
-def lengths(tokens: NDArray[np.int64]) -> NDArray[np.intp]:
+def lengths(tokens: Ints) -> Positions:
     """The number of the class in `LENGTHS` of each count of tokens."""
     return np.searchsorted(_EDGES, tokens, side="right")
 
@@ -89,8 +90,6 @@ def _script(char: str) -> str:
     return "Han" if word == "CJK" else word.title()
 
 
-Ints = NDArray[np.intp]
-
 FOUND = 0
 """The verdict on a pair that the index finds; other numbers are reasons, in the order of `LossReason`."""
 
@@ -105,15 +104,15 @@ class DocumentStates:
     addresses: list[Address]
     condition: NDArray[np.int8]
     """`FOUND` if the stored fingerprint is that of the current text, else the reason. Shape (n,)."""
-    altered: NDArray[np.bool_]
+    altered: Flags
     """Whether the stored keys are readable, but not those of the text. Shape (n,)."""
-    classes: Ints
+    classes: Positions
     """Number of the class of equal texts, -1 if there is none. Shape (n,)."""
-    keys: NDArray[np.uint64]
+    keys: U64
     """Stored band keys, 0 if there are none. Shape (n, b)."""
-    tokens: NDArray[np.int64]
+    tokens: Ints
     """Number of tokens of the current text. Shape (n,)."""
-    lengths: Ints
+    lengths: Positions
     """Number of the class in `LENGTHS`. Shape (n,)."""
     scripts: NDArray[np.str_]
     """Script of the current text. Shape (n,)."""
@@ -129,7 +128,7 @@ class Candidacy:
     """The candidate pairs of an index, for lookup by the contents of two documents."""
 
     def __init__(
-        self, corpus: FingerprintColumns, classes: TextClasses, left: Ints, right: Ints, agree: int = 1
+        self, corpus: FingerprintColumns, classes: TextClasses, left: Positions, right: Positions, agree: int = 1
     ) -> None:
         """``left`` and ``right``: the candidate pairs of classes; ``agree``: the minimum of keys that a pair shares."""
         self.agree = agree
@@ -139,7 +138,7 @@ class Candidacy:
         self._size = len(classes)
         self._codes = np.sort(self.coded(left, right))
 
-    def numbers(self, contents: Sequence[str]) -> Ints:
+    def numbers(self, contents: Sequence[str]) -> Positions:
         """The class of each content hash, -1 for one that no document with keys has."""
         hashes = np.array([content.encode() for content in contents], "S32")
         place = np.searchsorted(self._contents, hashes)
@@ -149,15 +148,15 @@ class Candidacy:
         numbers[known] = self._order[place[known]]
         return numbers
 
-    def coded(self, a: Ints, b: Ints) -> NDArray[np.int64]:
+    def coded(self, a: Positions, b: Positions) -> Ints:
         """A number for each unordered pair of classes."""
         return np.minimum(a, b).astype(np.int64) * self._size + np.maximum(a, b)
 
-    def together(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
+    def together(self, a: Positions, b: Positions) -> Flags:
         """Whether pairs of classes (none of them -1) have the same text or are candidate pairs."""
         codes = self.coded(a, b)
         place = np.searchsorted(self._codes, codes)
-        together: NDArray[np.bool_] = np.equal(a, b)
+        together: Flags = np.equal(a, b)
         inside = np.flatnonzero(place < len(self._codes))
         together[inside] |= self._codes[place[inside]] == codes[inside]
         return together
@@ -209,12 +208,14 @@ def _condition(stored: Mapping[str, Any], current: Fingerprint) -> LossReason | 
     return None if len(fingerprint.bands) == len(current.bands) else LossReason.CORRUPT
 
 
-def _joined(keys: Sequence[tuple[str, ...]], bands: int) -> NDArray[np.uint64]:
+def _joined(keys: Sequence[tuple[str, ...]], bands: int) -> U64:
     octets = "".join("".join(one) if one else "\0" * (8 * bands) for one in keys).encode("latin-1")
     return np.frombuffer(octets, np.uint64).reshape(-1, bands)
 
 
-def verdicts(candidacy: Candidacy, one: DocumentStates, other: DocumentStates, a: Ints, b: Ints) -> NDArray[np.int8]:
+def verdicts(
+    candidacy: Candidacy, one: DocumentStates, other: DocumentStates, a: Positions, b: Positions
+) -> NDArray[np.int8]:
     """The verdict on each pair ``(one[a[k]], other[b[k]])``, `FOUND` or a reason; int8 of the same length."""
     first, second = one.condition[a], other.condition[b]
     verdict = np.where((first == FOUND) | ((second != FOUND) & (second < first)), second, first)
@@ -230,7 +231,7 @@ def verdicts(candidacy: Candidacy, one: DocumentStates, other: DocumentStates, a
     return verdict
 
 
-def lost(verdict: NDArray[np.int8]) -> Iterator[tuple[LossReason, Ints]]:
+def lost(verdict: NDArray[np.int8]) -> Iterator[tuple[LossReason, Positions]]:
     """Each reason that occurs, with the numbers of its pairs."""
     for loss, code in _CODES.items():
         if (numbers := np.flatnonzero(verdict == code)).size:
