@@ -23,10 +23,9 @@ from es_neardupe.commands.report_parts import (
 )
 from es_neardupe.errors import LeaseHeld, SettingsError
 from es_neardupe.groups.build import GroupingResult, form_groups, link
-from es_neardupe.groups.neighbourhood import affected_pairs
+from es_neardupe.groups.incremental import RunScope, affected_pairs, choose_scope
 from es_neardupe.groups.registry import LastRun, Registry, remembered
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
-from es_neardupe.groups.run_scope import RunScope, choose_scope
 from es_neardupe.groups.write import write_groups
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import Lease, held

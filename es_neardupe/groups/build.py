@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 import numpy as np
 
 from es_neardupe.candidates.fingerprints import in_order
+from es_neardupe.groups.incremental import RunScope
 from es_neardupe.groups.linkage import ChainBridges, assign_ids, bridges, chain, complete, inner_pairs, judge, star
 from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals
 from es_neardupe.groups.rules import RunRules
-from es_neardupe.groups.run_scope import RunScope
 from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
