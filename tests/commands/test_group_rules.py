@@ -39,7 +39,7 @@ def documents() -> dict[str, JSON]:
 
 @pytest.fixture(params=["inline", "sidecar"])
 def news(client: Client, index_name: str, request: pytest.FixtureRequest) -> NearDupe:
-    """An enriched index that was never grouped."""
+    """An enriched index that has not been grouped."""
     make_index(client, index_name, FIELDS)
     put(client, index_name, documents())
     found = NearDupe(index_name, client)
@@ -137,7 +137,7 @@ def test_how_a_run_behaves_is_not_remembered(news: NearDupe) -> None:
 
 
 def test_the_threshold_of_the_index_given_as_min_is_remembered(news: NearDupe) -> None:
-    """It decides the same, so nothing is grouped anew; but it is a rule now."""
+    """It makes the same groups, so nothing changes, but it is a rule now."""
     assert news.group().rules.match.min is None
     given = news.group(min=0.6)
     assert (given.scope.whole, given.writes.written, given.rules.match.min) == (False, 0, 0.6)

@@ -1,4 +1,4 @@
-"""`groups` on real servers: which are listed, in which order, and what is said of one."""
+"""`groups` on real servers: the listed groups, their order, and the history of one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def filled(client: Client, index_name: str) -> str:
 
 @pytest.fixture
 def grouped(client: Client, index_name: str) -> str:
-    """Groups of two to five documents, and one that is alone."""
+    """Groups of two to five documents, and a document without a group."""
     texts = {f"{size}-{number}": text for size in (3, 5, 2, 4) for number, text in enumerate(family(size, size))}
     texts["alone"] = " ".join(words("alone", 60))
     make_index(client, index_name)

@@ -1,4 +1,4 @@
-"""Index in memory whose groups are written bit by bit, to be killed anywhere."""
+"""Index in memory whose groups are written step by step, and that can be killed at any step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from es_neardupe.records import FingerprintColumns, Grouping, TextClasses
 
 
 class World:
-    """An index of documents without texts: who belongs together is given, what is stored is written bit by bit."""
+    """An index of documents without texts: the groups are given, and stored step by step."""
 
     def __init__(self, dice: random.Random) -> None:
         size = dice.randint(1, 9)
@@ -24,7 +24,7 @@ class World:
         self.classes = _cut(list(range(size)), dice)
         order = list(range(len(self.classes)))
         self.principal = [dice.choice(order[: number + 1]) for number in order]
-        for number in order:  # the principal of a member is one for itself
+        for number in order:  # the principal of a member is its own principal
             if self.principal[self.principal[number]] != self.principal[number]:
                 self.principal[number] = number
         self.similarity = [
@@ -64,7 +64,7 @@ def _cut(rows: list[int], dice: random.Random) -> list[list[int]]:
 
 
 def worlds(number: int) -> Iterable[tuple[World, random.Random]]:
-    """Half of them were grouped before by other similarities; half hold whatever anybody may have left there."""
+    """Half of them were grouped before by other similarities; half have arbitrary stored groups."""
     for seed in range(number):
         dice = random.Random(seed)
         world = World(dice)

@@ -1,4 +1,4 @@
-"""The parts of an audit that need no server: exact comparison, intervals, kinds of texts, verdicts."""
+"""Parts of an audit without a server: exact comparison, intervals, kinds of texts, verdicts."""
 
 from __future__ import annotations
 

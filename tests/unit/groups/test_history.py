@@ -87,7 +87,7 @@ def turns(draw: st.DrawFn) -> GroupHistoryUpdate:
 
 @given(turns(), st.integers(0, 9))
 def test_a_killed_run_tells_the_rest(turn: GroupHistoryUpdate, number: int) -> None:
-    """After any part of the entries was written, the next run ends with the same ones, but for dates."""
+    """After any part of the records was written, the next run ends with the same ones, except for dates."""
     records = turn.records()
     whole = {**turn.before, **{one.group: one for one in records}}
     part = {**turn.before, **{one.group: one for one in records[:number]}}

@@ -1,4 +1,4 @@
-"""What of kept evidence holds, against plain dictionaries, and what is written of a pair. No server."""
+"""Valid and stale evidence compared with plain dictionaries, and the entry of a pair. No server."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def judged_of(pairs: list[tuple[int, int]]) -> JudgedPairs:
 def written(
     corpus: FingerprintColumns, judged: JudgedPairs, basis: EvidenceBasis, texts: dict[str, str] = TEXTS
 ) -> list[Action]:
-    """The entries of all pairs; ``texts`` are the present ones by id."""
+    """The entries of all pairs; ``texts`` are the current ones by id."""
 
     def read(rows: Any) -> Iterator[tuple[int, str]]:
         for row in rows.tolist():
@@ -57,7 +57,7 @@ def written(
 
 
 def stored(actions: list[Action]) -> list[Hit]:
-    """As the server gives them back."""
+    """The entries as the server returns them."""
     return [Hit("kept", one.id, None, 1, 1, one.body) for one in actions]
 
 
@@ -76,7 +76,7 @@ now = st.sampled_from(["same", "same", "same", "changed", "deleted", "away"])
     st.booleans(),
 )
 def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[bool], whole: bool) -> None:
-    """Whatever was kept, whatever became of the documents, whatever is asked for now: each pair has its place."""
+    """With any stored entries, changes of documents and judged pairs, each pair is in exactly one part of the plan."""
     others = {
         "same": BASIS,
         "other min": BASIS._replace(min=0.7),
@@ -136,7 +136,7 @@ def test_the_memory_has_values_of_the_basis_only() -> None:
 
 
 def test_an_id_is_of_the_pair() -> None:
-    """Either way round, and whichever other documents there are: a later run overwrites its own entry."""
+    """In any order, and with any other documents: a later run overwrites the same entry."""
     corpus, fewer = corpus_of(TEXTS), corpus_of({id: TEXTS[id] for id in "cfa"})
     (one,), (other,) = (written(corpus, judged_of([pair]), BASIS) for pair in [(0, 5), (5, 0)])
     (again,) = written(fewer, judged_of([(1, 2)]), BASIS)
