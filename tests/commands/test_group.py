@@ -341,7 +341,7 @@ def test_other_features_need_whole_runs(client: Client, index_name: str) -> None
 
 
 def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:
-    """It has a new text without new keys: it keeps its fields until the next enrich; its group has another principal."""
+    """With a new text and old keys, it keeps its fields until the next enrich; its group has another principal."""
     texts = dict(zip(("p", "m1", "m2"), family("former", 3), strict=True))
     texts["p"] += " and a few words more"
     alone = {f"alone{n}": " ".join(words(f"alone{n}", 30)) for n in range(5)}
