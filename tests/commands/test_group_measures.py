@@ -250,7 +250,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         "is not one of resemblance, jaccard, containment, containment-longer, bag, weighted, edit.",
     ),
     (("--measure", "estimate"), "'estimate' is not one of resemblance"),
-    (("--min", "0.9", "--max", "0.8"), "--min 0.9 is above --max 0.8"),
+    (("--min", "0.9", "--max", "0.8"), "--min 0.9 is greater than --max 0.8"),
     (("--max", "0"), "0 is not in (0, 1]"),
     (("--min", "nan"), "nan is not in (0, 1]"),
     (("--measure", "edit", "--matching", "literal"), "--matching is for jaccard, containment"),
@@ -262,8 +262,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("--measure", "containment", "--features", "words"), "compares words in order"),
     (("--features", "wrods"), "Known: words, ngrams(w)"),
     (("--features", "ngrams(0)"), "must be 1 or more"),
-    (("--features", "tytle:words"), "Fields: tags, text, title."),
-    (("--features", "place:values"), "Fields: tags, text, title."),
+    (("--features", "tytle:words"), "Available: tags, text, title."),
+    (("--features", "place:values"), "Available: tags, text, title."),
     (("--renew",), "--renew is for weighted"),
 ]
 
