@@ -40,7 +40,7 @@ __all__ = [
     "RoundWork",
     "RoundWrites",
     "WatchReport",
-    "may_pass",
+    "may_succeed_later",
     "one_round",
     "watch",
 ]
@@ -201,7 +201,7 @@ def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
     try:
         work.do()
     except NeardupeError as failure:
-        if strict or not may_pass(failure):
+        if strict or not may_succeed_later(failure):
             raise
         error = failure
     enriched, grouped = work.enriched, work.grouped
@@ -229,15 +229,15 @@ def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
     )
 
 
-def may_pass(error: NeardupeError) -> bool:
+def may_succeed_later(error: NeardupeError) -> bool:
     """Whether the next round may succeed without any action of the user.
 
     A block with status 429 is that of a full disk, which the server removes itself; 503 that of a missing master.
     """
     if isinstance(error, RequestError) and not isinstance(error, Conflict):
         return error.status == 429 or error.status >= 500
-    passing = Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver | BeingMigrated
-    return isinstance(error, passing)
+    temporary = Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver | BeingMigrated
+    return isinstance(error, temporary)
 
 
 def _waiting(index: Index) -> int:
@@ -248,9 +248,9 @@ def _waiting(index: Index) -> int:
     return count(index.client, index.path, {"bool": {"should": waiting, "minimum_should_match": 1}})
 
 
-_LONGEST_EVERY = 86_400.0
+_MAX_EVERY = 86_400.0
 
-_LONGEST_WAIT = 600.0
+_MAX_WAIT = 600.0
 """Maximum seconds between two rounds after failures, unless ``every`` is longer."""
 
 
@@ -298,7 +298,7 @@ def watch(
     round. After each failure, the pause doubles up to ten minutes, and the next round continues with what is left. All
     other errors, and with ``once`` all errors, are raised.
     """
-    if not 0 < every <= _LONGEST_EVERY or check_every < 0:
+    if not 0 < every <= _MAX_EVERY or check_every < 0:
         raise SettingsError(
             "The time between rounds must be more than 0 and at most a day, and `check_every` 0 or more."
         )
@@ -336,7 +336,7 @@ def _pause(every: float, failures: int) -> float:
     """Seconds until the next round: doubled by each failure, with a random part, so that several watchers spread."""
     if not failures:
         return every
-    longest = max(every, _LONGEST_WAIT)
+    longest = max(every, _MAX_WAIT)
     return min(every * 2.0 ** min(failures, 32), longest) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 

@@ -82,6 +82,10 @@ class JudgedPairs(NamedTuple):
     """Similarity by the deciding measure."""
     accepted: Flags
 
+    def only(self, numbers: Positions) -> JudgedPairs:
+        """The pairs with these numbers."""
+        return JudgedPairs(self.left[numbers], self.right[numbers], self.value[numbers], self.accepted[numbers])
+
 
 @dataclass(frozen=True)
 class StoredEvidence:
@@ -446,7 +450,7 @@ def write_evidence(
         entries(
             name,
             corpus,
-            _only(judged, todo.fresh),
+            judged.only(todo.fresh),
             basis,
             read=CurrentDocuments.of_corpus(index.client, index.settings, corpus).texts,
             shingle=index.settings.shingle,
@@ -456,7 +460,7 @@ def write_evidence(
     )
     send = partial(_send, index.client, batch=batch, workers=workers)
     written = send(described)
-    anew = send(decisions(name, corpus, _only(judged, todo.judged_anew), basis, at))
+    anew = send(decisions(name, corpus, judged.only(todo.judged_anew), basis, at))
     removed = send(Action(op="delete", index=name, id=id, body={}) for id in todo.stale)
     refresh(index.client, name)
     return EvidenceReport(
@@ -515,7 +519,3 @@ def _judged(verified: Verified, criterion: MatchCriterion) -> JudgedPairs:
         value,
         criterion.matches(value),
     )
-
-
-def _only(judged: JudgedPairs, numbers: Positions) -> JudgedPairs:
-    return JudgedPairs(judged.left[numbers], judged.right[numbers], judged.value[numbers], judged.accepted[numbers])
