@@ -1,4 +1,4 @@
-"""Groups as ``group`` stored them in the documents, read with a few searches."""
+"""Groups as stored in the documents, each with its principal and members."""
 
 from __future__ import annotations
 
