@@ -131,7 +131,7 @@ def test_a_text_too_large_for_keys_is_compared(filled: str, client: Client) -> N
 def test_what_is_missing(filled: str, client: Client, server_cli: Cli, index_name: str) -> None:
     with pytest.raises(NotFound, match="There is no document 'none'"):
         NearDupe(filled, client).compare("one", "none")
-    with pytest.raises(SettingsError, match="The id is empty"):
+    with pytest.raises(SettingsError, match="The id of a document cannot be empty"):
         NearDupe(filled, client).compare("", "one")
     assert "There is no document 'none'" in one_line(server_cli("compare", filled, "none", "one").err)
     assert "There is no index 'nowhere'" in one_line(server_cli("compare", "nowhere", "1", "2").err)

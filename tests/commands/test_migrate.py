@@ -12,7 +12,7 @@ from kill_tools import Command, Moment, State, copies_of, put_back, run_commands
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, theirs, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.watch import may_pass
+from es_neardupe.commands.watch import may_succeed_later
 from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.server.client import Client, path
@@ -134,7 +134,7 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
         assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
     with pytest.raises(BeingMigrated) as waits:
         NearDupe(index_name, client).watch(once=True)
-    assert may_pass(waits.value)
+    assert may_succeed_later(waits.value)
     (told,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
     assert (told.level, "switching" in told.message) == ("warning", True)
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 2), "_mapping"))

@@ -16,7 +16,7 @@ from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
-from es_neardupe.groups.rule_options import remembered_rules, rules_of
+from es_neardupe.groups.rules import remembered_rules, rules_of
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
@@ -31,7 +31,7 @@ from es_neardupe.progress import Progress, silent
 from es_neardupe.server.bulk import write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.search import count, refresh
-from es_neardupe.verification.criterion import criterion
+from es_neardupe.verification.criterion import match_criterion
 
 __all__ = ["MigrateReport", "MigrateWrites", "migrate"]
 
@@ -236,7 +236,7 @@ def _check_rules(old: Index) -> None:
     match, group = remembered(Registry(old).last_run())
     with remembered_rules(old, match, group):
         rules_of(old, group)
-        criterion(old, match)
+        match_criterion(old, match)
 
 
 def _predict(work: MigrationWork, *, abort: bool) -> None:

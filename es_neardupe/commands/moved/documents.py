@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.groups.registry import Registry
-from es_neardupe.groups.rule_options import DATES, column_of, field_types
+from es_neardupe.groups.rules import DATES, column_of, field_types
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name

@@ -38,7 +38,7 @@ from es_neardupe.server.login.settings import authorization
 from es_neardupe.server.responses import Answer, check_complete, refusal
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.verification import common_shingles, feature_weights
-from es_neardupe.verification.evidence import read_kept
+from es_neardupe.verification.evidence import read_entries
 
 ODD = st.one_of(
     JSON,
@@ -135,7 +135,7 @@ STORED = {
         spoiled({"value": LEASE}),
         lambda one: (held := lease._held(StoredDocument(one, 1, 1))) and held.is_free and held.description("i"),
     ),
-    "evidence": (spoiled(KEPT), lambda one: read_kept([[Hit("i", "0" * 32, None, 1, 1, one)]], "s", "m")),
+    "evidence": (spoiled(KEPT), lambda one: read_entries([[Hit("i", "0" * 32, None, 1, 1, one)]], "s", "m")),
     "deleted": (spoiled(PAIR), lambda one: documents._side_of(one, "d")),
     "common": (spoiled(COMMON), common_shingles._decoded),
     "fingerprint": (spoiled(dict.fromkeys(SETTINGS.to_meta())), decode),
