@@ -1,4 +1,4 @@
-"""``python -m es_neardupe`` is ``es-neardupe``."""
+"""``python -m es_neardupe``, the same as ``es-neardupe``."""
 
 from es_neardupe.cli.app import main
 

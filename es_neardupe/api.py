@@ -9,8 +9,12 @@ from es_neardupe import options
 from es_neardupe.commands import clean as _clean
 from es_neardupe.commands import compare as _compare
 from es_neardupe.commands import contained as _contained
+from es_neardupe.commands import enrich as _enrich
+from es_neardupe.commands import fingerprinted as _fingerprinted
 from es_neardupe.commands import group as _group
 from es_neardupe.commands import groups as _groups
+from es_neardupe.commands import init as _init
+from es_neardupe.commands import load as _load
 from es_neardupe.commands import pairs as _pairs
 from es_neardupe.commands import similar as _similar
 from es_neardupe.commands import stats as _stats
@@ -21,10 +25,6 @@ from es_neardupe.commands.audit import audit as _audit
 from es_neardupe.commands.distribution import distribution as _distribution
 from es_neardupe.commands.doctor import doctor as _doctor
 from es_neardupe.commands.duplicates import duplicates as _duplicates
-from es_neardupe.commands.enrich import enrich as _enrich
-from es_neardupe.commands.enrich import ingest as _ingest
-from es_neardupe.commands.init import init as _init
-from es_neardupe.commands.load import load as _load
 from es_neardupe.commands.migrate import migrate as _migrate
 from es_neardupe.commands.moved import moved as _moved
 from es_neardupe.commands.search import request as _search_request
@@ -118,7 +118,7 @@ class NearDupe(Index):
     init = _init.init
     load = _load.load
     enrich = _enrich.enrich
-    fingerprinted = _ingest.fingerprinted
+    fingerprinted = _fingerprinted.fingerprinted
     migrate = _migrate.migrate
     clean = _clean.clean
     similar = _similar.similar

@@ -1,4 +1,4 @@
-"""Text from documents as HTML and terminals can hold it."""
+"""Untrusted text made safe to display in HTML and terminals."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from markupsafe import escape
 __all__ = ["STEERING", "escaped", "shown"]
 
 STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
-"""For a class of characters: those that change the direction of text or break it into lines unseen, and halves of
-characters, which no file takes."""
+"""Characters for a regular expression class: those that change the direction of text or break lines invisibly, and lone
+surrogates, which cannot be encoded."""
 
 _UNPRINTABLE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{STEERING}]")
 
 
 def shown(text: str) -> str:
-    """Text as a file can hold it and a browser shows it: what steers a terminal or the text around it as U+FFFD.
+    """Text with control characters, and characters of `STEERING`, replaced by U+FFFD.
 
-    It is as long as before, so places in it stay true.
+    Its length is unchanged, so positions in it remain valid.
     """
     return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def escaped(text: str) -> str:
-    """The same with ``&``, ``<``, ``>`` and both quotes escaped: text between tags, and nothing else."""
+    """The same with ``&``, ``<``, ``>`` and both quotes escaped, as text between HTML tags."""
     return str(escape(shown(text)))

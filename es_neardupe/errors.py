@@ -1,34 +1,34 @@
-"""Everything that this package raises on purpose, in one tree.
+"""Exceptions of this package, in one tree.
 
 ::
 
     NeardupeError
-    ├── SettingsError             a setting out of its range, or settings that contradict each other
-    ├── InputError                a file, a line or a document that cannot be read as what it should be
+    ├── SettingsError             a setting is out of range, or settings contradict each other
+    ├── InputError                a file, line or document is not valid input
     ├── ConnectError              no usable connection to a server
-    │   ├── NoServer              no server was named and none is running
-    │   ├── Unreachable           nothing answers there, or not in time
+    │   ├── NoServer              no server was given, and none is running
+    │   ├── Unreachable           no answer at the address, or not in time
     │   ├── CertificateRefused    TLS could not be verified
-    │   ├── LoginRefused          401
+    │   ├── LoginRefused          authentication failed (401)
     │   └── UnsupportedServer     not Elasticsearch or OpenSearch, or too old
-    ├── RequestError              the server refused a request (status, type, reason)
+    ├── RequestError              the server rejected a request (status, type, reason)
     │   ├── NotFound              404
     │   ├── Forbidden             403
     │   ├── Conflict              409
     │   └── Blocked               cluster_block_exception: read-only index, full disk
-    ├── IncompleteAnswer          shards failed or the search timed out: the answer is not whole
-    ├── IndexUnusable             the index cannot be worked on as it is
-    │   ├── MappingConflict       a field of ours is there with another type
+    ├── IncompleteAnswer          shards failed or the search timed out
+    ├── IndexUnusable             the index cannot be used in its current state
+    │   ├── MappingConflict       a neardupe field is mapped with another type
     │   ├── NotInitialised        the index has no scheme yet
-    │   │   └── RolledOver        a new index behind the name, which enrich prepares
-    │   ├── SchemeMismatch        the index has another scheme than the one asked for
-    │   └── BeingMigrated         the index is on its way to another scheme
+    │   │   └── RolledOver        a new index of the alias, which enrich prepares
+    │   ├── SchemeMismatch        the index has another scheme than requested
+    │   └── BeingMigrated         the index is being migrated to another scheme
     ├── LeaseHeld                 another run writes the groups of the index
     ├── LeaseLost                 another run took over from this one
-    ├── CorruptFingerprint        a stored fingerprint that our code cannot have written
-    └── NodeError                 the local server could not be installed, started or stopped
+    ├── CorruptFingerprint        a stored fingerprint is damaged, or not written by this package
+    └── NodeError                 a local server could not be installed, started or stopped
 
-Each message is one or two sentences that name the cause and the way out; none holds a credential.
+Each message is one or two sentences with the cause and how to fix it; none contains a credential.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ __all__ = [
 
 
 class NeardupeError(Exception):
-    """Base of all errors of this package.
+    """Base class of all errors of this package.
 
-    Attribute: ``request``, the name of the request that failed, as the server's logs have it (empty: none did); the
+    Attribute: ``request``, the id of the failed request as in the server's logs (``X-Opaque-Id``), or empty; the
     message ends with it.
     """
 
@@ -81,7 +81,7 @@ class SettingsError(NeardupeError):
 
 
 class InputError(NeardupeError):
-    """A file, a line or a document cannot be read as what it should be."""
+    """A file, a line or a document is not valid input."""
 
 
 class ConnectError(NeardupeError):
@@ -89,11 +89,11 @@ class ConnectError(NeardupeError):
 
 
 class NoServer(ConnectError):
-    """No server is named and none is running."""
+    """No server was given, and no local server is running."""
 
 
 class Unreachable(ConnectError):
-    """Nothing answers at the address, or not in time."""
+    """The address does not answer, or not in time."""
 
 
 class CertificateRefused(ConnectError):
@@ -101,7 +101,7 @@ class CertificateRefused(ConnectError):
 
 
 class LoginRefused(ConnectError):
-    """The server answered 401."""
+    """Authentication failed (401)."""
 
 
 class UnsupportedServer(ConnectError):
@@ -109,10 +109,10 @@ class UnsupportedServer(ConnectError):
 
 
 class RequestError(NeardupeError):
-    """The server refused a request.
+    """The server rejected a request.
 
-    Attributes: ``status`` (HTTP status), ``type`` (the server's name of the error, may be empty),
-    ``reason`` (the server's words, may be empty).
+    Attributes: ``status`` (HTTP status), ``type`` (the server's error type, may be empty), ``reason`` (the server's
+    message, may be empty).
     """
 
     def __init__(self, message: str, *, status: int, type: str = "", reason: str = "") -> None:
@@ -127,56 +127,56 @@ class NotFound(RequestError):
 
 
 class Forbidden(RequestError):
-    """403: the user may not do this."""
+    """403: the user lacks a privilege."""
 
 
 class Conflict(RequestError):
-    """409: the document was changed by somebody else, or exists already."""
+    """409: another client changed the document, or it already exists."""
 
 
 class Blocked(RequestError):
-    """The index or the cluster is blocked for writing; trying again does not help."""
+    """The index or the cluster is blocked for writing; retries do not help."""
 
 
 class IncompleteAnswer(NeardupeError):
-    """Shards failed or the search timed out: what came back is not the whole answer."""
+    """Shards failed or the search timed out: the answer is incomplete."""
 
 
 class IndexUnusable(NeardupeError):
-    """The index cannot be worked on as it is."""
+    """The index cannot be used in its current state."""
 
 
 class MappingConflict(IndexUnusable):
-    """A field of ours is mapped already, with another type."""
+    """A neardupe field is already mapped, with another type."""
 
 
 class NotInitialised(IndexUnusable):
-    """The index has no scheme yet: ``init`` comes first."""
+    """The index has no scheme yet: run ``init`` first."""
 
 
 class RolledOver(NotInitialised):
-    """An index that a rollover put behind the name has no scheme yet: ``enrich`` gives it that of the others."""
+    """An index created by a rollover has no scheme yet: ``enrich`` gives it the scheme of the others."""
 
 
 class SchemeMismatch(IndexUnusable):
-    """The index has another scheme than the one asked for."""
+    """The index has another scheme than the requested one."""
 
 
 class BeingMigrated(IndexUnusable):
-    """The index is on its way to another scheme: what is asked for must wait for the end of that."""
+    """The index is being migrated to another scheme: the command must wait until the migration ends."""
 
 
 class LeaseHeld(NeardupeError):
-    """Another run writes the groups of the index at this moment."""
+    """Another run is writing the groups of the index."""
 
 
 class LeaseLost(NeardupeError):
-    """Another run took over from this one, which was out of touch for longer than its lease."""
+    """Another run took over, because this one did not renew its lease in time."""
 
 
 class CorruptFingerprint(NeardupeError):
-    """A stored fingerprint that our code cannot have written."""
+    """A stored fingerprint is damaged, or was not written by this package."""
 
 
 class NodeError(NeardupeError):
-    """The local server could not be installed, started or stopped."""
+    """A local server could not be installed, started or stopped."""

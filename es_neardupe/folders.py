@@ -1,4 +1,4 @@
-"""Folders of this program, and files that are written completely or not at all."""
+"""Data and cache folders of the user, and atomic writing of files."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def run() -> Path:
 
 
 def default_data(slug: str) -> Path:
-    """The data folder of one local server where ``--data`` is not given."""
+    """The default data folder of a local server, without ``--data``."""
     return home() / "nodes" / slug
 
 
 def chosen(path: Path | str) -> Path:
-    """A folder that the user named, absolute and without links, so that equal folders have equal paths."""
+    """A folder given by the user as an absolute path without links, so that equal folders have equal paths."""
     return Path(path).expanduser().resolve()
 
 
@@ -47,8 +47,8 @@ def chosen(path: Path | str) -> Path:
 def replaced(file: Path) -> Iterator[Path]:
     """A new, empty file in the same folder, which replaces ``file`` when the ``with`` block ends.
 
-    So no reader ever sees a part of the content, and after an error the old file is unchanged. An existing file keeps
-    its permissions. Raises `OSError`.
+    Readers never see partial content, and after an error the old file is unchanged. An existing file keeps its
+    permissions. Raises `OSError`.
     """
     mode = stat.S_IMODE(file.stat().st_mode) if file.exists() else None
     draft = file.with_name(f".{secrets.token_hex(8)}.tmp")

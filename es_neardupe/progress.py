@@ -1,4 +1,4 @@
-"""How long work tells how far it is. The command line draws bars; programs may pass any such function."""
+"""Progress callbacks of long operations. The command line draws bars; programs can pass any such function."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ T = TypeVar("T")
 
 
 class Progress(Protocol):
-    """Called with the name of a stage, how many things are done, and how many there are (None: unknown)."""
+    """Called with the name of a stage, the number of items done, and their total (None: unknown)."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None: ...
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """The progress nobody looks at."""
+    """Ignore all progress."""
 
 
 def tracked(items: Iterable[T], progress: Progress, stage: str, total: int | None, step: int = 100) -> Iterator[T]:
-    """Pass the items on, telling of every ``step``-th and of the end."""
+    """Yield the items, and report progress at every ``step``-th item and at the end."""
     done = 0
     progress(stage, 0, total)
     for item in items:

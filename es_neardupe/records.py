@@ -1,4 +1,4 @@
-"""The frozen records that travel between stages. They hold data, and at most say it in another form."""
+"""Frozen data objects that are passed between packages: fingerprints, hits, writes and their outcomes."""
 
 from __future__ import annotations
 
@@ -28,43 +28,43 @@ __all__ = [
 
 
 class State(str, Enum):
-    """What became of a document when it was fingerprinted."""
+    """Result of fingerprinting a document."""
 
     SIGNED = "signed"
-    """At least w tokens: full features and keys."""
+    """At least w tokens: features are all shingles; has keys."""
     SHORT = "short"
-    """Fewer than w tokens, but at least one: one feature made of all tokens, and keys."""
+    """Fewer than w tokens, but at least one: one feature made of all tokens; has keys."""
     EMPTY = "empty"
-    """No token: no features, no keys, never a candidate."""
+    """No token: no features and no keys, so never a candidate."""
     TOO_LARGE = "too_large"
     """Longer than ``max_chars``: not read, no keys."""
     FAILED = "failed"
-    """The fields do not hold text (an object where a string was expected): no keys."""
+    """A field contains something other than text, such as an object: no keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What is stored per document. ``content`` is 32 hexadecimal digits, or "" without tokens."""
+    """Keys and counts stored per document. ``content`` is a hash of 32 hexadecimal digits, or "" without tokens."""
 
     scheme: str
     state: State
     content: str
     bands: tuple[str, ...]
     signature: bytes
-    """One byte a slot; empty if there are no features."""
+    """One byte per slot; empty if there are no features."""
     tokens: int
     """Number of tokens."""
     features: int
     """Number of distinct shingles."""
     numeric: bool = False
-    """Whether all tokens are numbers: compared like any other text, and counted apart."""
+    """Whether all tokens are numbers: compared like any other text, but counted separately."""
     samples: tuple[str, ...] | None = None
-    """The sampled keys; None where the scheme samples nothing, or they were not read."""
+    """The sampled keys; None if the scheme has none, or they were not read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """Which group a document is in. ``similarity`` is the exact one to the principal (1 for itself)."""
+    """The group of a document, and its exact similarity to the principal (1 for the principal itself)."""
 
     group: str
     principal: bool
@@ -72,7 +72,7 @@ class Grouping:
 
 
 class Product(str, Enum):
-    """The two families of servers."""
+    """Elasticsearch or OpenSearch."""
 
     ELASTICSEARCH = "elasticsearch"
     OPENSEARCH = "opensearch"
@@ -80,7 +80,7 @@ class Product(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What answers at a URL."""
+    """Product and version of a server."""
 
     product: Product
     version: tuple[int, int, int]
@@ -91,15 +91,15 @@ class Server:
 
 
 class Address(NamedTuple):
-    """The name of a document: its concrete index and id."""
+    """A document's concrete index and id."""
 
-    index: str  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
+    index: str  # type: ignore[assignment]  # hides tuple.index, which is not used
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One document as it was read: where it lies, which version it is, and the asked part of its source."""
+    """A document as read from the server: its address, its version, and the requested part of its source."""
 
     index: str
     id: str
@@ -121,19 +121,19 @@ class Hit:
 
 
 Reference = tuple[str, str, "str | None"]
-"""Concrete index, id and routing: what a document is read by."""
+"""Concrete index, id and routing, with which a document is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One write, of one document. ``seq_no`` and ``primary_term`` make it fail where the document changed."""
+    """One write of one document. With ``seq_no`` and ``primary_term``, it fails if the document has changed."""
 
     op: str
     """``update``, ``index``, ``create`` or ``delete``."""
     index: str
     id: str
     body: Mapping[str, Any]
-    """What stands in the second line of the bulk request; that of a deletion is not sent."""
+    """The second line in the bulk request; not sent for a deletion."""
     routing: str | None = None
     seq_no: int | None = None
     primary_term: int | None = None
@@ -152,37 +152,37 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the server said of one action."""
+    """The server's response to one action."""
 
     action: Action
     status: int
     type: str = ""
     reason: str = ""
     repeated: bool = False
-    """Whether an answer was lost and the write sent again: a conflict may be with ourselves."""
+    """Whether an answer was lost and the write was sent again: a conflict may be with its own first attempt."""
     seq_no: int | None = None
-    """Of the document after the write, with the primary term; None where that was not asked for."""
+    """Sequence number of the document after the write; None if versions were not requested."""
     primary_term: int | None = None
 
     @property
     def done(self) -> bool:
-        """Whether the write took place."""
+        """Whether the write succeeded."""
         return 200 <= self.status < 300
 
     @property
     def conflict(self) -> bool:
-        """Whether the document was changed by somebody, or exists already."""
+        """Whether another client changed the document, or it already exists."""
         return self.status == 409
 
     @property
     def gone(self) -> bool:
-        """Whether the document was deleted meanwhile."""
+        """Whether the document has been deleted."""
         return self.status == 404
 
 
 @dataclass(frozen=True, slots=True)
 class FingerprintColumns:
-    """One row a document, in the order of reading. n rows, b bands."""
+    """Fingerprints of n documents as columns with one row per document, in the order of reading; b bands."""
 
     references: list[Reference]
     versions: NDArray[np.int64]
@@ -190,20 +190,21 @@ class FingerprintColumns:
     content: NDArray[np.bytes_]
     """Content hash, 32 bytes of ASCII; empty without tokens. Shape (n,)."""
     tokens: NDArray[np.int64]
+    """Number of tokens; shape (n,)."""
     keys: NDArray[np.uint64]
-    """Band keys as the 8 bytes they are; 0 where a document has none. Shape (n, b)."""
+    """The 8 bytes of each band key; 0 for a document without keys. Shape (n, b)."""
     group_ids: list[str | None]
     groupings: list[Grouping | None]
-    """What ``group`` wrote last; None for a document that waits for it."""
+    """As last written by ``group``; None for a document that ``group`` has not processed yet."""
     states: dict[str, int]
     corrupt: list[Address]
-    """Documents whose stored fingerprint cannot be read; they are in no row."""
+    """Documents whose stored fingerprint cannot be read; they have no row."""
     places: NDArray[np.int64]
-    """Who comes first as principal, by the policy; equal where length and id decide. Shape (n,)."""
+    """Rank as principal by the policy, lowest first; equal if length and id decide. Shape (n,)."""
     scopes: NDArray[np.int64]
-    """Rows of different numbers never meet. Shape (n,)."""
+    """Scope number; rows of different scopes are never compared. Shape (n,)."""
     days: NDArray[np.float64]
-    """Date in days since 1970 where a window of time matters: NaN meets nobody; all 0 without a window. Shape (n,)."""
+    """Date in days since 1970, for a time window: NaN is never compared; all 0 without a window. Shape (n,)."""
 
     def __len__(self) -> int:
         return len(self.references)
@@ -211,9 +212,9 @@ class FingerprintColumns:
 
 @dataclass(frozen=True, slots=True)
 class TextClasses:
-    """Rows with equal content (and scope and date), k classes, numbered in the order of principals.
+    """k classes of rows with equal content, scope and date, numbered in the order of principals.
 
-    Exact copies go through candidate search and verification as one.
+    Each class of exact copies is one text in candidate search and verification.
     """
 
     members: list[NDArray[np.intp]]
@@ -225,7 +226,7 @@ class TextClasses:
         return np.array([rows[0] for rows in self.members], np.intp)
 
     def touching(self, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which classes have one of these rows (bool of the corpus); shape (k,)."""
+        """Whether each class contains one of the selected rows. ``rows``: shape (n,); result: shape (k,)."""
         return np.array([bool(rows[members].any()) for members in self.members], np.bool_)
 
     def __len__(self) -> int:
@@ -234,17 +235,17 @@ class TextClasses:
 
 @dataclass(frozen=True, slots=True)
 class DocumentsInScope:
-    """n documents, numbered by id and then index, whatever the order in which they came."""
+    """n documents, numbered by id and then index, independently of the order of reading."""
 
     references: list[Reference]
     versions: NDArray[np.int64]
     """Sequence number and primary term of each when it was read; shape (n, 2)."""
     sizes: NDArray[np.int64]
-    """Characters of each that were hashed, or its tokens; shape (n,)."""
+    """Number of hashed characters of each document, or of its tokens; shape (n,)."""
     numbers: NDArray[np.intp]
-    """The number of the document that was read as the k-th; shape (n,)."""
+    """The number of the k-th document read; shape (n,)."""
     empty: int
-    """Documents without any feature: in no pair."""
+    """Number of documents without features, which are in no pair."""
 
     def __len__(self) -> int:
         return len(self.references)

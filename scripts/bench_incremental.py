@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.enrich.ingest import fingerprinted_actions
+from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.errors import NeardupeError, NotFound
 from es_neardupe.index.hidden_indices import remove
 from es_neardupe.index.index import Index, opened

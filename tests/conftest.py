@@ -1,4 +1,4 @@
-"""Real servers for the tests, one of each kind for a session; a fresh index for each test, deleted after it."""
+"""Real servers for the tests, one of each kind per session; a new index for each test, deleted after it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ SECURED = {"secured_server", "secured_opensearch_server"}
 """The fixtures of servers with security."""
 
 START_SERVERS = ("test_node.py", "test_clusters.py", "test_frozen.py")
-"""The tests that start servers of their own, besides those with an ``own_node``."""
+"""Tests that start servers of their own, besides those with an ``own_node``."""
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
 compile_quickly()
-typer.main.get_command = functools.lru_cache(typer.main.get_command)  # else made anew for each command that is run
+typer.main.get_command = functools.lru_cache(typer.main.get_command)  # otherwise created again for each command
 
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("default")
@@ -74,9 +74,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("server_url", names, indirect=True, scope="session")
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are looked at
+@pytest.hookimpl(tryfirst=True)  # before the tests are grouped
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs a server, and begin with that: the tests of one server stay in one process of several."""
+    """Mark the tests that need a server, and run them first: the tests of one server stay in one process of several."""
     for item in items:
         if {"server_url", *SECURED} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.server)
@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str | None:
-    """The server that a test works with; those that start servers of their own go one after the other."""
+    """The server of a test; tests that start servers of their own run one after the other."""
     if "server_url" in getattr(item, "fixturenames", ()):
         server = str(item.callspec.params["server_url"])  # type: ignore[attr-defined]
         return f"{server} {item.path.name}" if item.config.getoption("--spread") else server
@@ -139,7 +139,7 @@ def secured_opensearch_server(tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session")
 def built_kernel() -> None:
-    """The inner loops in C; without a compiler there are none to be tested."""
+    """Require the inner loops in C; without a compiler the test is skipped."""
     if hashing.kernel is None:
         headers = Path(sysconfig.get_path("include"), "Python.h")
         assert not (shutil.which("gcc") and headers.exists()), "gcc is here, but the kernel was not built"
@@ -148,7 +148,7 @@ def built_kernel() -> None:
 
 @pytest.fixture(params=["native", "numpy"], scope="module")
 def inner_loops(request: pytest.FixtureRequest) -> Iterator[None]:
-    """The tests of a module with the inner loops in C, and again with numpy's."""
+    """Run the tests of a module with the inner loops in C, and again with numpy's."""
     if request.param == "native":
         request.getfixturevalue("built_kernel")
         yield
@@ -168,7 +168,7 @@ def client(server_url: str) -> Iterator[Client]:
 
 @pytest.fixture
 def index_name(client: Client) -> Iterator[str]:
-    """The name of an index that is not there yet; whatever the test makes of it is deleted."""
+    """The name of an index that does not exist yet; all indices with this name are deleted after the test."""
     name = new_name()
     yield name
     delete_all(client, name)
@@ -176,7 +176,7 @@ def index_name(client: Client) -> Iterator[str]:
 
 @pytest.fixture
 def proxy(server_url: str) -> Iterator[FaultProxy]:
-    """A proxy in front of the real server, without any fault yet."""
+    """A proxy in front of the real server, without faults at first."""
     opened = FaultProxy(server_url)
     yield opened
     opened.close()
@@ -184,7 +184,7 @@ def proxy(server_url: str) -> Iterator[FaultProxy]:
 
 @dataclass(frozen=True)
 class Run:
-    """What a command printed and how it ended."""
+    """Output and exit code of a command."""
 
     code: int
     out: str
@@ -206,7 +206,7 @@ Cli = Callable[..., Run]
 
 @pytest.fixture
 def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run ``es-neardupe`` with these arguments, in this process."""
+    """Runs ``es-neardupe`` with these arguments, in this process."""
 
     def run(*arguments: str) -> Run:
         monkeypatch.setattr(sys, "argv", ["es-neardupe", *arguments])
@@ -224,13 +224,13 @@ def cli(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.fixture
 def server_cli(cli: Cli, server_url: str, monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """The same, with the real server as the one that the environment names."""
+    """The same, with the real server named in the environment."""
     monkeypatch.setenv("ES_NEARDUPE_URL", server_url)
     return cli
 
 
 def read_data(name: str) -> Path:
-    """A file of the shared test data; the test is skipped where there is none."""
+    """A file of the shared test data; the test is skipped if it does not exist."""
     file = DATA / name
     if not file.exists():
         pytest.skip(f"the test data are not here: {file}")
@@ -244,6 +244,6 @@ def read_jsonl(name: str) -> list[dict[str, Any]]:
 
 
 def read_truth(name: str) -> dict[tuple[str, str], float]:
-    """The similar pairs of shared test data, computed elsewhere, with their resemblance."""
+    """The similar pairs of shared test data, computed independently, with their resemblance."""
     lines = (line.split("\t") for line in read_data(name).read_text("utf-8").splitlines() if line[0] != "#")
     return {(min(a, b), max(a, b)): float(value) for a, b, value in lines}

@@ -1,7 +1,7 @@
-"""Detection: how likely the keys find the pairs that a measure calls similar.
+"""Detection: the probability that the keys find pairs of a given similarity.
 
-Keys are made for the resemblance. Where another measure decides, two texts can be as similar as wanted and have few
-shingles in common: then it says nothing that the keys find pairs of the threshold's resemblance.
+Keys are made for resemblance. By another measure, two texts can be very similar and have few shingles in common. The
+probability then depends on how the texts differ, and is given for some typical cases.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _RESEMBLANCES = (0.8, 0.5, 0.2)
 
 @dataclass(frozen=True)
 class DetectionCase:
-    """Pairs of one shape that are exactly as similar as wanted."""
+    """Pairs of one shape whose similarity is exactly the minimum."""
 
     shape: str
-    """Such as ``one passage, lengths 1:2``, or ``resemblance 0.5`` where the measure leaves that open."""
+    """Such as ``one passage, lengths 1:2``, or ``resemblance 0.5`` if the measure does not determine it."""
     resemblance: float
-    """The resemblance of such a pair of long texts."""
+    """Resemblance of such a pair of long texts."""
     probability: float
-    """Probability that they are candidates."""
+    """Probability that such a pair is a candidate."""
 
 
 def detection_of(measure: Measure, minimum: float, scheme: Scheme) -> float | None:
-    """Probability that a pair exactly ``minimum`` similar is a candidate; None if it does not depend on the measure."""
+    """Probability that a pair exactly ``minimum`` similar is a candidate; None if the measure does not determine it."""
     return scheme.detection(minimum) if measure.by_keys else None
 
 
 def detection_cases(measure: Measure, minimum: float, scheme: Scheme) -> tuple[DetectionCase, ...]:
-    """What can be said instead, for concrete pairs; nothing for the resemblance that the keys are made for."""
+    """The probabilities for typical pairs if `detection_of` is None; otherwise empty."""
     if measure.by_keys:
         return ()
     if measure.aligned or measure.name is MeasureName.EDIT:
@@ -48,9 +48,10 @@ def detection_cases(measure: Measure, minimum: float, scheme: Scheme) -> tuple[D
 
 
 def _passages(name: MeasureName, minimum: float) -> Iterator[tuple[str, float]]:
-    """Long texts with one passage in common: C / (L + S - C), since it has about as many shingles as words.
+    """The resemblance of long texts with one common passage: C / (L + S - C), since a long passage has about as many
+    shingles as words.
 
-    Left out is where even a text that is wholly contained does not reach ``minimum``.
+    A ratio of lengths is left out if even a text that is contained completely does not reach ``minimum``.
     """
     for ratio in _RATIOS:
         shorter = 1 / ratio
@@ -59,8 +60,8 @@ def _passages(name: MeasureName, minimum: float) -> Iterator[tuple[str, float]]:
 
 
 def _throughout(measure: Measure, minimum: float, w: int) -> tuple[str, float]:
-    """Long texts of one length with a single word changed here and there: each change ends a passage, and n passages
-    have C - n (w - 1) shingles. A passage of fewer than w words is none for measures that go by passages."""
+    """The resemblance of equally long texts with single words changed, evenly spread: each change ends a passage, and n
+    passages have C - n (w - 1) shingles. Measures of common passages ignore those of fewer than w words."""
     common = _common(measure.name, minimum, 1.0)
     passages = min(1 - common, common / w) if measure.aligned else 1 - common
     shared = max(0.0, common - passages * (w - 1))

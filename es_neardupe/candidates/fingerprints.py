@@ -1,4 +1,4 @@
-"""Stored fingerprints of an index, read into columns: keys and counts, never texts."""
+"""Stored fingerprints of an index, read into columns. Texts are not read."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.stored_fields import decode, decode_grouping, group_of, stored_fields
+from es_neardupe.keys.arrays import U64, Ints, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Grouping, Hit, Reference, State, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
@@ -31,21 +32,21 @@ def read_fingerprints(
     rules: GroupRules = DEFAULT_RULES,
     scope: Mapping[str, Any] | None = None,
 ) -> FingerprintColumns:
-    """Read the fingerprints of the index's scheme, and what the rules need of each document.
+    """Read the fingerprints of the index's scheme, and the values that the rules need.
 
-    ``scope``: only of documents that match this query.
+    ``scope``: query that selects documents; default: all.
     """
     refresh_if_allowed(index.client, index.path)
     query = queries.fingerprinted(index.fields, index.scheme_id)
     query = query if scope is None else queries.all_of(scope, query)
     total = count(index.client, index.path, query)
     pages = index.client.pages(index.path, {"query": query, **requested(index.fields, rules)}, page_size=_PAGE)
-    told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
-    return read_corpus(told, index.settings.prefix, index.settings.scheme.bands, rules)
+    pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading keys", total, step=1)
+    return read_corpus(pages, index.settings.prefix, index.settings.scheme.bands, rules)
 
 
 def requested(fields: Fields, rules: GroupRules) -> dict[str, Any]:
-    """The part of a search body that asks for all that `read_corpus` takes from a document."""
+    """The part of a search body that requests the fields and values that `read_corpus` needs."""
     columns = rules.columns
     return {"_source": source_of(fields)} | ({"docvalue_fields": columns} if columns else {})
 
@@ -58,12 +59,12 @@ def source_of(fields: Fields) -> list[str]:
 def read_corpus(
     pages: Iterable[Sequence[Hit]], prefix: str, bands: int, rules: GroupRules = DEFAULT_RULES
 ) -> FingerprintColumns:
-    """Take the pages apart into columns; hits with the ``docvalue_fields`` of the rules."""
+    """Convert pages of hits to columns. The hits must have the ``docvalue_fields`` of the rules."""
     references: list[Reference] = []
     versions: list[tuple[int, int]] = []
     content: list[str] = []
     tokens: list[int] = []
-    keys: list[NDArray[np.uint64]] = []
+    keys: list[U64] = []
     group_ids: list[str | None] = []
     groupings: list[Grouping | None] = []
     states = dict.fromkeys((state.value for state in State), 0)
@@ -105,7 +106,7 @@ def read_corpus(
 
 
 def _columns(described: Sequence[Mapping[str, Any]], rules: GroupRules, size: int) -> dict[str, Any]:
-    """What the rules make of the values of each row."""
+    """The columns that the rules derive from the values of each document."""
     return {
         "places": np.array(rules.principal.places(described), np.int64)
         if rules.principal.column
@@ -115,18 +116,18 @@ def _columns(described: Sequence[Mapping[str, Any]], rules: GroupRules, size: in
     }
 
 
-def _numbered(values: Sequence[Hashable]) -> NDArray[np.int64]:
+def _numbered(values: Sequence[Hashable]) -> Ints:
     """Equal numbers for equal values."""
     numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
     return np.array([numbers[value] for value in values], np.int64)
 
 
 def _joined(keys: Sequence[str], bands: int, state: State) -> str:
-    """The keys of one document in one string of ``8 * bands`` characters; NULs for a document without keys."""
+    """The keys of a document as one string of ``8 * bands`` characters, all NUL for a document without keys."""
     if state not in (State.SIGNED, State.SHORT):
         return "\0" * (8 * bands)
     if len(keys) != bands:
-        raise CorruptFingerprint(f"{len(keys)} band keys where the scheme has {bands}.")
+        raise CorruptFingerprint(f"{len(keys)} band keys, but the scheme has {bands}.")
     return "".join(keys)
 
 
@@ -136,7 +137,7 @@ def _group_id(stored: Mapping[str, Any]) -> str | None:
 
 
 def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
-    """Gather the rows that have keys by content, scope and date; without ``copies`` each is a class of its own."""
+    """Group the rows that have keys by content, scope and date. Without ``copies``, each row is a class of its own."""
     rows = np.flatnonzero(corpus.keys.any(axis=1))
     if not len(rows):
         return TextClasses([])
@@ -152,15 +153,15 @@ def classes_of(corpus: FingerprintColumns, copies: bool = True) -> TextClasses:
     return TextClasses(np.split(sorted_rows, np.cumsum(np.bincount(class_of))[:-1]))
 
 
-def in_order(corpus: FingerprintColumns, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+def in_order(corpus: FingerprintColumns, rows: Positions) -> Positions:
     """The rows in the order of principals: by the policy, then the longest, then the oldest id."""
     by_id = sorted(rows.tolist(), key=lambda row: (corpus.references[row][1], corpus.references[row][0]))
     ranks = np.array([corpus.places[by_id], -corpus.tokens[by_id]])
     return np.array(by_id, np.intp)[np.lexsort(ranks[::-1])]  # stable: ids decide between equals
 
 
-def _identities(corpus: FingerprintColumns, rows: NDArray[np.intp]) -> NDArray[Any]:
-    """Equal for rows that are the same to every comparison; a NaN is like nothing."""
+def _identities(corpus: FingerprintColumns, rows: Positions) -> NDArray[Any]:
+    """One value per row, equal for rows that no comparison can tell apart. NaN dates are never equal."""
     content, scopes, days = corpus.content[rows], corpus.scopes[rows], corpus.days[rows]
     if not scopes.any() and not days.any():
         return content

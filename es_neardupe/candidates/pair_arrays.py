@@ -1,24 +1,23 @@
-"""Pairs of numbered things, made by the million: from groups, and each kept once."""
+"""Arrays of millions of pairs of numbers: all pairs of groups, distinct pairs, connected components."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+
+from es_neardupe.keys.arrays import Ints, Positions
 
 __all__ = ["BLOCK", "DistinctPairs", "components", "first_with_all", "portions", "small_groups"]
 
 
 BLOCK = 1_000_000
-"""Pairs made at a time, and the multiple of it that is kept before repeated pairs are thrown out."""
+"""Pairs generated at a time. `DistinctPairs` removes repeated pairs after some multiple of it."""
 
 
-def small_groups(
-    rows: NDArray[np.intp], starts: NDArray[np.intp], sizes: NDArray[np.intp], maximum: int
-) -> Iterator[NDArray[np.intp]]:
+def small_groups(rows: Positions, starts: Positions, sizes: Positions, maximum: int) -> Iterator[Positions]:
     """All pairs of every group of 2 to ``maximum`` members, shape (pairs, 2), in blocks; groups of one size at a time.
 
     Group k has the members ``rows[starts[k] : starts[k] + sizes[k]]``.
@@ -37,8 +36,8 @@ def small_groups(
             yield np.stack([members[:, first].reshape(-1), members[:, second].reshape(-1)], axis=1)
 
 
-def first_with_all(size: int, count: int) -> Iterator[NDArray[np.intp]]:
-    """Pairs of each of the first ``count`` of ``size`` numbers with every later one, shape (pairs, 2), in blocks."""
+def first_with_all(size: int, count: int) -> Iterator[Positions]:
+    """Pairs of each number below ``count`` with every greater one below ``size``, shape (pairs, 2), in blocks."""
     members = np.arange(size)
     step = max(1, BLOCK // size)
     for begin in range(0, count, step):
@@ -51,20 +50,21 @@ class DistinctPairs:
     """A growing set of pairs, each coded as one integer."""
 
     def __init__(self) -> None:
-        self._parts: list[NDArray[np.int64]] = []
+        self._parts: list[Ints] = []
         self._size = 0
         self._limit = 4 * BLOCK
 
-    def add(self, pairs: NDArray[np.intp], rows: int) -> None:
-        """Add pairs of numbers below ``rows``, left < right, shape (pairs, 2); one of equal numbers is left out."""
+    def add(self, pairs: Positions, rows: int) -> None:
+        """Add pairs of numbers below ``rows``, left <= right, shape (pairs, 2). Pairs of equal numbers are ignored."""
         pairs = pairs[pairs[:, 0] != pairs[:, 1]]
         self._parts.append(pairs[:, 0].astype(np.int64) * rows + pairs[:, 1])
         self._size += len(pairs)
         if self._size > self._limit:
             self._limit = max(self._limit, 2 * len(self.all()))
 
-    def all(self) -> NDArray[np.int64]:
-        """The pairs so far, sorted. (`np.unique` of newer versions hashes first, and takes several times as long.)"""
+    def all(self) -> Ints:
+        """The codes of the pairs, sorted. (`np.unique` of newer numpy versions hashes first, which is several times
+        slower.)"""
         codes = np.concatenate([np.zeros(0, np.int64), *self._parts])
         codes.sort()
         fresh = np.ones(len(codes), np.bool_)
@@ -74,22 +74,20 @@ class DistinctPairs:
         return self._parts[0]
 
 
-def components(size: int, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The number of the component of each of ``size`` nodes; the pairs are its edges."""
+def components(size: int, left: Positions, right: Positions) -> Positions:
+    """The number of the connected component of each of ``size`` nodes; the pairs are the edges."""
     links = coo_array((np.ones(len(left), np.int8), (left, right)), shape=(size, size))
     return connected_components(links, directed=False)[1].astype(np.intp)
 
 
-def portions(
-    left: NDArray[np.intp], right: NDArray[np.intp], weights: NDArray[np.int64], limit: int
-) -> list[NDArray[np.intp]]:
-    """The numbers of the pairs in portions: each holds whole components, whose nodes weigh ``limit`` or little more,
-    or a single heavier one."""
+def portions(left: Positions, right: Positions, weights: Ints, limit: int) -> list[Positions]:
+    """The positions of the pairs, divided into portions of whole connected components. The nodes of a portion weigh
+    about ``limit`` together, or it has a single heavier component."""
     if not len(left):
         return []
     component = components(len(weights), left, right)
-    there = np.unique(component[left])
-    totals = np.bincount(component, weights)[there]
-    portion = (np.cumsum(totals) // limit)[np.searchsorted(there, component[left])]
+    linked = np.unique(component[left])
+    totals = np.bincount(component, weights)[linked]
+    portion = (np.cumsum(totals) // limit)[np.searchsorted(linked, component[left])]
     order = np.argsort(portion, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(portion[order])) + 1)

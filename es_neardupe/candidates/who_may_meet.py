@@ -1,4 +1,4 @@
-"""Rules by which verified pairs become groups: linkage, principal, and which documents may meet at all."""
+"""Rules of grouping: linkage, principal, and which documents may be compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DAY = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field whose values the server gives as they are sorted there; dates in milliseconds since 1970."""
+    """A field that is read as doc values; dates in milliseconds since 1970."""
 
     field: str
     date: bool = False
@@ -30,20 +30,19 @@ class Column:
         return {"field": self.field, "format": "epoch_millis"} if self.date else {"field": self.field}
 
     def values(self, source: Mapping[str, Any]) -> list[Any]:
-        """The values of a document that was read with `request`, sorted; empty without any."""
-        found = source.get(self.field) or ()
-        return sorted(float(value) if self.date else value for value in found)
+        """The sorted values of a document that was read with `request`."""
+        return sorted(float(value) if self.date else value for value in source.get(self.field) or ())
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which document of a group is its principal: the one that comes first.
+    """How the principal of a group is chosen: it is the first document in this order.
 
-    Documents without the field's value come last. Ties, and ``longest``, go by length (longest first), then by id.
+    Documents without a value come last. Ties, and ``longest``, are ordered by length (longest first), then by id.
     """
 
     name: str = "longest"
-    """As users write it."""
+    """The option's value."""
     column: Column | None = None
     descending: bool = False
 
@@ -51,7 +50,7 @@ class Policy:
         return self.name
 
     def places(self, sources: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The place of each document among these, equal for equal values."""
+        """The rank of each document, equal for equal values."""
         if self.column is None:
             return [0] * len(sources)
         values = [self.column.values(source) for source in sources]
@@ -66,44 +65,44 @@ LONGEST = Policy()
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Documents more than so many days apart do not match, nor do those without a date."""
+    """Documents more than ``days`` apart, or without a date, do not match."""
 
     column: Column
     days: float
 
     def __str__(self) -> str:
-        """As users write it: `parse_window` reads the same days back."""
+        """The option's value; `parse_window` reads it back exactly."""
         return f"{self.column.field}:{self.days!r}".removesuffix(".0")
 
     def day(self, source: Mapping[str, Any]) -> float:
-        """The (first) date of a document in days since 1970; NaN without one."""
-        found = self.column.values(source)
-        return found[0] / _DAY if found else float("nan")
+        """The first date of a document in days since 1970; NaN without a date."""
+        dates = self.column.values(source)
+        return dates[0] / _DAY if dates else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """All of it. Two documents meet only if they have the same values of ``within`` and lie within the window."""
+    """All rules. Documents are compared only if they have the same values of ``within`` and lie within the window."""
 
     linkage: Linkage = Linkage.STAR
     principal: Policy = LONGEST
     within: Column | None = None
     window: Window | None = None
     max_bucket: int = DEFAULT_MAX_BUCKET
-    """Of more distinct texts that share a key, each is compared with about this many."""
+    """If more distinct texts than this share a key, each is compared with about this many of them."""
 
     @property
     def columns(self) -> list[dict[str, str]]:
-        """The ``docvalue_fields`` that have to be read of each document."""
-        wanted = {
+        """The ``docvalue_fields`` to read from each document."""
+        columns = {
             column
             for column in (self.principal.column, self.within, self.window.column if self.window else None)
             if column is not None
         }
-        return [column.request for column in sorted(wanted, key=lambda column: column.field)]
+        return [column.request for column in sorted(columns, key=lambda column: column.field)]
 
     def scope(self, source: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What a document must share with another to meet it; documents without a value meet each other."""
+        """The values that two documents must share to be compared; empty for documents without a value."""
         return tuple(self.within.values(source)) if self.within else ()
 
 
@@ -113,7 +112,7 @@ DEFAULT_RULES = GroupRules()
 def parse_policy(text: str) -> tuple[str | None, bool]:
     """(field, descending) of ``longest`` (no field), ``FIELD:asc`` or ``FIELD:desc``.
 
-    ``oldest`` and ``newest`` are asc and desc of a field that is still to be found: "". Raises `SettingsError`.
+    ``oldest`` and ``newest`` are asc and desc of "", a date field that the caller chooses. Raises `SettingsError`.
     """
     if text == "longest":
         return None, False

@@ -1,4 +1,4 @@
-"""Take our fields out of the documents again."""
+"""``clean``: removes the fields, hidden indices and settings of es-neardupe from an index."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import count, knows, refresh
+from es_neardupe.server.search import count, fetch, knows, refresh
 
 __all__ = ["CleanReport", "clean"]
 
@@ -34,19 +33,22 @@ _ROUNDS = 5
 
 @dataclass(frozen=True)
 class CleanReport:
-    """``documents`` is the sum of the writes. The mapping stays: no server can remove a field from one."""
+    """Result of `clean`: ``documents`` is the sum of the writes.
+
+    The mapping of the fields stays, because no server can remove a field from a mapping.
+    """
 
     index: str
     documents: int
-    """That had fields of ours when the run read them."""
+    """Documents that had the fields when the run read them."""
     writes: WriteCounts
-    """Written are those without our fields now."""
+    """``written``: documents from which the fields were removed."""
     deleted_indices: tuple[str, ...]
-    """Hidden indices of ours that were deleted: the registry of groups, the evidence of pairs, the sidecar indices."""
+    """Hidden indices that were deleted: the registry of groups, the evidence of pairs, the sidecar indices."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
-    """The first writes of a dry run, if they were asked for."""
+    """The first write requests of a dry run, up to ``show_requests``."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -68,15 +70,15 @@ def clean(
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> CleanReport:
-    """Remove our object field from every document, our hidden indices, and our settings from the mapping's ``_meta``.
+    """Remove the object field from every document, delete the hidden indices, and remove the settings from ``_meta``.
 
-    A server with scripts removes the field itself. One without gets each document back without the field, refused if
-    it changed meanwhile, and past any ingest pipeline. With a sidecar index, that is deleted; of the
-    documents, only group ids are removed then, where such were written. Afterwards ``init`` may choose other settings.
-    A dry run can ``show_requests``, the first so many.
+    A server with scripts removes the field itself. Without scripts, each document is written back as a whole without
+    the field, unless it changed in the meantime; ingest pipelines are bypassed. A sidecar index is deleted; its
+    documents lose only their group ids, if these were written. Afterwards ``init`` accepts other settings. A dry run
+    returns its first ``show_requests`` write requests.
     """
     started = time.monotonic()
-    rehearsal = DryRunClient(index.client, show_requests, dry_run=dry_run)
+    dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
     if _is_clean(index):
         return CleanReport(index.name, 0, WriteCounts(written=0), (), dry_run, time.monotonic() - started)
     _check_migration(index)
@@ -84,62 +86,63 @@ def clean(
     plain = index.plain
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
-    companions = [name for kind in HiddenIndex if exists(index.client, name := hidden_index_name(index.target, kind))]
-    work = _Cleaning(index, batch, workers, progress)
-    if not dry_run:
-        check_may_delete(plain, [*companions, *sidecars])
-        index.storage.check_writable()
-        check_updates(index, "cleaning", whole=work.whole)
-        mend(plain, tuned_mappings(plain, index.name, index.prefix))
-    work.run(rehearsal if dry_run else None)
+    hidden = [name for kind in HiddenIndex if exists(index.client, name := hidden_index_name(index.target, kind))]
+    cleaning = _Cleaning(index, batch, workers, progress)
     if dry_run:
-        _delete(rehearsal, *sidecars)
-    elif not work.writes.left:
-        _delete(plain, *companions, *sidecars)
-        index.storage.remove_settings()
+        cleaning.dry_run(dry_client)
+        _delete(dry_client, *sidecars)
+    else:
+        check_may_delete(plain, [*hidden, *sidecars])
+        index.storage.check_writable()
+        check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
+        mend(plain, tuned_mappings(plain, index.name, index.prefix))
+        cleaning.run()
+        if not cleaning.writes.left:
+            _delete(plain, *hidden, *sidecars)
+            index.storage.remove_settings()
     return CleanReport(
         index=index.name,
-        documents=work.total,
-        writes=work.writes,
-        deleted_indices=() if work.writes.left else (*companions, *sidecars),
+        documents=cleaning.total,
+        writes=cleaning.writes,
+        deleted_indices=() if cleaning.writes.left else (*hidden, *sidecars),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
-        requests=rehearsal.shown,
+        requests=dry_client.shown,
     )
 
 
 def _delete(client: Client, *names: str) -> None:
-    """The sidecar indices last: as long as they exist, a killed run can be continued."""
+    """Delete indices in this order. The sidecar indices come last: while they exist, a killed run can be resumed."""
     for name in names:
         with suppress(NotFound):
             client.request("DELETE", path(name))
 
 
 class _Cleaning:
-    """Takes our object field out of the documents that have it, and counts what became of each."""
+    """Removes the object field from the documents that have it, and counts each document by its outcome."""
 
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
-        self._index = index
+        self._index, self._plain, self._path = index, index.plain, index.target.path
         self._prefix = index.settings.prefix
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}
-        self._writes = index.storage.groups_in_documents
+        self._in_documents = index.storage.groups_in_documents
         self._actions = _by_script if _has_scripts(index.plain) else _by_index
-        self._open = dict[Address, Reference]()
-        """Documents that were read, of which nobody knows yet that they are without our fields."""
+        self._pending = dict[Address, Reference]()
+        """Documents that were read and may still have the fields."""
         self._tally = BulkCounts()
         self._changed = set[Address]()
-        """Those of them that somebody changed before our last write."""
+        """Pending documents whose last write conflicted with another client."""
         self.total = self._cleaned = self._deleted = self._conflicts = self._refused = 0
 
     @property
-    def whole(self) -> bool:
+    def rewrites_documents(self) -> bool:
         """Whether each document is written back as a whole."""
-        return self._writes and self._actions is _by_index
+        return self._in_documents and self._actions is _by_index
 
     @property
     def writes(self) -> WriteCounts:
-        """What became of the documents; the reasons are those of any round."""
+        """Documents by outcome; the reasons of refusals are those of all rounds."""
         return WriteCounts(
             written=self._cleaned,
             conflicts=self._conflicts,
@@ -148,74 +151,73 @@ class _Cleaning:
             refusals=self._tally.refusals,
         )
 
-    def run(self, rehearsal: DryRunClient | None) -> None:
-        """Several times, as documents may change under our hands. Nothing where we never wrote into them; with a
-        ``rehearsal`` it is shown the first requests, and nothing is written."""
-        if not self._writes:
+    def run(self) -> None:
+        """Clean in several rounds, as other clients may change documents. Does nothing without fields in documents."""
+        if not self._in_documents:
             return
-        found = self._count()
-        if rehearsal is not None:
-            self.total = self._cleaned = found
-            self._rehearse(rehearsal)
-            return
+        remaining = self._count()
         for _ in range(_ROUNDS):
-            if not found:
+            if not remaining:
                 break
-            self._round(found)
-            found = self._count()
-        if self._open or found:
+            self._round(remaining)
+            remaining = self._count()
+        if self._pending or remaining:
             self._settle()
 
-    def _count(self) -> int:
-        """Documents with fields of ours now."""
-        refresh(self._index.plain, self._index.target.path)
-        return count(self._index.plain, self._index.target.path, self._query)
-
-    def _rehearse(self, rehearsal: DryRunClient) -> None:
-        if rehearsal.full:
+    def dry_run(self, client: DryRunClient) -> None:
+        """Count the documents, and send the first write requests to the client of a dry run."""
+        if not self._in_documents:
             return
-        for _ in write(
-            rehearsal, self._actions(self._hits(), self._prefix, BulkCounts()), batch=self._batch, workers=1
-        ):
-            if rehearsal.full:
+        self.total = self._cleaned = self._count()
+        if client.full:
+            return
+        actions = self._actions(self._hits(), self._prefix, BulkCounts())
+        for _ in write(client, actions, batch=self._batch, workers=1):
+            if client.full:
                 break
 
+    def _count(self) -> int:
+        """Number of documents that have the fields now."""
+        refresh(self._plain, self._path)
+        return count(self._plain, self._path, self._query)
+
     def _round(self, number: int) -> None:
+        """Clean the ``number`` documents that have the fields now."""
         hits = tracked(self._hits(), self._progress, "cleaning", number)
-        actions = self._actions(self._met(hits), self._prefix, self._tally)
-        for outcome in write(self._index.plain, actions, batch=self._batch, workers=self._workers):
+        actions = self._actions(self._noted(hits), self._prefix, self._tally)
+        for outcome in write(self._plain, actions, batch=self._batch, workers=self._workers):
             address = outcome.action.address
             if outcome.conflict:
                 self._changed.add(address)
             else:
                 self._changed.discard(address)
                 self._tally.add(outcome)
-            if (outcome.done or outcome.gone) and self._open.pop(address, None) is not None:
+            if (outcome.done or outcome.gone) and self._pending.pop(address, None) is not None:
                 self._cleaned += outcome.done
                 self._deleted += outcome.gone
 
-    def _met(self, hits: Iterable[Hit]) -> Iterator[Hit]:
-        """Count each document once, however often it is read before something becomes of it."""
+    def _noted(self, hits: Iterable[Hit]) -> Iterator[Hit]:
+        """Note the documents as pending, and count each once, even if several rounds read it."""
         for hit in hits:
-            self.total += hit.address not in self._open
-            self._open[hit.address] = hit.reference
+            self.total += hit.address not in self._pending
+            self._pending[hit.address] = hit.reference
             yield hit
 
     def _hits(self) -> Iterator[Hit]:
         body = {"query": self._query, "_source": self._actions is _by_index}
-        return (
-            hit
-            for page in self._index.plain.pages(self._index.target.path, body, page_size=self._batch)
-            for hit in page
-        )
+        for page in self._plain.pages(self._path, body, page_size=self._batch):
+            yield from page
 
     def _settle(self) -> None:
-        """Documents whose last write was refused or conflicted may be gone, or without our fields all the same: the
-        answer to a write of ours was lost, or somebody indexed them anew. All others are left, and those that got
-        fields of ours after the last round."""
-        for chunk in chunked(self._open.items(), 100):
-            present = fetch(self._index.plain, [reference for _, reference in chunk], [self._prefix])
-            for (address, _), hit in zip(chunk, present, strict=True):
+        """Read the pending documents again and count them.
+
+        A document whose last write was refused or conflicted may have been deleted, or may no longer have the fields:
+        the answer to an earlier write was lost, or another client indexed it again. All others are left, as are the
+        documents that got the fields after the last round.
+        """
+        for chunk in chunked(self._pending.items(), 100):
+            current = fetch(self._plain, [reference for _, reference in chunk], [self._prefix])
+            for (address, _), hit in zip(chunk, current, strict=True):
                 if hit is None:
                     self._deleted += 1
                 elif self._prefix not in hit.source:
@@ -224,35 +226,33 @@ class _Cleaning:
                     self._conflicts += 1
                 else:
                     self._refused += 1
-        unmet = max(0, self._count() - self._conflicts - self._refused)
-        self.total += unmet
-        self._conflicts += unmet
+        unread = max(0, self._count() - self._conflicts - self._refused)
+        self.total += unread
+        self._conflicts += unread
 
 
 def _check_migration(index: Index) -> None:
-    """Raises `BeingMigrated` for fields that a migration needs."""
+    """Raises `BeingMigrated` if a migration needs the fields."""
     mappings = settings_mappings(index.client, index.name, index.prefix).values()
     if phase_of(mappings, index.prefix) is not None or is_switching(mappings, replaced_prefix(index.prefix)):
         raise BeingMigrated(
-            f"Index {index.name} is on its way to other keys: run `es-neardupe migrate {index.name}` to its end first, "
-            f"or, before the switch, give up with `--abort`."
+            f"Index {index.name} is being migrated to new keys: complete the migration with `es-neardupe migrate "
+            f"{index.name}` first, or, before the switch, cancel it with `--abort`."
         )
 
 
 def _is_clean(index: Index) -> bool:
-    """Whether a run before this one has removed all there was: our mapping is there, our settings are not, and there is
-    no sidecar index."""
+    """Whether an earlier run has cleaned the index: it has the mapped fields, but no settings and no sidecar index."""
     mappings = mappings_of(index.client, index.name)
     if any(stored_settings(one, index.prefix) is not None for one in mappings.values()):
         return False
-    ours = [not schema.missing(one.get("properties", {}), index.prefix) for one in mappings.values()]
-    return any(ours) and not sidecar_mappings(
-        index.client, mappings, index.prefix
-    )  # any: not in what a rollover made since
+    mapped = (not schema.missing(one.get("properties", {}), index.prefix) for one in mappings.values())
+    # Indices that a rollover created since then do not have the fields.
+    return any(mapped) and not sidecar_mappings(index.client, mappings, index.prefix)
 
 
 def _has_scripts(client: Client) -> bool:
-    """Whether the server runs painless. Who may not try it there may still use it in updates."""
+    """Whether the server runs Painless scripts. A user without access to this API may still use them in updates."""
     return knows(client, "POST", path("_scripts", "painless", "_execute"), {"script": {"source": "true"}})
 
 
@@ -267,8 +267,8 @@ def _by_index(hits: Iterable[Hit], prefix: str, tally: BulkCounts) -> Iterator[A
         source = {name: value for name, value in hit.source.items() if name != prefix}
         try:
             to_json(source)
-        except InputError:  # it holds a number or an array that would not come back as it is
-            tally.note("a document cannot be written back without harm: its numbers or arrays are beyond Python's")
+        except InputError:
+            tally.note("a document has numbers or arrays that cannot be written back unchanged")
             continue
         yield _action(hit, "index", source, pipeline="_none")
 

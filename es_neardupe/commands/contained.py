@@ -1,4 +1,4 @@
-"""Which documents contain a text, or are contained in it."""
+"""Documents that contain a text, or are contained in it."""
 
 from __future__ import annotations
 
@@ -15,128 +15,36 @@ from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text, text_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.stored_fields import count_of, decode_samples, group_of, stored_fields
-from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.options import DEFAULT_MAX_CHARS, Matching
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, Fingerprint, Hit, Reference
 from es_neardupe.server.bulk import chunked
-from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, search
-from es_neardupe.similarity.comparison import Block, Side
-from es_neardupe.similarity.containment import Containments, Direction
+from es_neardupe.similarity.comparison import Block, Containments, Direction, Side
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import current_hits, current_source
 
-__all__ = [
-    "SURE",
-    "Contained",
-    "ContainedHit",
-    "SampledCandidates",
-    "SampledDetection",
-    "contained",
-    "sampled_candidates",
-]
-
-
-_POSTINGS = 50
-"""Pairs of a key and a document that are read for each candidate that is wanted."""
-_FEW = 1000
-"""If fewer candidates are wanted, they are the best of as many readings."""
-
-
-@dataclass(frozen=True)
-class SampledCandidates:
-    """What the keys have found."""
-
-    references: list[Reference]
-    """The wanted ones, by the estimated containment in one or the other direction."""
-    total: int
-    """Documents that share a used key."""
-    left_out: int
-    """Keys that were not used: more documents have them than were to be read."""
-
-
-def sampled_candidates(
-    index: Index,
-    keys: Sequence[str],
-    *,
-    scope: Mapping[str, Any],
-    maximum: int,
-    progress: Progress = silent,
-) -> SampledCandidates:
-    """The ``maximum`` best of the documents of the scope that share any of the sampled keys (distinct ones)."""
-    asked = tracked(keys, progress, "asking for keys", len(keys))
-    frequencies = _frequencies(index, asked, scope)
-    used = _used(frequencies, _POSTINGS * max(maximum, _FEW))
-    if not used:
-        return SampledCandidates([], 0, 0)
-    shared: Counter[Reference] = Counter()
-    sizes: dict[Reference, int] = {}
-    for batch in _batches(used, frequencies, index.target.max_result_window):
-        body = queries.sampled_matches(index.fields, batch, size=index.target.max_result_window, scope=scope)
-        for hit in search(index.client, index.path, body)["hits"]["hits"]:
-            reference = (hit["_index"], hit["_id"], hit.get("_routing"))
-            shared[reference] += round(hit["_score"])
-            sizes[reference] = _features(hit, index.target)
-    total = count(index.client, index.path, queries.all_of(queries.sampled(index.fields, used), scope))
-    mod = index.settings.scheme.sample_mod
-
-    def rank(reference: Reference) -> tuple[float, int, str, str]:
-        expected = max(min(len(keys), sizes[reference] / mod), 1)  # keys of the smaller of both texts
-        return -min(shared[reference] / expected, 1), -shared[reference], reference[0], reference[1]
-
-    return SampledCandidates(sorted(shared, key=rank)[:maximum], total, len(+frequencies) - len(used))
-
-
-def _frequencies(index: Index, keys: Iterable[str], scope: Mapping[str, Any]) -> Counter[str]:
-    """The number of documents that have each key."""
-    found: Counter[str] = Counter()
-    for batch in chunked(keys, queries.MAX_CLAUSES):
-        body = queries.sampled_frequencies(index.fields, batch, scope)
-        buckets = search(index.client, index.path, body)["aggregations"]["keys"]["buckets"]
-        found.update({key: bucket["doc_count"] for key, bucket in zip(batch, buckets, strict=True)})
-    return found
-
-
-def _used(frequencies: Counter[str], postings: int) -> list[str]:
-    """The keys that any document has, rare ones first, as long as they have so many documents together; the rarest
-    in any case."""
-    used: list[str] = []
-    for key in sorted(+frequencies, key=lambda key: (frequencies[key], key)):
-        postings -= frequencies[key]
-        if used and postings < 0:
-            break
-        used.append(key)
-    return used
-
-
-def _batches(keys: Sequence[str], frequencies: Counter[str], window: int) -> Iterator[list[str]]:
-    """Keys of one search each: together they have no more documents than it returns, where that can be."""
-    batch: list[str] = []
-    documents = 0
-    for key in keys:
-        documents += frequencies[key]
-        if batch and (documents > window or len(batch) == queries.MAX_CLAUSES):
-            yield batch
-            batch, documents = [], frequencies[key]
-        batch.append(key)
-    yield batch
-
-
-def _features(hit: Mapping[str, Any], target: IndexTarget) -> int:
-    """The stored number of features; whatever else stands there counts as none."""
-    return count_of(stored_fields(hit["_source"], target.settings.prefix), "features")
+__all__ = ["SURE", "Contained", "ContainedHit", "SampledDetection", "contained"]
 
 
 SURE = 0.99
-"""The probability from which on a text counts as found."""
+"""Probability from which a document counts as certain to be found."""
+
+_POSTINGS = 50
+"""Maximum number of documents per candidate that are read by their keys."""
+
+_MIN_CANDIDATES = 1000
+"""Minimum number of candidates for which the limit by `_POSTINGS` is computed."""
+
+
+# Report
 
 
 @dataclass(frozen=True)
 class ContainedHit:
-    """A document that contains the probe, or is contained in it, by at least the wanted share of words."""
+    """A document that contains the probe or is contained in it, by at least the minimum share of words."""
 
     index: str
     id: str
@@ -144,7 +52,7 @@ class ContainedHit:
     of_probe: float
     """Share of the probe's words that are in common passages, exact."""
     of_document: float
-    """Share of the document's words, likewise."""
+    """Share of the document's words that are in common passages, exact."""
     estimated_of_probe: Estimate
     """Share of the probe's shingles that the document has: matched keys / keys of the probe."""
     estimated_of_document: Estimate
@@ -160,33 +68,34 @@ class ContainedHit:
 
 @dataclass(frozen=True)
 class SampledDetection:
-    """What the sampled keys can find."""
+    """Probability of finding a document by the sampled keys."""
 
     min: float
     probability: float
-    """With which a document that has this share of the probe's shingles shares a used key with it, at least."""
+    """Lower bound of the probability that a document with this share of the probe's shingles shares a used key."""
     shingles: int
-    """Different shingles from which on a document that is contained whole in the probe has a key with probability
-    0.99."""
+    """Number of distinct shingles from which a document that the probe contains whole has a key with probability
+    `SURE`."""
 
 
 @dataclass(frozen=True)
 class Contained:
-    """The answer: highest share first, in whatever direction."""
+    """Report of `contained`."""
 
     query: Mapping[str, Any]
-    """``index`` and ``id``, or ``text`` (its beginning); with the probe's ``state``, ``tokens`` and ``features``."""
+    """The probe: ``index`` and ``id``, or ``text`` (its beginning); its ``state``, ``tokens`` and ``features``."""
     hits: tuple[ContainedHit, ...]
+    """By the higher of their two shares, falling."""
     found: int
-    """Documents that fulfil it, those not among the ``top`` too."""
+    """Number of documents that qualify, including those beyond ``top``."""
     candidates: int
     """Documents that share a used key."""
     not_compared: int
-    """Candidates beyond ``max_candidates``, those with the lowest estimates."""
+    """Candidates beyond ``max_candidates``: those with the lowest estimates."""
     unreadable: int
-    """Candidates whose sampled keys our code cannot have written: not compared."""
+    """Candidates with malformed sampled keys: not compared."""
     unprocessed: int
-    """Other documents that ``query`` allows, without keys: not found by any."""
+    """Other documents that match ``query`` but have no keys, so they cannot be found."""
     keys: int
     """Sampled keys of the probe."""
     keys_left_out: int
@@ -197,13 +106,10 @@ class Contained:
     matching: Matching
 
     def __repr__(self) -> str:
-        return one_line(
-            self,
-            query=self.query,
-            hits=len(self.hits),
-            found=self.found,
-            candidates=self.candidates,
-        )
+        return one_line(self, query=self.query, hits=len(self.hits), found=self.found, candidates=self.candidates)
+
+
+# Command
 
 
 @dataclass(frozen=True)
@@ -225,13 +131,13 @@ def contained(
     max_candidates: options.CandidatesByEstimate = 1000,
     progress: Progress = silent,
 ) -> Contained:
-    """Documents that have at least ``min`` of the words of a document, or of any text, in common passages with it, or
-    at least ``min`` of their own.
+    """Find the documents that have at least ``min`` of the words of a probe in common passages with it, or at least
+    ``min`` of their own.
 
-    Give ``id`` or ``text``. Candidates share sampled keys with the probe; then both sides are compared by their present
-    texts. ``query`` filters the documents. Nothing is written, and no group is made of it. Raises `NotInitialised` for
-    an index without sampled keys, `NotFound` for an unknown id, `InputError` for a probe without readable text, and
-    `SettingsError` for options out of range.
+    The probe is a document of the index (``id``) or any ``text``. Candidates share sampled keys with it; their current
+    texts are compared with that of the probe. ``query`` filters the documents. Nothing is written, and groups do not
+    change. Raises `NotInitialised` for an index without sampled keys, `NotFound` for an unknown id, `InputError` for a
+    probe without readable text, and `SettingsError` for options out of range.
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
@@ -240,25 +146,26 @@ def contained(
     check_min(min)
     index = _opened(index)
     how = _matching(matching)
+    mod = index.settings.scheme.sample_mod
     probe = _document(index, id) if id is not None else _text(text or "")
     (fingerprint,) = fingerprints([probe.side.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     keys = list(dict.fromkeys(fingerprint.samples or ()))
     scope = queries.others(query, probe.address)
-    found = sampled_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
-    comparing = _Comparing(keys, index.target, Containments(probe.side, how, index.settings.shingle, min))
-    hits = sorted(comparing.hits(index.client, found, progress), key=_rank)
+    candidates = _find_candidates(index, keys, scope=scope, maximum=max_candidates, progress=progress)
+    comparer = _Comparer(index, keys, Containments(probe.side, how, index.settings.shingle, min))
+    hits = sorted(comparer.hits(candidates.references, progress), key=_rank)
     return Contained(
         query=probe.name | _described(fingerprint),
         hits=tuple(hits[:top]),
         found=len(hits),
-        candidates=found.total,
-        not_compared=found.total - len(found.references),
-        unreadable=comparing.unreadable,
+        candidates=candidates.total,
+        not_compared=candidates.total - len(candidates.references),
+        unreadable=comparer.unreadable,
         unprocessed=count(index.client, index.path, index.target.stale(scope)),
         keys=len(keys),
-        keys_left_out=found.left_out,
-        detection=_detection(min, len(keys) - found.left_out, index.settings.scheme.sample_mod),
-        sample_mod=index.settings.scheme.sample_mod,
+        keys_left_out=candidates.keys_left_out,
+        detection=_detection(min, len(keys) - candidates.keys_left_out, mod),
+        sample_mod=mod,
         shingle=index.settings.shingle,
         matching=how,
     )
@@ -268,9 +175,9 @@ def _opened(index: Index) -> Index:
     index = opened(index, texts=True)
     if not index.settings.scheme.sample_mod:
         raise NotInitialised(
-            f"Index {index.name} has no sampled keys, which contained needs. They are a part of the scheme: run "
-            f"`es-neardupe migrate {index.name} --sample-mod 8` (or --sample-keys); or leave what is there and give "
-            f"`init` and `enrich` another prefix."
+            f"Index {index.name} has no sampled keys, which `contained` needs. They are part of the scheme: run "
+            f"`es-neardupe migrate {index.name} --sample-mod 8` (or --sample-keys), or run `init` and `enrich` with "
+            f"another prefix."
         )
     return index
 
@@ -280,7 +187,7 @@ def _matching(name: Matching | str) -> Matching:
         return Matching(name)
     except ValueError:
         known = ", ".join(one.value for one in Matching)
-        raise SettingsError(f"There is no matching {str(name)!r}. Known: {known}.") from None
+        raise SettingsError(f"Unknown matching {str(name)!r}. Known: {known}.") from None
 
 
 def _document(index: Index, id: str) -> _Probe:
@@ -297,57 +204,131 @@ def _described(fingerprint: Fingerprint) -> dict[str, Any]:
     return {"state": fingerprint.state.value, "tokens": fingerprint.tokens, "features": fingerprint.features}
 
 
-class _Comparing:
-    """Compares candidates with the probe, and counts those that cannot be."""
+def _rank(hit: ContainedHit) -> tuple[float, int, str, str]:
+    return -max(hit.of_probe, hit.of_document), -hit.common_words, hit.index, hit.id
 
-    def __init__(self, keys: Sequence[str], target: IndexTarget, containments: Containments) -> None:
-        self.keys = frozenset(keys)
-        self.target = target
-        self.containments = containments
+
+def _detection(minimum: float, keys: int, mod: int) -> SampledDetection:
+    """Each key is a random shingle of the probe, and each shingle of a document is a key with probability 1/mod."""
+    shingles = 1 if mod == 1 else math.ceil(math.log(1 - SURE) / math.log(1 - 1 / mod))
+    return SampledDetection(minimum, 1 - (1 - minimum) ** keys, shingles)
+
+
+# Candidates
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    references: list[Reference]
+    """The best candidates, by the higher of the estimated containments in both directions."""
+    total: int
+    """Documents that share a used key."""
+    keys_left_out: int
+    """Keys that were not used, because too many documents have them."""
+
+
+def _find_candidates(
+    index: Index, keys: Sequence[str], *, scope: Mapping[str, Any], maximum: int, progress: Progress
+) -> _Candidates:
+    """The ``maximum`` best of the documents in scope that share any of the sampled keys, which are distinct."""
+    frequencies = _frequencies(index, tracked(keys, progress, "looking up keys", len(keys)), scope)
+    used = _used(frequencies, _POSTINGS * max(maximum, _MIN_CANDIDATES))
+    if not used:
+        return _Candidates([], 0, 0)
+    shared: Counter[Reference] = Counter()
+    sizes: dict[Reference, int] = {}
+    for batch in _batches(used, frequencies, index.target.max_result_window):
+        body = queries.sampled_matches(index.fields, batch, size=index.target.max_result_window, scope=scope)
+        for hit in search(index.client, index.path, body)["hits"]["hits"]:
+            reference = (hit["_index"], hit["_id"], hit.get("_routing"))
+            shared[reference] += round(hit["_score"])
+            # A malformed number of features counts as 0.
+            sizes[reference] = count_of(stored_fields(hit["_source"], index.settings.prefix), "features")
+    total = count(index.client, index.path, queries.all_of(queries.sampled(index.fields, used), scope))
+    mod = index.settings.scheme.sample_mod
+
+    def rank(reference: Reference) -> tuple[float, int, str, str]:
+        expected = max(min(len(keys), sizes[reference] / mod), 1)  # keys of the text that has fewer of them
+        return -min(shared[reference] / expected, 1), -shared[reference], reference[0], reference[1]
+
+    return _Candidates(sorted(shared, key=rank)[:maximum], total, len(+frequencies) - len(used))
+
+
+def _frequencies(index: Index, keys: Iterable[str], scope: Mapping[str, Any]) -> Counter[str]:
+    """Key -> number of documents in scope that have it."""
+    found: Counter[str] = Counter()
+    for batch in chunked(keys, queries.MAX_CLAUSES):
+        body = queries.sampled_frequencies(index.fields, batch, scope)
+        buckets = search(index.client, index.path, body)["aggregations"]["keys"]["buckets"]
+        found.update({key: bucket["doc_count"] for key, bucket in zip(batch, buckets, strict=True)})
+    return found
+
+
+def _used(frequencies: Counter[str], postings: int) -> list[str]:
+    """Keys of any documents, rarest first, as long as the sum of their frequencies is at most ``postings``. The rarest
+    key is always used."""
+    used: list[str] = []
+    for key in sorted(+frequencies, key=lambda key: (frequencies[key], key)):
+        postings -= frequencies[key]
+        if used and postings < 0:
+            break
+        used.append(key)
+    return used
+
+
+def _batches(keys: Sequence[str], frequencies: Counter[str], window: int) -> Iterator[list[str]]:
+    """Batches of keys for one search each, which no more than ``window`` documents match, unless a single key has
+    more."""
+    batch: list[str] = []
+    documents = 0
+    for key in keys:
+        documents += frequencies[key]
+        if batch and (documents > window or len(batch) == queries.MAX_CLAUSES):
+            yield batch
+            batch, documents = [], frequencies[key]
+        batch.append(key)
+    yield batch
+
+
+class _Comparer:
+    """Compares candidates with the probe, and counts unreadable ones."""
+
+    def __init__(self, index: Index, keys: Sequence[str], containments: Containments) -> None:
+        """``keys``: the sampled keys of the probe."""
+        self._index = index
+        self._keys = frozenset(keys)
+        self._containments = containments
         self.unreadable = 0
 
-    def hits(self, client: Client, found: SampledCandidates, progress: Progress) -> Iterator[ContainedHit]:
-        """The candidates that reach the wanted share; one deleted meanwhile is no hit."""
-        fields = [*self.target.settings.fields, self.target.fields.samples, self.target.fields.group]
-        references = tracked(found.references, progress, "comparing", len(found.references))
-        for hits in current_hits(client, references, fields):
-            for hit in hits:
-                if (one := self._compared(hit)) is not None:
-                    yield one
+    def hits(self, references: Sequence[Reference], progress: Progress) -> Iterator[ContainedHit]:
+        """The candidates that reach the minimum share; deleted ones are left out."""
+        fields = [*self._index.settings.fields, self._index.fields.samples, self._index.fields.group]
+        tracked_references = tracked(references, progress, "comparing", len(references))
+        for hits in current_hits(self._index.client, tracked_references, fields):
+            yield from filter(None, map(self._compared, hits))
 
     def _compared(self, hit: Hit) -> ContainedHit | None:
-        settings = self.target.settings
-        stored = stored_fields(hit.source, settings.prefix)
+        stored = stored_fields(hit.source, self._index.settings.prefix)
         try:
-            theirs = frozenset(decode_samples(stored) or ())
+            keys = frozenset(decode_samples(stored) or ())
         except CorruptFingerprint:
             self.unreadable += 1
             return None
-        found = self.containments.of(text_of(hit.source, settings.fields))
-        if found is None or not theirs:  # it may have changed since it was a candidate
+        found = self._containments.of(text_of(hit.source, self._index.settings.fields))
+        if found is None or not keys:  # changed since it became a candidate
             return None
-        matched = len(self.keys & theirs)
+        matched = len(self._keys & keys)
         return ContainedHit(
             index=hit.index,
             id=hit.id,
             direction=found.direction,
             of_probe=found.of_probe,
             of_document=found.of_document,
-            estimated_of_probe=exact_share(matched, len(self.keys)),
-            estimated_of_document=exact_share(matched, len(theirs)),
+            estimated_of_probe=exact_share(matched, len(self._keys)),
+            estimated_of_document=exact_share(matched, len(keys)),
             matched_keys=matched,
             common_words=found.common_words,
             passages=found.passages,
             excerpt=found.excerpt,
             group=group_of(stored),
         )
-
-
-def _rank(hit: ContainedHit) -> tuple[float, int, str, str]:
-    return -max(hit.of_probe, hit.of_document), -hit.common_words, hit.index, hit.id
-
-
-def _detection(minimum: float, keys: int, mod: int) -> SampledDetection:
-    """Each key of the probe is one of its shingles at random; each shingle of a document is a key once in ``mod``."""
-    shingles = 1 if mod == 1 else math.ceil(math.log(1 - SURE) / math.log(1 - 1 / mod))
-    return SampledDetection(minimum, 1 - (1 - minimum) ** keys, shingles)

@@ -1,4 +1,4 @@
-"""What the demonstration shows: real texts, an index that exists already, and a search before and after."""
+"""``demo``: the texts, the index and the searches of the demonstration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records
+from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.errors import IndexUnusable, InputError, NotFound, RequestError
 from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.text import tokenize
@@ -27,7 +27,7 @@ _PARTS = re.compile(r"---\n(.*?)^---\s*$(.*)", re.DOTALL | re.MULTILINE)
 
 @dataclass(frozen=True)
 class DemoHit:
-    """A hit of an ordinary search."""
+    """A hit of a full-text search."""
 
     id: str
     title: str
@@ -35,14 +35,14 @@ class DemoHit:
 
 
 def licence_records() -> list[FileRecord]:
-    """The licence texts and notices of 100 words or more that the package licensedcode-data holds.
+    """The licence texts and notices of the package licensedcode-data that have 100 words or more.
 
     Raises `InputError` if it is not installed (extra ``demo``).
     """
-    found = importlib.util.find_spec("licensedcode")
-    if found is None or not found.submodule_search_locations:
+    package = importlib.util.find_spec("licensedcode")
+    if package is None or not package.submodule_search_locations:
         raise InputError("The demo texts are missing: pip install 'es-neardupe[demo]', or give your own with `file`.")
-    data = Path(next(iter(found.submodule_search_locations))) / "data"
+    data = Path(next(iter(package.submodule_search_locations))) / "data"
     files = sorted((*data.glob("licenses/*.LICENSE"), *data.glob("rules/*.RULE")), key=lambda file: file.name)
     read = (_licence(file) for file in files)
     return [record for record in read if len(tokenize(record.source["text"])) >= _MIN_WORDS]
@@ -50,17 +50,17 @@ def licence_records() -> list[FileRecord]:
 
 def _licence(file: Path) -> FileRecord:
     """One file: a few lines of ``name: value`` between two lines of ``---``, then the text."""
-    found = _PARTS.fullmatch(file.read_text("utf-8"))
-    if found is None:
-        raise InputError(f"{file} is not as the files of licensedcode-data were: install another version of it.")
-    head, text = found.groups()
-    said = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line and not line.startswith(" "))
-    title = said.get("name") or f"{said.get('license_expression', '?').strip()} ({file.stem})"
+    parts = _PARTS.fullmatch(file.read_text("utf-8"))
+    if parts is None:
+        raise InputError(f"{file} has an unknown format: install another version of licensedcode-data.")
+    head, text = parts.groups()
+    values = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line and not line.startswith(" "))
+    title = values.get("name") or f"{values.get('license_expression', '?').strip()} ({file.stem})"
     return FileRecord(str(file), file.name, {"title": title, "text": text.strip()})
 
 
 def file_records(name: str) -> list[FileRecord]:
-    """The documents of the user's own JSON lines or CSV file. Raises `InputError` at the first bad line."""
+    """The documents of a JSON lines or CSV file. Raises `InputError` at the first bad line."""
     check_paths([name])
     records = []
     for record in read_records([name], text_field="text"):
@@ -71,9 +71,9 @@ def file_records(name: str) -> list[FileRecord]:
 
 
 def create_index(client: Client, index: str, text_field: str) -> None:
-    """An ordinary index with a title and a text, as it might have existed for years.
+    """Create an ordinary index with a title and a text, without keys.
 
-    One that an earlier demonstration made is replaced. Raises `IndexUnusable` for any other index of that name.
+    An index of an earlier demonstration is replaced. Raises `IndexUnusable` for any other index of that name.
     """
     try:
         mapping = mappings_of(client, index)
@@ -81,20 +81,20 @@ def create_index(client: Client, index: str, text_field: str) -> None:
         mapping = {}
     if mapping:
         if not all(_MARK in one.get("_meta", {}) for one in mapping.values()):
-            raise IndexUnusable(f"Index {index} is there and was not made by the demo: choose another `index`.")
+            raise IndexUnusable(f"Index {index} exists and was not created by the demo: choose another `index`.")
         client.request("DELETE", path(index))
     properties: dict[str, Any] = {"title": {"type": "text"}, text_field: {"type": "text"}}
     client.request("PUT", path(index), body={"mappings": {"_meta": {_MARK: True}, "properties": properties}})
 
 
 def index_plain(client: Client, index: str, records: Iterable[FileRecord]) -> int:
-    """Index documents as any application would, without our fields; returns how many."""
+    """Index documents without keys, as any application does; returns their number."""
     done = 0
     actions = (Action("index", index, str(record.id), record.source) for record in records)
     for outcome in write(client, actions):
         if not outcome.done:
             raise RequestError(
-                f"Document {outcome.action.id!r} was refused: {outcome.reason}.",
+                f"The server rejected document {outcome.action.id!r}: {outcome.reason}.",
                 status=outcome.status,
                 type=outcome.type,
                 reason=outcome.reason,
@@ -107,7 +107,7 @@ def index_plain(client: Client, index: str, records: Iterable[FileRecord]) -> in
 def search_hits(
     client: Client, index: str, text_field: str, words: str, group_field: str, *, collapse: bool
 ) -> Iterator[DemoHit]:
-    """The first hits of an ordinary full-text search, collapsed on the group id or not."""
+    """The first hits of a full-text search, with or without ``collapse`` on the group id."""
     body: dict[str, Any] = {"size": 8, "query": {"match": {text_field: words}}, "_source": ["title", group_field]}
     if collapse:
         body["collapse"] = {"field": group_field}

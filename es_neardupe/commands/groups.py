@@ -1,4 +1,4 @@
-"""Which document of each group a policy would keep. Nothing is deleted: that is the user's."""
+"""Groups of an index, history of a group, and suggestions which document of each group to keep."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from es_neardupe import options
 from es_neardupe.candidates.who_may_meet import Policy
 from es_neardupe.errors import NotFound
-from es_neardupe.groups.read import Group, known_entries, read_groups
+from es_neardupe.groups.read import Group, known_records, read_groups
 from es_neardupe.groups.registry import GroupRecord, Registry, remembered
-from es_neardupe.groups.rule_options import policy_of
+from es_neardupe.groups.rules import policy_of
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
@@ -29,32 +29,31 @@ def groups(
     top: options.TopGroups = None,
     group: options.GroupId = None,
 ) -> list[Group]:
-    """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
+    """The groups of an index, largest first; with ``group``, only this one. Reads only grouped documents."""
     index = opened(index)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
-    entries = known_entries(index, [one.group for one in found])
-    return [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
+    records = known_records(index, [one.group for one in found])
+    return [replace(one, known=_matching_record(one, records.get(one.group))) for one in found]
 
 
-def _of_these(found: Group, entry: GroupRecord | None) -> GroupRecord | None:
-    """The entry if it is about these documents: others of the group may be hidden from this user, or gone since."""
-    return entry if entry is not None and entry.size == found.size else None
+def _matching_record(group: Group, record: GroupRecord | None) -> GroupRecord | None:
+    """The record if it is about these documents: this user may not be allowed to read some, or they were deleted."""
+    return record if record is not None and record.size == group.size else None
 
 
 def group_history(index: Index, group: str) -> GroupRecord:
-    """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
+    """The record of a group in the registry, even if it has ended. Raises `NotFound` for an unknown id."""
     index = opened(index)
     check_sees_all(index, "the history of groups")
-    found = Registry(index).entries({group}).get(group)
-    if found is None:
+    record = Registry(index).records({group}).get(group)
+    if record is None:
         raise NotFound(
-            f"The registry of index {index.name} knows no group {group!r}: `es-neardupe groups {index.name}` lists its "
-            f"groups.",
+            f"Unknown group {group!r} in index {index.name}: `es-neardupe groups {index.name}` lists its groups.",
             status=404,
             type="group_not_found",
         )
-    return found
+    return record
 
 
 _TERMS = 1000
@@ -62,16 +61,16 @@ _TERMS = 1000
 
 @dataclass(frozen=True)
 class KeepAdvice:
-    """What a policy says of one group."""
+    """Suggestion which document of a group to keep."""
 
     group: str
     policy: str
     keep: Address
-    """The document that comes first by the policy."""
+    """The first document by the policy."""
     redundant: tuple[Address, ...]
     """All others, in the order of the policy."""
     is_principal: bool
-    """Whether the document to keep is the one that the others were compared with."""
+    """Whether the document to keep is the principal of the group."""
 
 
 def suggest_keep(
@@ -82,24 +81,24 @@ def suggest_keep(
     top: options.TopGroups = None,
     group: options.GroupId = None,
 ) -> list[KeepAdvice]:
-    """For each group, largest first, the document that ``policy`` keeps, and the others.
+    """For each group, largest first, the document to keep by ``policy``, and the others. Deletes nothing.
 
     Policies are those of ``group --principal``; by default the one that the index was grouped by. Raises
-    `SettingsError` for one that cannot be read or a field that is not there.
+    `SettingsError` for an invalid policy or an unknown field.
     """
     index = opened(index)
     if policy is None:
         _, rules = remembered(Registry(index).last_run())
         policy = rules.principal.name
-    by = policy_of(index, policy)
+    chosen = policy_of(index, policy)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
-    advice = (one for part in chunked(found, _TERMS) for one in _advice(index, by, part))
+    advice = (one for part in chunked(found, _TERMS) for one in _advice(index, chosen, part))
     return list(advice)
 
 
-def _advice(index: Index, policy: Policy, found: list[Group]) -> Iterator[KeepAdvice]:
-    members: dict[str, list[Hit]] = {one.group: [] for one in found}
+def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepAdvice]:
+    members: dict[str, list[Hit]] = {one.group: [] for one in groups}
     fields = index.fields
     body = {
         "query": queries.all_of({"terms": {fields.group: sorted(members)}}),
@@ -110,15 +109,15 @@ def _advice(index: Index, policy: Policy, found: list[Group]) -> Iterator[KeepAd
         for hit in page:
             stored = stored_fields(hit.source, index.settings.prefix)
             members.get(group_of(stored) or "", []).append(hit)
-    for one in found:
+    for one in groups:
         ordered = _ordered(members[one.group], policy, index.settings.prefix)
-        if len(ordered) > 1:  # not deleted meanwhile
+        if len(ordered) > 1:  # not deleted in the meantime
             principal = one.members[0].address if one.principal is not None else None
             yield KeepAdvice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)
 
 
 def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:
-    """As principals are chosen: by the policy, then the longest, then by id."""
+    """The addresses in the order in which principals are chosen: by policy, length and id."""
     places = policy.places([hit.source for hit in hits])
     keys = [
         (place, -count_of(stored_fields(hit.source, prefix), "tokens"), hit.id, hit.index)

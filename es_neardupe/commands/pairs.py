@@ -22,7 +22,7 @@ from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
-from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, criterion
+from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.verify import verified_pairs
 
 __all__ = ["Pair", "Pairs", "pairs"]
@@ -178,7 +178,7 @@ def pairs(
         whitespace=whitespace,
         ignore_common=ignore_common,
     )
-    wanted = criterion(index, options, renew=renew)
+    wanted = match_criterion(index, options, renew=renew)
     corpus = read_fingerprints(index, progress)
     copies, rules = wanted.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
     found = verified_pairs(index, wanted.measure, corpus, copies=copies, rules=rules, progress=progress)
@@ -206,6 +206,6 @@ def pairs(
         _left=candidates.left[order],
         _right=candidates.right[order],
         _similarity=similarity[order],
-        _copies=wanted.copies_fit,
+        _copies=wanted.copies_match,
         _maximum_copies=max_bucket,
     )

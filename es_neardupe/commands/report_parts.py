@@ -1,7 +1,7 @@
 """Parts of the reports of commands that write: the documents, pairs, groups and writes of one run.
 
-Every number has one meaning in all reports. Numbers of the whole index say so; all others are of this run. Each part
-states its sum, or the report that has it does.
+Every number has the same meaning in all reports. Numbers are those of the run, unless they are described as those of
+the index. Each part, or the report that contains it, states which numbers add up.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class EnrichScope:
-    """Documents that ``enrich`` had to do with: ``documents + excluded`` are all of the index at the beginning.
+    """Documents that ``enrich`` processed: ``documents + excluded`` were in the index when the run began.
 
     ``read`` is the sum of the writes.
     """
 
     documents: int
-    """In scope when the run began."""
+    """Documents in scope when the run began."""
     excluded: int
-    """Outside of the scope that ``query`` and the chosen relations give: neither read nor written."""
+    """Documents outside of the scope of ``query`` and the chosen relations, neither read nor written."""
     left_alone: int
-    """Of the index, documents of other relations of a join field than those to be processed: children, by default."""
+    """Documents of the index with skipped relations of a join field, by default children."""
     current: int
-    """Of those in scope, had a fingerprint of this scheme already."""
+    """Documents in scope that already had a fingerprint of this scheme."""
     read: int
 
 
@@ -49,69 +49,69 @@ class LoadScope:
 
     read: int
     bad: int
-    """Lines that are no document."""
+    """Lines that are not a document."""
     duplicates: int
-    """Lines whose id stood in the files before: the first one counts."""
+    """Lines whose id occurs earlier in the files; the first line is used."""
     existing: int
-    """Lines with an id that the index has already: these documents stay as they are, unless ``replace``."""
+    """Lines with an id that exists in the index; these documents are skipped, unless ``replace``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupScope:
-    """Documents of the index, and those that ``group`` looked at: ``affected = sum(states) + corrupt``.
+    """Documents of the index, and those that ``group`` processed: ``affected = sum(states) + corrupt``.
 
     ``affected = stale + corrupt`` + the sum of the writes, and ``documents = grouped + alone + stale + corrupt``.
     """
 
     documents: int
-    """Of the index, those with a fingerprint of its scheme."""
+    """Documents of the index with a fingerprint of its scheme."""
     unprocessed: int
-    """Of the index, all others: they are in no group and not among ``documents``."""
+    """All other documents of the index, which are in no group."""
     whole: bool
-    """Whether all documents were looked at, or only those that a change can have moved."""
+    """Whether all documents were processed, or only those whose group can have changed."""
     reason: str
-    """Why."""
+    """Why all of them were, or how many new and changed documents the run started from."""
     affected: int
-    """Documents that were looked at."""
+    """Documents that were processed."""
     states: Mapping[str, int]
-    """The readable ones among them, by state."""
+    """Processed documents with a readable fingerprint, by state."""
     stale: int
-    """Of them, those whose text is not the one that was fingerprinted, or that were deleted: left as they are."""
+    """Processed documents that were changed since they were fingerprinted, or deleted; skipped."""
     corrupt: int
-    """Of them, those whose stored fingerprint cannot be read: left as they are."""
+    """Processed documents whose stored fingerprint cannot be read; skipped."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairCounts:
-    """Pairs of distinct texts that ``group`` looked at: ``matches <= candidates``.
+    """Pairs of distinct texts that ``group`` processed: ``matches <= candidates``.
 
     ``skipped`` is the sum over ``large_buckets``.
     """
 
     copies: int
-    """Documents that are exact copies of another one and were taken as that one."""
+    """Exact copies of another document, treated as one text with it."""
     candidates: int
-    """Candidate pairs: all of them were verified."""
+    """Candidate pairs, all of them verified."""
     compared: int
-    """Of these and of pairs within groups, those whose texts were compared; the others were known."""
+    """Candidate pairs and pairs within groups whose texts were compared; the others were known."""
     matches: int
-    """Candidates from ``min`` to ``max`` similar."""
+    """Candidates whose similarity lies between ``min`` and ``max``."""
     skipped: int
-    """Comparisons left out in buckets over ``max_bucket``; a pair counts once for each of them."""
+    """Comparisons skipped in buckets larger than ``max_bucket``; a pair counts once for each of these buckets."""
     large_buckets: tuple[Bucket, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroupsLookedAt:
-    """Groups that a run looked at: all of the index, or those that a change can have moved."""
+    """Groups that a run processed: all of the index, or those that can have changed."""
 
     count: int
     mean_similarity: float | None
-    """Of their members to their principals; None without any group."""
+    """Mean similarity of members to their principals; None without groups."""
     pairs_below: int
-    """Pairs of members that are below ``min`` among themselves."""
+    """Pairs of members that are less similar than ``min``."""
     pairs_not_compared: int
-    """Pairs of members of very large groups that nobody compared."""
+    """Pairs of members of very large groups that were not compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,33 +120,33 @@ class GroupCounts:
 
     count: int
     grouped: int
-    """Documents in them."""
+    """Documents in these groups."""
     alone: int
-    """Documents in no group with another one."""
+    """Documents without a near-duplicate."""
     largest: int
     """Documents of the largest group."""
     min_similarity: float | None
-    """The true minimum of the similarities to the principals; None without any group."""
+    """Minimum similarity of a member to its principal, over all groups; None without groups."""
     looked_at: GroupsLookedAt
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteCounts:
-    """Documents by what became of their update; each counts once: `total`."""
+    """Documents by the outcome of their update. Each document counts once; `total` is their sum."""
 
     written: int
     unchanged: int = 0
-    """Needed no update."""
+    """Documents that needed no update."""
     conflicts: int = 0
-    """Changed by somebody while the run went on: left for the next run."""
+    """Documents that another client changed during the run; left for the next run."""
     deleted: int = 0
-    """Deleted while the run went on."""
+    """Documents deleted during the run."""
     refused: int = 0
-    """Updates that the server refused; ``refusals`` says why."""
+    """Updates that the server rejected; ``refusals`` has the reasons."""
     refusals: tuple[str, ...] = ()
     """The most frequent reasons."""
     mirrored: GroupIdsWritten | None = None
-    """Group ids written into the documents; None unless ``init --sidecar --write-group`` asked for that."""
+    """Group ids also written to the documents; None without ``init --sidecar --write-group``."""
 
     @property
     def total(self) -> int:
@@ -155,20 +155,20 @@ class WriteCounts:
 
     @property
     def left(self) -> int:
-        """``conflicts + refused``: the next run has to take them."""
+        """``conflicts + refused``: documents left for the next run."""
         return self.conflicts + self.refused
 
 
 @dataclass(frozen=True, kw_only=True)
 class FingerprintWrites(WriteCounts):
-    """The same of new fingerprints: ``written = sum(states)``, ``numeric <= signed + short``."""
+    """Writes of new fingerprints: ``written = sum(states)``, ``numeric <= signed + short``."""
 
     states: Mapping[str, int]
     """Documents written, by state."""
     numeric: int
-    """Of the signed and short ones among them: documents all of whose tokens are numbers."""
+    """Signed and short documents whose tokens are all numbers."""
 
 
 def one_line(report: object, **main: object) -> str:
-    """The ``repr`` of a report: its main numbers."""
+    """``repr`` of a report, with its main numbers."""
     return f"{type(report).__name__}({', '.join(f'{name}={value!r}' for name, value in main.items())})"

@@ -20,7 +20,7 @@ from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.records import Fingerprint, Reference, State
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
-from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, criterion
+from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.current_texts import compared_with, current_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
@@ -123,7 +123,7 @@ def similar(
     options = MatchOptions().having(
         measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
     )
-    wanted = criterion(index, options, renew=renew)
+    wanted = match_criterion(index, options, renew=renew)
     probe = _document(index, id, wanted) if id is not None else _text(text or "", index.target, wanted)
     (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
     named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}

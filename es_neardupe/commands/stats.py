@@ -1,4 +1,4 @@
-"""What is in an index: documents by state, schemes, groups, buckets, bytes."""
+"""``stats``: what an index contains: documents by state, schemes, groups, buckets, bytes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["BucketSize", "GroupSizes", "Stats", "StatsScope", "stats"]
 
 @dataclass(frozen=True)
 class BucketSize:
-    """How many documents bear a band key."""
+    """Number of documents with a band key."""
 
     key: str
     documents: int
@@ -36,21 +36,21 @@ class BucketSize:
 class StatsScope:
     """Each document is counted once: ``documents = sum(states) + unknown + other_schemes + unprocessed``.
 
-    Those of the states ``signed`` and ``short`` have keys and are compared. ``numeric`` of them have no other tokens
-    than numbers; with these told apart, ``documents = (signed + short - numeric) + numeric + empty + too_large +
-    failed + unknown + other_schemes + unprocessed``.
+    Documents of the states ``signed`` and ``short`` have keys and are compared. ``numeric`` of them have only numbers
+    as tokens; counted separately, ``documents = (signed + short - numeric) + numeric + empty + too_large + failed +
+    unknown + other_schemes + unprocessed``.
     """
 
     documents: int
     """In scope."""
     left_alone: int
-    """Besides these, documents of other relations of a join field than those to be processed."""
+    """In addition, documents of relations of a join field that are not processed."""
     states: Mapping[str, int]
     """Documents with a fingerprint of the index's scheme, by state."""
     numeric: int
-    """Of the signed and short ones: documents all of whose tokens are numbers."""
+    """Signed and short documents whose tokens are all numbers."""
     unknown: int
-    """Documents of the index's scheme with another state or none: somebody else has written that."""
+    """Documents of the index's scheme with an unknown state or none, written by another client."""
     other_schemes: int
     """Documents with a fingerprint of another scheme: ``enrich`` renews them."""
     schemes: Mapping[str, int]
@@ -63,7 +63,7 @@ class StatsScope:
 
 @dataclass(frozen=True)
 class GroupSizes:
-    """Groups of two documents or more: ``count = sum(sizes.values())``, ``grouped`` = the sum of size times number."""
+    """Groups of two or more documents: ``count = sum(sizes.values())``, ``grouped`` = the sum of size times number."""
 
     count: int
     grouped: int
@@ -74,7 +74,7 @@ class GroupSizes:
 
     @classmethod
     def of(cls, sizes: Iterable[int]) -> GroupSizes:
-        """Counted from the size of each group."""
+        """Count groups by their sizes."""
         numbers = dict(sorted(Counter(sizes).items(), reverse=True))
         grouped = sum(size * number for size, number in numbers.items())
         return cls(sum(numbers.values()), grouped, max(numbers, default=0), numbers)
@@ -82,12 +82,12 @@ class GroupSizes:
 
 @dataclass(frozen=True)
 class Stats:
-    """What is in an index."""
+    """Result of `stats`."""
 
     index: str
     indices: tuple[str, ...]
     sidecars: tuple[str, ...]
-    """Our indices that hold the keys, where these are not in the documents (``init --sidecar``)."""
+    """The sidecar indices; empty if keys are stored in the documents."""
     scheme: str
     agree: int
     """Bands that a candidate pair shares."""
@@ -96,9 +96,9 @@ class Stats:
     scope: StatsScope
     groups: GroupSizes
     buckets: tuple[BucketSize, ...] | None
-    """The band keys (or as many as must agree, joined by ``+``) that most documents share; None if not read."""
+    """The band keys (joined by ``+`` if several must agree) that most documents share; None with ``quick``."""
     bytes_per_document: Mapping[str, float] | None
-    """Bytes on disk of each of our fields, over the documents; None where the server does not tell."""
+    """Mean bytes on disk of each ``neardupe`` field; None if the server does not report them, or with ``quick``."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -117,14 +117,17 @@ def stats(
     quick: options.Quick = False,
     progress: Progress = silent,
 ) -> Stats:
-    """Count what is there. ``quick`` leaves out what has to read all keys (buckets) or files (bytes)."""
+    """Count the documents and groups of an index.
+
+    ``quick`` omits buckets, for which all keys are read, and bytes, for which the server reads all files of the index.
+    """
     index = opened(index)
     refresh_if_allowed(index.client, index.path)
-    answer = search(index.client, index.path, queries.states(index.fields, index.scheme_id, index.target.within()))
-    documents = int(answer["hits"]["total"]["value"])
-    found = answer["aggregations"]
-    parts = {name: int(bucket["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
-    numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in found["parts"]["buckets"].items()}
+    result = search(index.client, index.path, queries.states(index.fields, index.scheme_id, index.target.within()))
+    documents = int(result["hits"]["total"]["value"])
+    counted = result["aggregations"]
+    parts = {name: int(bucket["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
+    numeric = {name: int(bucket["numeric"]["doc_count"]) for name, bucket in counted["parts"]["buckets"].items()}
     return Stats(
         index=index.name,
         indices=index.target.indices,
@@ -140,9 +143,9 @@ def stats(
             numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
             unknown=parts["unknown"],
             other_schemes=parts["other_schemes"],
-            schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in found["schemes"]["buckets"]},
+            schemes={bucket["key"]: int(bucket["doc_count"]) for bucket in counted["schemes"]["buckets"]},
             unprocessed=parts["unprocessed"],
-            ungrouped=int(found["ungrouped"]["doc_count"]),
+            ungrouped=int(counted["ungrouped"]["doc_count"]),
         ),
         groups=GroupSizes.of(one.size for one in read_groups(index)),
         buckets=None if quick else _buckets(index, progress),
@@ -156,14 +159,14 @@ def _buckets(index: Index, progress: Progress) -> tuple[BucketSize, ...]:
 
 
 def _bytes(index: Index, documents: int) -> dict[str, float] | None:
-    """Elasticsearch measures the fields of an index on request; OpenSearch has no such request."""
+    """Mean bytes of each field. Only Elasticsearch has an API for this."""
     if index.client.server.product is not Product.ELASTICSEARCH or not documents:
         return None
     try:
         answer: dict[str, Any] = index.plain.request(
             "POST", path(index.storage.path, "_disk_usage"), params={"run_expensive_tasks": "true"}
         )
-    except RequestError:  # not permitted, or not there
+    except RequestError:  # not permitted, or not supported
         return None
     names = [f"{index.settings.prefix}.{name}" for name in fields_mapping()["properties"]]
     totals: Counter[str] = Counter()

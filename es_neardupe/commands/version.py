@@ -1,4 +1,4 @@
-"""What a bug report should say: the versions of everything that has a part in the work."""
+"""``version``: the versions of this package, its dependencies, the system and the server, for bug reports."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _PACKAGES = (
     *("elasticsearch", "elastic-transport", "opensearch-py", "urllib3"),
     *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "pydantic", "tenacity", "typer", "rich"),
 )
-"""Those whose versions have explained a failure, or can."""
+"""Packages whose version can explain a failure."""
 
 
 @dataclass(frozen=True)
 class VersionReport:
-    """Versions, without anything that tells who runs them."""
+    """Versions, without anything that identifies the user."""
 
     version: str
     scheme_version: int
-    """Of the recipe of keys."""
+    """Version of the scheme."""
     scheme: str
-    """The scheme that `init` chooses where nothing is asked for."""
+    """Default scheme of `init`."""
     compiled: bool
-    """Whether the inner loops of signing in C were built; else numpy does their work, more slowly."""
+    """Whether signing uses the C kernel; otherwise it uses numpy, which is slower."""
     python: str
     system: str
     packages: Mapping[str, str | None]
-    """None: not installed."""
+    """Package -> version; None: not installed."""
     server: str | None
-    """Product and version; None where no server was asked."""
+    """Product and version; None without a server."""
     problem: str | None = None
-    """Why no server told its version, where one was to be asked."""
+    """Why the version of the server is unknown, if it was requested."""
 
 
 def version(index: Index | None = None) -> VersionReport:
-    """The versions in use; with an index also its server's."""
+    """The versions in use; with an index also that of its server."""
     scheme: Scheme = Settings(("text",)).scheme
     return VersionReport(
         version=version_of("es-neardupe"),

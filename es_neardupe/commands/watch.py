@@ -1,4 +1,4 @@
-"""Keep an index that grows enriched and grouped: rounds of ``enrich`` and ``group`` until it is stopped."""
+"""Continuous enriching and grouping of a growing index: rounds of ``enrich`` and ``group`` until stopped."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import partial
 from threading import Event
 
 from es_neardupe import options
-from es_neardupe.commands.enrich.enrich import EnrichReport, enrich
+from es_neardupe.commands.enrich import EnrichReport, enrich
 from es_neardupe.commands.group import GroupReport, group
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import (
@@ -40,18 +40,18 @@ __all__ = [
     "RoundWork",
     "RoundWrites",
     "WatchReport",
-    "may_pass",
+    "may_succeed_later",
     "one_round",
     "watch",
 ]
 
 
 class Lag:
-    """How long documents have been waiting; may be asked from any thread at any time.
+    """How long documents have been waiting; can be read from any thread at any time.
 
-    Counted from the beginning of the first round that found documents without keys or waiting for ``group``, to the
-    end of a round that left none of those it found. A document that came in the pause between two rounds is noticed
-    by the next one.
+    Counted from the start of the first round that found documents without keys or waiting for ``group``, to the end of
+    a round that processed all documents it found. A document that is added between two rounds is noticed by the next
+    one.
     """
 
     def __init__(self) -> None:
@@ -59,17 +59,17 @@ class Lag:
 
     @property
     def seconds(self) -> float:
-        """0 while nothing that was noticed waits."""
+        """Seconds that documents have been waiting; 0 if none is known to wait."""
         since = self._since
         return 0.0 if since is None else time.monotonic() - since
 
     def noticed(self, at: float) -> None:
-        """Documents wait, as of this moment of the monotonic clock."""
+        """Record that documents wait, since this time of the monotonic clock."""
         if self._since is None:
             self._since = at
 
     def settled(self) -> None:
-        """Nothing of what was noticed waits any more."""
+        """Record that no document waits."""
         self._since = None
 
 
@@ -78,59 +78,59 @@ class RoundScope:
     """The documents that a round found."""
 
     documents: int
-    """In the index when the round began."""
+    """Documents in the index when the round began."""
     new: int
-    """Of these, without keys of the index's scheme."""
+    """Of these, documents without keys of the index's scheme."""
 
 
 @dataclass(frozen=True)
 class RoundPairs:
-    """The pairs that a round looked at."""
+    """The pairs that a round processed."""
 
     candidates: int
-    """All verified."""
+    """Candidate pairs, all of them verified."""
     skipped: int
-    """Comparisons left out in large buckets."""
+    """Comparisons skipped in large buckets."""
 
 
 @dataclass(frozen=True)
 class RoundWrites:
-    """What a round wrote."""
+    """Documents by what a round wrote."""
 
     enriched: int
-    """Got keys: the new ones and, where texts were read again, those whose text had changed."""
+    """Documents that got keys: new ones and, if texts were checked, those whose text had changed."""
     grouped: int
-    """Got another group, principal or similarity than they had."""
+    """Documents whose group, principal or similarity changed."""
     left: int
-    """Changed meanwhile, or refused by the server: they wait for the next round."""
+    """Documents that changed in the meantime, or whose update was rejected; left for the next round."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round did. Where it failed, the parts are those of what was done before."""
+    """Report of one round. If the round failed, it covers the steps before the error."""
 
     round: int
     at: str
-    """When it began, in UTC."""
+    """Start of the round, in UTC."""
     index: str
     scope: RoundScope | None
-    """None where the round did not come to the end of ``enrich``."""
+    """None if ``enrich`` did not finish."""
     pairs: RoundPairs | None
-    """None where the round did not come to the end of ``group``."""
+    """None if ``group`` did not finish."""
     writes: RoundWrites
     lag: float
-    """Seconds, at the end of the round: see `Lag`."""
+    """Seconds at the end of the round: see `Lag`."""
     error: str | None
-    """The kind of the error that ended the round."""
+    """Type of the error that ended the round."""
     message: str | None
     seconds: float = field(compare=False)
     prepared: tuple[str, ...] = ()
-    """Indices that a rollover had put behind the name since: they got our fields and the settings of the others."""
+    """Indices that a rollover has added since the last round; they got the mapping and settings of the others."""
     _grouping: GroupReport | None = field(default=None, repr=False, compare=False)
 
     @property
     def grouping(self) -> GroupReport | None:
-        """The whole report of ``group``."""
+        """The complete report of ``group``."""
         return self._grouping
 
     def __repr__(self) -> str:
@@ -147,12 +147,12 @@ class Round:
 
 @dataclass
 class RoundWork:
-    """What a round has to do, and what it has got so far."""
+    """The options of a round, and its reports so far."""
 
     index: Index
     lag: Lag
     check: bool
-    """For `enrich` and for `group`."""
+    """``check`` of `enrich` and `group`."""
     since: tuple[str, str] | None
     evidence: bool
     workers: int
@@ -163,7 +163,7 @@ class RoundWork:
     grouped: GroupReport | None = None
 
     def do(self) -> None:
-        """Enrich and group. Raises what they raise."""
+        """Enrich and group. Raises the errors of both."""
         started = time.monotonic()
         if _waiting(self.index):
             self.lag.noticed(started)
@@ -189,19 +189,19 @@ class RoundWork:
 
     @property
     def left(self) -> int:
-        """Documents that could not be settled."""
+        """Documents that are left for the next round."""
         enriched, grouped = self.enriched, self.grouped
         left = enriched.writes.left if enriched else 0
         return left + (grouped.writes.left + grouped.scope.stale if grouped else 0)
 
 
 def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
-    """Do the work, and tell what came of it. Raises errors that will not pass; ``strict``: all of them."""
+    """Do the work and report it. Raises errors that need an action of the user; with ``strict``, all errors."""
     at, started, error = timestamp(), time.monotonic(), None
     try:
         work.do()
     except NeardupeError as failure:
-        if strict or not may_pass(failure):
+        if strict or not may_succeed_later(failure):
             raise
         error = failure
     enriched, grouped = work.enriched, work.grouped
@@ -229,39 +229,39 @@ def one_round(work: RoundWork, number: int, *, strict: bool) -> Round:
     )
 
 
-def may_pass(error: NeardupeError) -> bool:
-    """Whether the next round may succeed although nobody does anything about it.
+def may_succeed_later(error: NeardupeError) -> bool:
+    """Whether the next round may succeed without any action of the user.
 
-    A block of status 429 is that of a full disk, which the server lifts itself; 503 that of a missing master.
+    A block with status 429 is that of a full disk, which the server removes itself; 503 that of a missing master.
     """
     if isinstance(error, RequestError) and not isinstance(error, Conflict):
         return error.status == 429 or error.status >= 500
-    passing = Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver | BeingMigrated
-    return isinstance(error, passing)
+    temporary = Unreachable | IncompleteAnswer | Conflict | LeaseHeld | LeaseLost | RolledOver | BeingMigrated
+    return isinstance(error, temporary)
 
 
 def _waiting(index: Index) -> int:
-    """Documents without keys of the index's scheme, or with keys and waiting for ``group``."""
+    """Number of documents without keys of the index's scheme, or waiting for ``group``."""
     index = opened(index, adopting=True)
     refresh(index.client, index.path)
-    asked = [index.target.stale(), queries.ungrouped(index.fields, index.scheme_id)]
-    return count(index.client, index.path, {"bool": {"should": asked, "minimum_should_match": 1}})
+    waiting = [index.target.stale(), queries.ungrouped(index.fields, index.scheme_id)]
+    return count(index.client, index.path, {"bool": {"should": waiting, "minimum_should_match": 1}})
 
 
-_LONGEST_EVERY = 86_400.0
+_MAX_EVERY = 86_400.0
 
-_LONGEST_WAIT = 600.0
-"""Seconds between two rounds while the server fails, if ``every`` is not longer."""
+_MAX_WAIT = 600.0
+"""Maximum seconds between two rounds after failures, unless ``every`` is longer."""
 
 
 @dataclass(frozen=True)
 class WatchReport:
-    """What there was between start and stop."""
+    """The rounds between start and stop."""
 
     index: str
     rounds: int
     failed: int
-    """Rounds that an error ended."""
+    """Rounds that ended with an error."""
     seconds: float = field(compare=False)
 
     def __repr__(self) -> str:
@@ -269,7 +269,7 @@ class WatchReport:
 
 
 class _Stopped(Exception):
-    """The watch was stopped in the middle of a round."""
+    """The watch was stopped during a round."""
 
 
 def watch(
@@ -288,18 +288,20 @@ def watch(
     on_round: Callable[[Round], None] = lambda done: None,
     progress: Progress = silent,
 ) -> WatchReport:
-    """Enrich and group an index again and again, ``every`` so many seconds after a round, until ``stop`` is set.
+    """Enrich and group an index in rounds, with ``every`` seconds between two rounds, until ``stop`` is set.
 
-    Groups are made by the rules of the last run of `group`, or by its defaults. ``since`` is passed on to `enrich`,
-    ``evidence`` to `group`, and every ``check_every``-th round (0: none) is one with ``check`` for both. ``on_round``
-    is called after each round. A stop ends a round between two documents; such a round is not reported.
+    Rules are those of the last run of `group`, or its defaults. ``since`` is passed to `enrich`, ``evidence`` to
+    `group`, and every ``check_every``-th round (0: none) runs both with ``check``. ``on_round`` is called after each
+    round. A stop ends a round between two documents; such a round is not reported.
 
-    What may pass (no connection, an overloaded server, an incomplete answer, another run that writes) ends the round
-    only: the next one comes later after each failure, up to ten minutes, and does what is left. With ``once``, and for
-    all other errors, it is raised.
+    Temporary errors (no connection, an overloaded server, an incomplete answer, another run that writes) end only the
+    round. After each failure, the pause doubles up to ten minutes, and the next round continues with what is left. All
+    other errors, and with ``once`` all errors, are raised.
     """
-    if not 0 < every <= _LONGEST_EVERY or check_every < 0:
-        raise SettingsError("The time between rounds must be more than 0 and at most a day, `check_every` 0 or more.")
+    if not 0 < every <= _MAX_EVERY or check_every < 0:
+        raise SettingsError(
+            "The time between rounds must be more than 0 and at most a day, and `check_every` 0 or more."
+        )
     started = time.monotonic()
     stop, lag = stop or Event(), lag or Lag()
     number = failures = failed = 0
@@ -314,7 +316,7 @@ def watch(
             workers=workers,
             batch=batch,
             max_chars=max_chars,
-            progress=partial(_told_unless_stopped, stop, progress),
+            progress=partial(_unless_stopped, stop, progress),
         )
         try:
             done = one_round(work, number + 1, strict=once)
@@ -331,15 +333,15 @@ def watch(
 
 
 def _pause(every: float, failures: int) -> float:
-    """Seconds till the next round: after failures twice as long each time, and random, so that watchers spread."""
+    """Seconds until the next round: doubled by each failure, with a random part, so that several watchers spread."""
     if not failures:
         return every
-    longest = max(every, _LONGEST_WAIT)
+    longest = max(every, _MAX_WAIT)
     return min(every * 2.0 ** min(failures, 32), longest) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
 
 
-def _told_unless_stopped(stop: Event, progress: Progress, stage: str, done: int, total: int | None) -> None:
-    """A progress that ends the work as soon as a stop is wanted: what was written stays valid."""
+def _unless_stopped(stop: Event, progress: Progress, stage: str, done: int, total: int | None) -> None:
+    """Report progress, or end the round if ``stop`` is set. Everything written so far stays valid."""
     if stop.is_set():
         raise _Stopped
     progress(stage, done, total)

@@ -1,4 +1,4 @@
-"""Groups of verified pairs: who is with whom, under which id, how good each group is, and what has to be written."""
+"""Groups of verified pairs: members, ids and statistics of each group, and the updates to write."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import in_order
-from es_neardupe.groups.history import GroupHistoryUpdate
-from es_neardupe.groups.linkage import assign_ids, bridges, chain, complete, inner_pairs, judge, star
-from es_neardupe.groups.registry import GroupRecord, Registry, Totals
+from es_neardupe.groups.incremental import RunScope
+from es_neardupe.groups.linkage import ChainBridges, assign_ids, bridges, chain, complete, inner_pairs, judge, star
+from es_neardupe.groups.registry import GroupHistoryUpdate, GroupRecord, Registry, Totals
 from es_neardupe.groups.rules import RunRules
-from es_neardupe.groups.what_changed import RunScope
 from es_neardupe.groups.write import changes
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import group_of, own_group, stored_fields
+from es_neardupe.keys.arrays import Flags, Floats, Positions
 from es_neardupe.options import Linkage
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Grouping
@@ -28,31 +26,31 @@ from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.criterion import MatchCriterion
 from es_neardupe.verification.verify import Verified
 
-__all__ = ["LINK", "GroupingResult", "LinkedClasses", "form_groups", "groupings", "link"]
+__all__ = ["LINK", "GroupingResult", "LinkedClasses", "form_groups", "link", "new_groupings"]
 
-Ints = NDArray[np.intp]
 LINK = {Linkage.STAR: star, Linkage.CHAIN: chain, Linkage.COMPLETE: complete}
+_TERMS = 1000
 
 
 @dataclass(frozen=True)
 class LinkedClasses:
-    """Which class is with which principal."""
+    """The classes of equal texts, each with its principal. k classes, p candidate pairs."""
 
-    found: Verified
-    matches: NDArray[np.bool_]
-    """Which candidates are matches of classes inside."""
-    principal: Ints
-    """The principal of each class, itself where it is alone."""
-    similarity: NDArray[np.float64]
-    """Of each class to its principal; NaN where the principal vanished while we looked."""
+    verified: Verified
+    matches: Flags
+    """Candidate pairs of affected classes that match; shape (p,)."""
+    principal: Positions
+    """The principal of each class, itself if it is alone; shape (k,)."""
+    similarity: Floats
+    """Similarity of each class to its principal; NaN if the principal was changed or deleted; shape (k,)."""
 
 
-def link(linkage: Linkage, found: Verified, wanted: MatchCriterion, progress: Progress = silent) -> LinkedClasses:
-    """Link the matches between rows that are inside, after checking that all their texts are still there."""
-    candidates, similarity = found.candidates, found.similarity
-    matches = found.confirmed(wanted.matches, progress)
-    size = len(found.classes)
-    rank = _ranks(found)
+def link(linkage: Linkage, verified: Verified, criterion: MatchCriterion, progress: Progress = silent) -> LinkedClasses:
+    """Link the matches between affected rows, after checking that all their texts still exist."""
+    candidates, similarity = verified.candidates, verified.similarity
+    matches = verified.confirmed(criterion.matches, progress)
+    size = len(verified.classes)
+    rank = _ranks(verified)
     pairs = np.stack([candidates.left[matches], candidates.right[matches]])
     left, right = np.take_along_axis(pairs, np.argsort(rank[pairs], axis=0), axis=0)
     numbered = np.argsort(rank)
@@ -61,86 +59,87 @@ def link(linkage: Linkage, found: Verified, wanted: MatchCriterion, progress: Pr
     direct = principal[right] == left
     to_principal[right[direct]] = similarity[matches][direct]
     if linkage is Linkage.CHAIN:
-        verified = np.zeros(size, np.bool_)
-        verified[right[direct]] = True
-        apart = np.flatnonzero((principal != np.arange(size)) & ~verified)
-        to_principal[apart] = found.verifier.similarities(principal[apart], apart, progress)
-    return LinkedClasses(found, matches, principal, to_principal)
+        compared = np.zeros(size, np.bool_)
+        compared[right[direct]] = True
+        apart = np.flatnonzero((principal != np.arange(size)) & ~compared)
+        to_principal[apart] = verified.verifier.similarities(principal[apart], apart, progress)
+    return LinkedClasses(verified, matches, principal, to_principal)
 
 
-def _ranks(found: Verified) -> Ints:
-    """The place of each class in the order of principals, by its first document that is still as it was.
+def _ranks(verified: Verified) -> Positions:
+    """The rank of each class in the order of principals, by its first unchanged document; shape (k,).
 
-    Classes are numbered by the documents that were read. Where the first one has changed since, the class stands
-    further back, as it will once that document has its new keys.
+    Classes are numbered by their documents as they were read. If the first one has changed since, the class gets the
+    rank of the next one, as it will have once the changed document has its new keys.
     """
-    numbers = np.arange(len(found.classes))
-    if not found.verifier.documents.changed_or_deleted.any():
+    numbers = np.arange(len(verified.classes))
+    if not verified.verifier.documents.changed_or_deleted.any():
         return numbers
-    still = found.verifier.first_rows(numbers)
-    firsts = np.where(still < 0, found.classes.first, still)
-    place = {row: place for place, row in enumerate(in_order(found.corpus, firsts).tolist())}
+    unchanged = verified.verifier.first_rows(numbers)
+    firsts = np.where(unchanged < 0, verified.classes.first, unchanged)
+    place = {row: place for place, row in enumerate(in_order(verified.corpus, firsts).tolist())}
     return np.array([place[row] for row in firsts.tolist()], np.intp)
 
 
 @dataclass(frozen=True)
 class GroupingResult:
-    """The groups that a run wants, and how they differ from what is stored."""
+    """The groups that a run makes, and how they differ from what is stored."""
 
     linked: LinkedClasses
     groupings: dict[int, Grouping]
-    """Of every row that is looked at."""
+    """Row -> new grouping, of every row that the run processed."""
     writes: dict[int, Grouping]
-    """Of those that bear another one."""
-    entries: dict[str, GroupRecord]
-    """The groups of two or more documents that were looked at."""
-    told: list[GroupRecord]
-    """What the registry does not say yet."""
-    rest: Totals
-    """All other groups."""
+    """Those that differ from the stored grouping."""
+    records: dict[str, GroupRecord]
+    """Id -> record of the groups of two or more documents that the run processed."""
+    updates: list[GroupRecord]
+    """Records to write: those that differ from the registry."""
+    other_groups: Totals
+    """Totals of all other groups of the index."""
     at: str
 
 
 def form_groups(
     index: Index,
     registry: Registry,
-    start: RunScope,
+    scope: RunScope,
     linked: LinkedClasses,
     *,
     rules: RunRules,
     progress: Progress = silent,
 ) -> GroupingResult:
-    """Name the groups of linked documents as they are named already, as far as possible, and describe them."""
-    if start.whole:
-        before = {entry.group: entry for entry in registry.living()}
+    """Assign ids to the groups of linked documents, keeping existing ids where possible, and describe the groups."""
+    if scope.whole:
+        before = {record.group: record for record in registry.living()}
     else:  # those that the run can change
-        borne = {linked.found.corpus.group_ids[row] for row in np.flatnonzero(linked.found.inside).tolist()}
-        before = registry.entries({id for id in borne if id is not None} | start.broken)
-    living = {id: entry.created for id, entry in before.items() if entry.ended is None}
-    wanted = groupings(
+        corpus, inside = linked.verified.corpus, linked.verified.inside
+        stored = {corpus.group_ids[row] for row in np.flatnonzero(inside).tolist()}
+        before = registry.records({id for id in stored if id is not None} | scope.broken)
+    living = {id: record.created for id, record in before.items() if record.ended is None}
+    groupings = new_groupings(
         linked,
         created=lambda id: living.get(id, ""),
-        taken=lambda ids: () if start.whole else _borne_elsewhere(index, ids, linked.found),
+        taken=lambda ids: () if scope.whole else _used_elsewhere(index, ids, linked.verified),
     )
-    found = _entries(linked, wanted, rules=rules, progress=progress)
-    before |= registry.entries(found.keys() - before.keys())
+    records = _records(linked, groupings, rules=rules, progress=progress)
+    before |= registry.records(records.keys() - before.keys())
     at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     return GroupingResult(
         linked=linked,
-        groupings=wanted,
-        writes=changes(linked.found.corpus, wanted),
-        entries=found,
-        told=GroupHistoryUpdate(before, found, _bearers(linked, wanted), at).entries(),
-        rest=Totals() if start.whole else registry.totals(without=before),
+        groupings=groupings,
+        writes=changes(linked.verified.corpus, groupings),
+        records=records,
+        updates=GroupHistoryUpdate(before, records, _previous_ids(linked, groupings), at).records(),
+        other_groups=Totals() if scope.whole else registry.totals(without=before),
         at=at,
     )
 
 
-def _borne_elsewhere(index: Index, ids: Sequence[str], found: Verified) -> Iterator[str]:
-    """Those of new ids that a document outside of the run bears."""
-    inside = {found.corpus.references[row][:2] for row in np.flatnonzero(found.inside).tolist()}
+def _used_elsewhere(index: Index, ids: Sequence[str], verified: Verified) -> Iterator[str]:
+    """The ids that a document outside of the run has."""
+    inside = {verified.corpus.references[row][:2] for row in np.flatnonzero(verified.inside).tolist()}
     name = index.fields.group
-    for chunk in chunked(ids, 1000):
+    for chunk in chunked(ids, _TERMS):
         body = {"query": queries.all_of({"terms": {name: chunk}}), "_source": [name]}
         for page in index.client.pages(index.path, body):
             for hit in page:
@@ -149,19 +148,21 @@ def _borne_elsewhere(index: Index, ids: Sequence[str], found: Verified) -> Itera
                     yield group
 
 
-def groupings(
+def new_groupings(
     linked: LinkedClasses,
     *,
     created: Callable[[str], str] = lambda stored: "",
     taken: Callable[[Sequence[str]], Iterable[str]] = lambda ids: (),
 ) -> dict[int, Grouping]:
-    """The wanted grouping of every row inside that is as it was fingerprinted, rows without keys included.
+    """The new grouping of every affected row that has not changed since it was fingerprinted, including rows without
+    keys.
 
-    ``created`` says since when an id has been a group's, ``taken`` which of new ids somebody else bears.
+    ``created`` returns when an id became that of a group, ``taken`` which of new ids other documents have already.
     """
-    corpus, away = linked.found.corpus, linked.found.verifier.documents.changed_or_deleted
+    corpus, changed_or_deleted = linked.verified.corpus, linked.verified.verifier.documents.changed_or_deleted
     members, similarity_of = _members(linked)
-    reserved = {id for row in np.flatnonzero(away).tolist() if (id := corpus.group_ids[row]) is not None}
+    rows = np.flatnonzero(changed_or_deleted).tolist()
+    reserved = {id for row in rows if (id := corpus.group_ids[row]) is not None}
     known = set(corpus.group_ids)
     while True:
         ids = assign_ids(
@@ -187,84 +188,74 @@ def _members(linked: LinkedClasses) -> tuple[dict[int, list[int]], dict[int, flo
     """The rows of each group, the principal first, and the similarity of each row to it."""
     rows_of: dict[int, list[int]] = {}
     similarity_of: dict[int, float] = {}
-    inside, away = linked.found.inside, linked.found.verifier.documents.changed_or_deleted
+    inside, changed_or_deleted = linked.verified.inside, linked.verified.verifier.documents.changed_or_deleted
     keyed = np.zeros(len(inside), np.bool_)
-    for number, rows in enumerate(linked.found.classes.members):
+    for number, rows in enumerate(linked.verified.classes.members):
         keyed[rows] = True
         if np.isnan(linked.similarity[number]) or not inside[rows[0]]:
             continue
-        present = [row for row in rows.tolist() if not away[row]]
+        current = [row for row in rows.tolist() if not changed_or_deleted[row]]
         together = rows_of.setdefault(int(linked.principal[number]), [])
-        together[:] = [*present, *together] if linked.principal[number] == number else [*together, *present]
-        similarity_of.update(dict.fromkeys(present, float(linked.similarity[number])))
+        together[:] = [*current, *together] if linked.principal[number] == number else [*together, *current]
+        similarity_of.update(dict.fromkeys(current, float(linked.similarity[number])))
     members = {rows[0]: rows for rows in rows_of.values() if rows}
     members |= {row: [row] for row in np.flatnonzero(inside & ~keyed).tolist()}
     return members, similarity_of
 
 
-def _bearers(linked: LinkedClasses, wanted: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
-    """How many documents of each wanted group bear which id now."""
-    found: dict[str, Counter[str]] = {}
-    for row, grouping in wanted.items():
-        stored = linked.found.corpus.group_ids[row]
-        found.setdefault(grouping.group, Counter()).update([stored] if stored is not None else [])
-    return found
+def _previous_ids(linked: LinkedClasses, groupings: Mapping[int, Grouping]) -> dict[str, Counter[str]]:
+    """Of each new group id, how many of its documents have which id now."""
+    previous: dict[str, Counter[str]] = {}
+    for row, grouping in groupings.items():
+        stored = linked.verified.corpus.group_ids[row]
+        previous.setdefault(grouping.group, Counter()).update([stored] if stored is not None else [])
+    return previous
 
 
-def _entries(
-    linked: LinkedClasses,
-    wanted: Mapping[int, Grouping],
-    *,
-    rules: RunRules,
-    progress: Progress = silent,
+def _records(
+    linked: LinkedClasses, groupings: Mapping[int, Grouping], *, rules: RunRules, progress: Progress
 ) -> dict[str, GroupRecord]:
-    """What the registry is to say of each group of two or more documents (dates and history are left empty)."""
-    found = linked.found
-    corpus, classes, candidates, similarity = found.corpus, found.classes, found.candidates, found.similarity
-    present = _present(classes.members, wanted)
-    groups = _class_groups(linked, present)
-    left, right, known = candidates.left, candidates.right, similarity
-    more = inner_pairs(groups, left, right, len(classes))
-    left, right = np.concatenate([left, more[0]]), np.concatenate([right, more[1]])
-    known = np.concatenate([known, found.verifier.similarities(*more, progress)])
-    inside = list(judge(groups, left, right, known, documents=present, minimum=rules.min))
-    hanging: list[Any] = [None] * len(groups)
+    """The record of each group of two or more documents, without dates and history."""
+    verified = linked.verified
+    corpus, classes, candidates = verified.corpus, verified.classes, verified.candidates
+    sizes = np.array([sum(row in groupings for row in rows.tolist()) for rows in classes.members], np.intp)
+    groups = _class_groups(linked, sizes)
+    more = inner_pairs(groups, candidates.left, candidates.right, len(classes))
+    left, right = np.concatenate([candidates.left, more[0]]), np.concatenate([candidates.right, more[1]])
+    similarity = np.concatenate([verified.similarity, verified.verifier.similarities(*more, progress)])
+    cohesions = list(judge(groups, left, right, similarity, documents=sizes, minimum=rules.min))
+    chains: list[ChainBridges | None] = [None] * len(groups)
     if rules.group.linkage is Linkage.CHAIN:
-        at = linked.matches
-        pairs = (candidates.left[at], candidates.right[at])
-        hanging = list(bridges(groups, *pairs, similarity[at], len(classes)))
-    described = {}
-    for members, pairs_inside, held in zip(groups, inside, hanging, strict=True):
-        rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in wanted]
-        (first,) = (row for row in rows if wanted[row].principal)
-        others = [wanted[row].similarity for row in rows if row != first]
-        described[wanted[first].group] = GroupRecord(
-            group=wanted[first].group,
+        matches = linked.matches
+        pairs = (candidates.left[matches], candidates.right[matches])
+        chains = list(bridges(groups, *pairs, verified.similarity[matches], len(classes)))
+    records = {}
+    for members, cohesion, held in zip(groups, cohesions, chains, strict=True):
+        rows = [row for number in members.tolist() for row in classes.members[number].tolist() if row in groupings]
+        (first,) = (row for row in rows if groupings[row].principal)
+        similarities = [groupings[row].similarity for row in rows if row != first]
+        records[groupings[first].group] = GroupRecord(
+            group=groupings[first].group,
             created="",
             updated="",
             ended=None,
             size=len(rows),
             texts=len(members),
             principal=corpus.references[first][:2],
-            min_similarity=min(others),
-            mean_similarity=sum(others) / len(others),
-            pairs_below=pairs_inside.below,
-            pairs_not_compared=pairs_inside.not_compared,
+            min_similarity=min(similarities),
+            mean_similarity=sum(similarities) / len(similarities),
+            pairs_below=cohesion.below,
+            pairs_not_compared=cohesion.not_compared,
             diameter=held.diameter if held else None,
             weakest=held.weakest if held else None,
             settings=rules,
         )
-    return described
+    return records
 
 
-def _present(members: Sequence[Ints], wanted: Mapping[int, Grouping]) -> Ints:
-    """The number of documents of each class that get a grouping."""
-    return np.array([sum(row in wanted for row in rows.tolist()) for rows in members], np.intp)
-
-
-def _class_groups(linked: LinkedClasses, present: Ints) -> list[Ints]:
-    """The classes of each group of two or more documents, ascending."""
-    there = np.flatnonzero(present)
-    order = there[np.argsort(linked.principal[there], kind="stable")]
+def _class_groups(linked: LinkedClasses, sizes: Positions) -> list[Positions]:
+    """The classes of each group of two or more documents, ascending. ``sizes``: documents of each class."""
+    filled = np.flatnonzero(sizes)
+    order = filled[np.argsort(linked.principal[filled], kind="stable")]
     bounds = np.flatnonzero(np.diff(linked.principal[order])) + 1
-    return [part for part in np.split(order, bounds) if len(part) and present[part].sum() > 1]
+    return [part for part in np.split(order, bounds) if len(part) and sizes[part].sum() > 1]

@@ -14,10 +14,10 @@ from es_neardupe.records import Address
 __all__ = ["KINDS", "GroupChange", "GroupChangeExample", "GroupChanges", "changed_parts", "compare_groups"]
 
 KINDS = ("unchanged", "grown", "shrunk", "exchanged", "split", "merged", "mixed", "new", "gone")
-"""Every group of two or more documents, before and after, is in one part; these are the kinds of parts."""
+"""Kinds of parts. Every group of two or more documents, before and after, is in exactly one part."""
 
 Part = tuple[tuple[str, ...], tuple[str, ...]]
-"""The ids of groups before and of groups after that share documents, directly or by others of the part; sorted."""
+"""Ids of groups before and after that share documents, directly or through other groups of the part; sorted."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class GroupChange:
     after: int
     """Groups after."""
     documents: int
-    """In these groups, before or after."""
+    """Documents in these groups, before or after."""
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class GroupChangeExample:
     """Group id -> documents."""
     after: Mapping[str, int]
     documents: tuple[Address, ...] = ()
-    """Some documents in them."""
+    """Some of the documents."""
 
 
 @dataclass(frozen=True)
 class GroupChanges:
-    """Two groupings of the same documents, by the ids they bear. Sums over ``kinds`` are ``before`` and ``after``."""
+    """Comparison of two groupings of the same documents. The sums over ``kinds`` are ``before`` and ``after``."""
 
     documents: int
-    """With a group id of both."""
+    """Documents with a group id in both."""
     moved: int
-    """Of these, with another id than before."""
+    """Of these, documents whose id has changed."""
     before: int
     """Groups of two or more documents before."""
     after: int
@@ -61,7 +61,8 @@ class GroupChanges:
 
 
 def compare_groups(overlaps: Mapping[tuple[str, str], int], top: int = 2) -> GroupChanges:
-    """``overlaps``: (id before, id after) -> number of documents. ``top`` examples of each kind, the largest ones."""
+    """Compare two groupings. ``overlaps``: (id before, id after) -> number of documents. Returns the ``top`` largest
+    examples of each kind."""
     before, after = _sizes(overlaps, 0), _sizes(overlaps, 1)
     counted = {kind: [0, 0, 0] for kind in KINDS}
     examples: dict[str, list[tuple[int, Part]]] = defaultdict(list)
@@ -86,7 +87,7 @@ def compare_groups(overlaps: Mapping[tuple[str, str], int], top: int = 2) -> Gro
 
 
 def changed_parts(overlaps: Mapping[tuple[str, str], int]) -> Iterator[tuple[str, Part, int]]:
-    """(kind, part, documents in its groups, each counted once) of every part."""
+    """Every part as (kind, part, documents in its groups, each counted once)."""
     before, after = _sizes(overlaps, 0), _sizes(overlaps, 1)
     names = [
         *((0, id) for id, size in before.items() if size > 1),

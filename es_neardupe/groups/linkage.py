@@ -1,4 +1,4 @@
-"""Linkage: verified pairs become groups, which keep their ids. Pure functions of arrays, without server or texts."""
+"""Linkage of verified pairs to groups, assignment of group ids, cohesion of groups. Pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 
 from es_neardupe.candidates.pair_arrays import components
+from es_neardupe.keys.arrays import Flags, Floats, Positions
 
 __all__ = [
     "ChainBridges",
@@ -26,17 +26,14 @@ __all__ = [
     "star",
 ]
 
-
-Ints = NDArray[np.intp]
 G = TypeVar("G", bound=Hashable)
 
 
-def star(size: int, left: Ints, right: Ints) -> Ints:
-    """The principal of each of ``size`` classes, itself for one that is alone; int64 of that size.
+def star(size: int, left: Positions, right: Positions) -> Positions:
+    """The principal of each of ``size`` classes, itself if it is alone; int64 of that size.
 
-    ``left < right`` are the pairs that reach the threshold. Classes are numbered in the order of principals: in
-    that order each one still free becomes a principal and takes its free partners. The result depends on the set of
-    pairs only.
+    ``left < right`` are the matching pairs. Classes are numbered in the order of principals: in this order, each free
+    class becomes a principal and takes its free partners. The result depends only on the set of pairs.
     """
     principal = np.full(size, -1, np.intp)
     right, bounds = _partners(size, left, right)
@@ -48,14 +45,14 @@ def star(size: int, left: Ints, right: Ints) -> Ints:
     return principal
 
 
-def complete(size: int, left: Ints, right: Ints) -> Ints:
+def complete(size: int, left: Positions, right: Positions) -> Positions:
     """As `star`, but a partner is taken only if it matches every member taken before it."""
     principal = np.full(size, -1, np.intp)
     later, bounds = _partners(size, left, right)
     for number in range(size):
         if principal[number] < 0:
             principal[number] = number
-            allowed: set[int] | None = None  # the partners of all members so far; None: of nobody but the principal
+            allowed: set[int] | None = None  # partners of all members so far; None: the principal is the only one
             for partner in later[bounds[number] : bounds[number + 1]].tolist():
                 if principal[partner] < 0 and (allowed is None or partner in allowed):
                     principal[partner] = number
@@ -64,13 +61,13 @@ def complete(size: int, left: Ints, right: Ints) -> Ints:
     return principal
 
 
-def _partners(size: int, left: Ints, right: Ints) -> tuple[Ints, Ints]:
+def _partners(size: int, left: Positions, right: Positions) -> tuple[Positions, Positions]:
     """The later partners of each class, ascending: those of ``k`` are ``later[bounds[k]:bounds[k + 1]]``."""
     order = np.lexsort((right, left))
     return right[order], np.searchsorted(left[order], np.arange(size + 1))
 
 
-def chain(size: int, left: Ints, right: Ints) -> Ints:
+def chain(size: int, left: Positions, right: Positions) -> Positions:
     """The first class of each connected component, as `star` returns principals."""
     _, first, component = np.unique(components(size, left, right), return_index=True, return_inverse=True)
     return first[component.reshape(-1)].astype(np.intp)
@@ -85,23 +82,24 @@ def assign_ids(
     reserved: Iterable[str] = (),
     created: Callable[[str], str] = lambda stored: "",
 ) -> dict[G, str]:
-    """An id for each group, the one its members bear already where that is possible.
+    """An id for each group: an id that its members have already, if possible.
 
-    ``members`` are the rows of each group, the principal first; ``stored_ids`` the id that each row bears.
-    Of the groups that could keep an id, the one gets it that holds its former principal (``was_principal``), else the
-    one with the most bearers; a group that could keep several takes the one with the most bearers (the larger group's),
-    then the older one (``created``: when the id became a group's, as text that sorts; "" was never one), then that
-    of its principal. Others get ``new_id(group, attempt)``, with the first attempt that gives an id nobody has.
-    Writing any part of the result and asking again gives the same result, whatever was stored before, as long as
-    the new principals are written first: what a group was given only gains rank by that, and all else loses some.
+    ``members`` are the rows of each group, the principal first; ``stored_ids`` the id that each row has now. If
+    several groups could keep an id, the group with its former principal (``was_principal``) keeps it, else the one
+    with most rows that have the id. If a group could keep several ids, it takes the one that most of its rows have,
+    then the oldest (``created``: when the id became that of a group, as text that sorts; "" if it never did), then that
+    of its principal. All other groups get ``new_id(group, attempt)``, with the first attempt that gives an unused id.
+
+    Writing any part of the result and calling the function again gives the same result, whatever was stored before, as
+    long as the new principals are written first: this can only raise the rank of the assigned ids, and lower others.
     """
     claims = []
     for place, (group, rows) in enumerate(members.items()):
-        bearers = Counter(stored for row in rows if (stored := stored_ids[row]) is not None)
-        kept = {stored_ids[row] for row in rows if was_principal(row)}
-        for stored, votes in bearers.items():
+        rows_by_id = Counter(stored for row in rows if (stored := stored_ids[row]) is not None)
+        led = {stored_ids[row] for row in rows if was_principal(row)}
+        for stored, number in rows_by_id.items():
             age = created(stored) or "~"
-            claims.append((stored not in kept, -votes, age, stored != stored_ids[rows[0]], place, stored, group))
+            claims.append((stored not in led, -number, age, stored != stored_ids[rows[0]], place, stored, group))
     claims.sort(key=lambda claim: claim[:6])
     ids: dict[G, str] = {}
     taken: set[str] = set()
@@ -121,43 +119,41 @@ def assign_ids(
     return {group: ids[group] for group in members}
 
 
-Floats = NDArray[np.float64]
-
 MAX_PAIRS = 1_000_000
-"""Pairs of members that one run compares besides the candidates; larger groups are left to their candidates."""
+"""Pairs of members that one run compares in addition to the candidates; the largest groups are skipped first."""
 
 MAX_CLASSES = 1_500
-"""Texts of a chained group up to which its diameter is computed (all shortest paths)."""
+"""Maximum number of texts of a chained group whose diameter is computed (all shortest paths)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCohesion:
-    """How the members of a group stand among themselves, in pairs of documents."""
+    """Similarity within a group, as numbers of pairs of documents."""
 
     below: int
-    """Less similar than the threshold."""
+    """Pairs less similar than the threshold."""
     not_compared: int
 
 
 @dataclass(frozen=True, slots=True)
 class ChainBridges:
-    """How a chained group hangs together."""
+    """Cohesion of a chained group."""
 
     diameter: int | None
-    """The most steps from one member to another; None where the group is too large."""
+    """Maximum number of steps from one member to another; None if the group is too large."""
     weakest: float
-    """The similarity at which the group would fall apart: the least edge of the maximum spanning tree."""
+    """Threshold above which the group would fall apart: the minimum edge of the maximum spanning tree."""
 
 
 def inner_pairs(
-    groups: Sequence[Ints], left: Ints, right: Ints, size: int, maximum: int = MAX_PAIRS
-) -> tuple[Ints, Ints]:
-    """The pairs of classes within groups that are no candidates (``left < right`` are), up to ``maximum``.
+    groups: Sequence[Positions], left: Positions, right: Positions, size: int, maximum: int = MAX_PAIRS
+) -> tuple[Positions, Positions]:
+    """The pairs of classes within groups that are not candidates (the pairs ``left < right`` are), up to ``maximum``.
 
-    Smaller groups go first, each whole: those of the largest stay out where there are too many.
+    Groups are included whole, smaller ones first; if there are too many pairs, the largest groups are left out.
     """
     known = np.sort(left * size + right)
-    found: list[Ints] = []
+    found: list[Positions] = []
     total = 0
     for members in sorted(groups, key=len):
         codes = _codes(members, size, maximum - total + len(known))
@@ -173,12 +169,18 @@ def inner_pairs(
 
 
 def judge(
-    groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, *, documents: Ints, minimum: float
+    groups: Sequence[Positions],
+    left: Positions,
+    right: Positions,
+    similarity: Floats,
+    *,
+    documents: Positions,
+    minimum: float,
 ) -> Iterator[GroupCohesion]:
-    """Count the pairs of documents of each group that are below ``minimum``, and those that nobody compared.
+    """Count the pairs of documents of each group that are below ``minimum``, and those that were not compared.
 
-    ``left < right`` with their similarity are all compared pairs; ``documents`` is the number of documents of each
-    class. Copies of one text are equal, and below nothing.
+    ``left < right`` with their ``similarity`` are all compared pairs; ``documents`` is the number of documents of each
+    class. Pairs of copies of one text are never below the minimum.
     """
     size = len(documents)
     group_of = np.full(size, -1, np.intp)
@@ -195,7 +197,9 @@ def judge(
         yield GroupCohesion(int(below[number]), pairs - int(compared[number]))
 
 
-def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats, size: int) -> Iterator[ChainBridges]:
+def bridges(
+    groups: Sequence[Positions], left: Positions, right: Positions, similarity: Floats, size: int
+) -> Iterator[ChainBridges]:
     """Diameter and weakest bridge of each group by its matches (``left < right`` of ``size`` classes)."""
     group_of = np.full(size, -1, np.intp)
     for number, members in enumerate(groups):
@@ -208,28 +212,28 @@ def bridges(groups: Sequence[Ints], left: Ints, right: Ints, similarity: Floats,
         yield _bridges(len(members), a, b, similarity[inside])
 
 
-def _bridges(size: int, left: Ints, right: Ints, similarity: Floats) -> ChainBridges:
+def _bridges(size: int, left: Positions, right: Positions, similarity: Floats) -> ChainBridges:
     if size < 2:  # copies of one text
         return ChainBridges(0, 1.0)
-    # Distances may not be 0, and the least of 2 - s is the greatest of s.
+    # Distances must not be 0; the minimum of 2 - s is the maximum of s.
     links = csr_array((2 - similarity, (left, right)), shape=(size, size))
     weakest = 2 - float(minimum_spanning_tree(links).data.max())
     steps = shortest_path(links, directed=False, unweighted=True) if size <= MAX_CLASSES else None
     return ChainBridges(None if steps is None else int(steps.max()), weakest)
 
 
-def _codes(members: Ints, size: int, maximum: int) -> Ints | None:
-    """All pairs of ascending members as ``first * size + second``; None if they are more than ``maximum``."""
+def _codes(members: Positions, size: int, maximum: int) -> Positions | None:
+    """All pairs of ascending members as ``first * size + second``; None if there are more than ``maximum``."""
     if len(members) * (len(members) - 1) // 2 > maximum:
         return None
     first, second = np.triu_indices(len(members), 1)
-    codes: Ints = members[first] * size + members[second]
+    codes: Positions = members[first] * size + members[second]
     return codes
 
 
-def _contains(ordered: Ints, wanted: Ints) -> NDArray[np.bool_]:
+def _contains(ordered: Positions, values: Positions) -> Flags:
     if not len(ordered):
-        return np.zeros(len(wanted), np.bool_)
-    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    there: NDArray[np.bool_] = ordered[places] == wanted
-    return there
+        return np.zeros(len(values), np.bool_)
+    places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    contained: Flags = ordered[places] == values
+    return contained

@@ -1,4 +1,4 @@
-"""List the groups that ``group`` wrote."""
+"""Groups as stored in the documents, each with its principal and members."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.records import Address, Hit
 from es_neardupe.server.bulk import chunked
 
-__all__ = ["Group", "Member", "known_entries", "read_groups"]
+__all__ = ["Group", "Member", "known_records", "read_groups"]
 
 
 _TERMS = 1000
@@ -22,7 +22,7 @@ _TERMS = 1000
 
 @dataclass(frozen=True)
 class Member:
-    """A document of a group. The principal's similarity is 1."""
+    """A document of a group. The similarity of the principal is 1."""
 
     index: str
     id: str
@@ -36,53 +36,53 @@ class Member:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of two or more documents, the principal first, then by falling similarity."""
+    """A group of two or more documents: the principal, then the other members by descending similarity."""
 
     group: str
     principal: Address | None
-    """None if this user may not see that document, or if it was deleted: then the next ``group`` run makes
+    """None if this user may not read that document, or if it was deleted: then the next run of ``group`` chooses
     another one."""
     size: int
     min_similarity: float
     members: tuple[Member, ...]
     known: GroupRecord | None = None
-    """What the registry says of it besides; None where it does not know it, knows it with other documents, or may not
-    be read by this user."""
+    """Its record in the registry; None if there is none, if it is about other documents, or if this user may not read
+    the registry."""
 
 
 def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:
-    """As `groups`, by the documents that searches see and nothing else: ``known`` is left None."""
+    """As `groups`, but from the documents alone: ``known`` is None."""
     if min_size < 2 or (top is not None and top < 1):
         raise SettingsError("`min_size` must be 2 or more, `top` 1 or more.")
     prefix = index.settings.prefix
-    found: dict[str, list[Member]] = {}
+    members: dict[str, list[Member]] = {}
     for hit in _read(index, queries.grouped_members(index.fields, group)):
-        _add(found, hit, prefix)
+        _add(members, hit, prefix)
     principals: dict[str, list[Member]] = {}
-    for ids in chunked(sorted(found), _TERMS):
+    for ids in chunked(sorted(members), _TERMS):
         for hit in _read(index, queries.groups_by_id(index.fields, ids)):
             id = stored_fields(hit.source, prefix).get("group", "")
             principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
-    told = known_entries(index, [id for id, several in principals.items() if len(several) > 1])
-    every = [_group(id, _the_one(principals.get(id, []), told.get(id)), members) for id, members in found.items()]
-    large = [one for one in every if one.size >= min_size]
+    records = known_records(index, [id for id, several in principals.items() if len(several) > 1])
+    found = [_group(id, _principal(principals.get(id, []), records.get(id)), some) for id, some in members.items()]
+    large = [one for one in found if one.size >= min_size]
     large.sort(key=lambda one: (-one.size, one.group))
     return large[:top]
 
 
-def known_entries(index: Index, ids: Collection[str]) -> dict[str, GroupRecord]:
-    """What the registry says of groups: nothing to a user who may not read it."""
+def known_records(index: Index, ids: Collection[str]) -> dict[str, GroupRecord]:
+    """The records of these groups in the registry; none if this user may not read it."""
     try:
-        return Registry(index).entries(ids)
+        return Registry(index).records(ids)
     except Forbidden:
         return {}
 
 
-def _the_one(principals: list[Member], told: GroupRecord | None) -> Member | None:
-    """The principal of a group. A former one bears its id still if its text has changed and waits for ``enrich``:
-    then the registry says which of them it is; the other is in no group till it is renewed."""
-    known = [one for one in principals if told is not None and one.address == told.principal]
-    return min(known or principals, key=lambda one: one.address, default=None)
+def _principal(candidates: list[Member], record: GroupRecord | None) -> Member | None:
+    """The principal of a group. There can be two: a former one whose text has changed keeps the id until ``enrich``
+    updates it. Then the registry decides, and the other document is in no group."""
+    known = [one for one in candidates if record is not None and one.address == record.principal]
+    return min(known or candidates, key=lambda one: one.address, default=None)
 
 
 def _read(index: Index, query: dict[str, Any]) -> Iterator[Hit]:
@@ -92,19 +92,19 @@ def _read(index: Index, query: dict[str, Any]) -> Iterator[Hit]:
         yield from page
 
 
-def _add(found: dict[str, list[Member]], hit: Hit, prefix: str) -> None:
+def _add(members: dict[str, list[Member]], hit: Hit, prefix: str) -> None:
     grouping = decode_grouping(stored_fields(hit.source, prefix))
     if grouping is not None:
-        found.setdefault(grouping.group, []).append(Member(hit.index, hit.id, grouping.similarity))
+        members.setdefault(grouping.group, []).append(Member(hit.index, hit.id, grouping.similarity))
 
 
 def _group(id: str, principal: Member | None, members: list[Member]) -> Group:
     others = sorted(members, key=lambda member: (-member.similarity, member.index, member.id))
-    everyone = others if principal is None else [principal, *others]
+    ordered = others if principal is None else [principal, *others]
     return Group(
         group=id,
         principal=principal.address if principal else None,
-        size=len(everyone),
+        size=len(ordered),
         min_similarity=min(member.similarity for member in others),
-        members=tuple(everyone),
+        members=tuple(ordered),
     )

@@ -1,12 +1,14 @@
-"""The registry: what is known of each group beyond its documents, in a hidden index beside the user's.
+"""Registry of groups: a record of each group with its history, and the rules of the last run, in a hidden index.
 
-It is told before the documents are: a run that is killed finds on its return what it wanted to write.
+A run writes the registry before the documents, so if it is killed, the next run finds what it was about to write.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -19,18 +21,17 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MAX_TERMS
 from es_neardupe.records import Action, Address
 from es_neardupe.server.bulk import chunked, write
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh, refresh_if_allowed, search
+from es_neardupe.server.search import fetch, refresh, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchOptions
 
-__all__ = ["GroupEvent", "GroupRecord", "LastRun", "Registry", "Totals", "remembered"]
+__all__ = ["GroupEvent", "GroupHistoryUpdate", "GroupRecord", "LastRun", "Registry", "Totals", "remembered"]
 
 _RUN = "run"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupEvent:
-    """A turn in the life of a group."""
+    """An event in the history of a group."""
 
     at: str
     event: str
@@ -41,7 +42,7 @@ class GroupEvent:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A group as the registry has it. Figures are those of the last run that touched it."""
+    """A group in the registry. Its numbers are from the last run that wrote it."""
 
     group: str
     created: str
@@ -53,23 +54,23 @@ class GroupRecord:
     """Distinct texts among them."""
     principal: Address
     min_similarity: float
-    """The least similarity to the principal."""
+    """Minimum similarity of a member to the principal."""
     mean_similarity: float
-    """Of the other members, to the principal."""
+    """Mean similarity of the other members to the principal."""
     pairs_below: int
-    """Pairs of members that are below the threshold among themselves."""
+    """Pairs of members that are less similar than the threshold."""
     pairs_not_compared: int
-    """Pairs of members that nobody compared, because the group is too large for it."""
+    """Pairs of members that were not compared, because the group is too large."""
     diameter: int | None
-    """With linkage chain: the most steps between two members. None otherwise, and for very large groups."""
+    """With linkage chain: maximum number of steps between two members. None otherwise, and for very large groups."""
     weakest: float | None
-    """With linkage chain: the similarity of the weakest bridge that holds the group together."""
+    """With linkage chain: the similarity of the weakest link without which the group would fall apart."""
     settings: RunRules | None
-    """None: written by another version."""
+    """None if another version wrote the record."""
     history: tuple[GroupEvent, ...] = ()
 
     def same(self, other: GroupRecord) -> bool:
-        """Whether both say the same but for the date of writing."""
+        """Whether both are equal except for ``updated``."""
         return replace(self, updated=other.updated) == other
 
 
@@ -78,21 +79,21 @@ class LastRun:
     """The last run of ``group``."""
 
     finished: bool
-    """Whether it came to its end."""
+    """Whether it finished."""
     evidence: bool
-    """Whether it kept evidence."""
+    """Whether it stored evidence."""
     rules: RunRules | None
-    """Of the last run that came to its end; None if none did."""
+    """Those of the last run that finished; None if none did."""
 
 
 def remembered(last: LastRun | None) -> tuple[MatchOptions, GroupRules]:
-    """The rules of the next run, as far as no others are given: those of the last finished one, else the defaults."""
+    """Default rules of the next run: those of the last run that finished, else the defaults of ``group``."""
     return (last.rules.match, last.rules.group) if last is not None and last.rules else (MatchOptions(), DEFAULT_RULES)
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over groups of the registry."""
+    """Totals over groups of the registry."""
 
     groups: int = 0
     documents: int = 0
@@ -100,16 +101,108 @@ class Totals:
     min_similarity: float | None = None
 
 
+@dataclass(frozen=True)
+class GroupHistoryUpdate:
+    """The records to write after a run, from those before it and the groups that it made. Pure.
+
+    ``before``: the records of all ids that documents have now or get. ``after``: the new groups of two or more
+    documents, without history. ``previous_ids``: of each new id (also of documents that are alone), how many of its
+    documents have which id now.
+    """
+
+    before: Mapping[str, GroupRecord]
+    after: Mapping[str, GroupRecord]
+    previous_ids: Mapping[str, Counter[str]]
+    at: str
+
+    def records(self) -> list[GroupRecord]:
+        """The new records of known, new and ended groups, in this order, without those that would not change.
+
+        If only the first of them are written and the update is computed again, it returns the remaining ones: each
+        event is recorded once.
+        """
+        known = [self._kept(id) for id in self.after if id in self._living]
+        new = [self._founded(id) for id in self.after if id not in self._living]
+        ended = [self._ended(id) for id in sorted(self._living - self.after.keys())]
+        return [
+            one
+            for one in (*known, *new, *ended)
+            if one.group not in self.before or not one.same(self.before[one.group])
+        ]
+
+    @cached_property
+    def _living(self) -> set[str]:
+        return {id for id, record in self.before.items() if record.ended is None}
+
+    @cached_property
+    def _into(self) -> dict[str, str]:
+        """The new id of most documents of each living id (ties: the lowest id)."""
+        maximum: dict[str, tuple[int, str]] = {}
+        for id in sorted(self.previous_ids):
+            for stored, number in self.previous_ids[id].items():
+                if stored in self._living and number > maximum.get(stored, (0, ""))[0]:
+                    maximum[stored] = (number, id)
+        return {stored: id for stored, (_, id) in maximum.items()}
+
+    @cached_property
+    def _parts(self) -> dict[str, list[str]]:
+        """The new groups that were split from each group that continues."""
+        parts = defaultdict(list)
+        for id in sorted(self.after.keys() - self._living):
+            for stored in self._origins(id):
+                if stored in self.after:
+                    parts[stored].append(id)
+        return parts
+
+    def _origins(self, id: str) -> list[str]:
+        """The other living groups that documents of this group come from."""
+        return sorted(stored for stored in self.previous_ids[id] if stored != id and stored in self._living)
+
+    def _merged(self, id: str) -> Iterator[GroupEvent]:
+        for stored in self._origins(id):
+            if stored not in self.after and self._into[stored] == id:
+                yield GroupEvent(self.at, "merged with", stored)
+
+    def _kept(self, id: str) -> GroupRecord:
+        before = self.before[id]
+        events = [*self._merged(id), *(GroupEvent(self.at, "split into", part) for part in self._parts.get(id, ()))]
+        new = (event for event in events if not self._recorded(before, event))
+        return replace(self.after[id], created=before.created, updated=self.at, history=(*before.history, *new))
+
+    def _founded(self, id: str) -> GroupRecord:
+        """A new group, or an ended one that exists again."""
+        before = self.before.get(id)
+        splits = [GroupEvent(self.at, "split from", stored) for stored in self._origins(id) if stored in self.after]
+        events = (*(splits or [GroupEvent(self.at, "founded")]), *self._merged(id))
+        history = before.history if before else ()
+        created = before.created if before else self.at
+        return replace(self.after[id], created=created, updated=self.at, history=(*history, *events))
+
+    def _ended(self, id: str) -> GroupRecord:
+        into = self._into.get(id)
+        event = GroupEvent(self.at, "merged into", into) if into in self.after else GroupEvent(self.at, "dissolved")
+        before = self.before[id]
+        return replace(before, updated=self.at, ended=self.at, history=(*before.history, event))
+
+    def _recorded(self, before: GroupRecord, event: GroupEvent) -> bool:
+        """Whether the event was recorded already, by a run that was killed before it wrote the other group."""
+        other = self.before.get(event.group or "")
+        return any(
+            (one.event, one.group) == (event.event, event.group) and (other is None or other.updated <= one.at)
+            for one in before.history
+        )
+
+
 class Registry:
-    """The registry of one target. Reading from one that does not exist yet finds nothing."""
+    """The registry of one index. If it does not exist yet, reading returns nothing."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
         self.name = hidden_index_name(index.target, HiddenIndex.GROUPS)
 
     def last_run(self) -> LastRun | None:
-        """How the index was grouped last; None if it never was. Raises `SettingsError` for rules that cannot be read,
-        so that nobody groups by others unnoticed."""
+        """The last run; None if the index has not been grouped. Raises `SettingsError` if its rules cannot be read:
+        otherwise the next run would silently use other ones."""
         stored = read(self._index.client, self.name, _RUN)
         if stored is None:
             return None
@@ -117,13 +210,13 @@ class Registry:
             return _decode_run(stored.source)
         except ValueError as error:
             raise SettingsError(
-                f"The rules of the last run, in {self.name}, cannot be read ({error}). To group by the defaults, and "
-                f"by the options that you add, run `es-neardupe group {self._index.name} --default-rules`."
+                f"The rules of the last run, in {self.name}, cannot be read ({error}). To start from the defaults, run "
+                f"`es-neardupe group {self._index.name} --default-rules` with the options that you need."
             ) from error
 
     def note_begun(self, at: str) -> None:
-        """Say that a run has begun; the rules of the last one that ended stay. Raises `Conflict` if another run said
-        so meanwhile."""
+        """Record that a run has begun; the rules of the last finished run stay. Raises `Conflict` if another run
+        recorded the same in the meantime."""
         stored = read(self._index.client, self.name, _RUN)
         try:
             last = None if stored is None else _decode_run(stored.source)
@@ -132,13 +225,13 @@ class Registry:
         self._note(stored, LastRun(finished=False, evidence=False, rules=last.rules if last else None), at)
 
     def note_ended(self, rules: RunRules, at: str, *, evidence: bool) -> None:
-        """Say that a run has come to its end: the next one has its rules. Raises as `note_begun`."""
+        """Record that a run has finished, with its rules for the next one. Raises as `note_begun`."""
         stored = read(self._index.client, self.name, _RUN)
         self._note(stored, LastRun(finished=True, evidence=evidence, rules=rules), at)
 
     def hand_over_rules(self, rules: RunRules, at: str) -> None:
-        """Let the next run have the rules of another registry, and look at all documents; does nothing if it would
-        have them anyway."""
+        """Store rules of another registry, so that the next run uses them and processes all documents. Does nothing if
+        the next run would use the same rules anyway."""
         last = self.last_run()
         if last is None or remembered(last) != (rules.match, rules.group):
             stored = read(self._index.client, self.name, _RUN)
@@ -150,33 +243,33 @@ class Registry:
         value = {"finished": run.finished, "evidence": run.evidence, "at": at}
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
-    def entries(self, ids: Collection[str]) -> dict[str, GroupRecord]:
-        """The groups of these ids that are known, ended ones too."""
+    def records(self, ids: Collection[str]) -> dict[str, GroupRecord]:
+        """The records of these ids, including ended groups; without those that do not exist."""
         if not ids or not exists(self._index.client, self.name):
             return {}
         references = ((self.name, id, None) for id in sorted(ids))
         hits = (hit for hit in fetch(self._index.client, references, ["*"]) if hit is not None)
-        return {entry.group: entry for hit in hits if (entry := _entry(hit.id, hit.source)) is not None}
+        return {record.group: record for hit in hits if (record := _entry(hit.id, hit.source)) is not None}
 
     def living(self) -> Iterator[GroupRecord]:
-        """All groups that have not ended; those too that a run wrote just before it was killed."""
+        """All groups that have not ended, including those that a run wrote just before it was killed."""
         if exists(self._index.client, self.name):
             refresh_if_allowed(self._index.client, self.name)
             for page in self._index.client.pages(self.name, {"query": _living(())}, page_size=2000):
-                found = (_entry(hit.id, hit.source) for hit in page)
-                yield from (entry for entry in found if entry is not None)
+                records = (_entry(hit.id, hit.source) for hit in page)
+                yield from (record for record in records if record is not None)
 
     def led_by(self, id: str) -> GroupRecord | None:
-        """Of the groups whose principal has this id, in whichever index, the one that was touched last."""
+        """The group whose principal has this id, in any of the indices; if there are several, the last one written."""
         if not exists(self._index.client, self.name):
             return None
-        wanted = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
-        body = {"size": 1, "query": wanted, "sort": [{"updated": "desc"}]}
+        query = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
+        body = {"size": 1, "query": query, "sort": [{"updated": "desc"}]}
         hits = search(self._index.client, self.name, body)["hits"]["hits"]
         return _entry(hits[0]["_id"], hits[0]["_source"]) if hits else None
 
     def totals(self, without: Iterable[str] = ()) -> Totals:
-        """Sums over the groups that have not ended, leaving some out."""
+        """Totals over the groups that have not ended, except the ids ``without``."""
         if not exists(self._index.client, self.name):
             return Totals()
         sums = {
@@ -194,14 +287,14 @@ class Registry:
             min_similarity=values["least"],
         )
 
-    def write(self, entries: Iterable[GroupRecord]) -> None:
-        """Store entries in the place of what is there, in the given order. Raises `RequestError` if one is refused."""
+    def write(self, records: Iterable[GroupRecord]) -> None:
+        """Store records in the given order, replacing existing ones. Raises `RequestError` if one is rejected."""
         name = ensure(self._index, HiddenIndex.GROUPS)
-        actions = (Action("index", name, one.group, _source(one)) for one in entries)
+        actions = (Action("index", name, one.group, _source(one)) for one in records)
         for outcome in write(self._index.client, actions, workers=1):
             if not outcome.done:
                 raise RequestError(
-                    f"The registry {name} refused an entry: {outcome.reason}",
+                    f"The server rejected a record of the registry {name}: {outcome.reason}",
                     status=outcome.status,
                     type=outcome.type,
                     reason=outcome.reason,
@@ -210,29 +303,30 @@ class Registry:
 
 
 def _living(without: Iterable[str]) -> dict[str, Any]:
-    left_out = [{"terms": {"group": chunk}} for chunk in chunked(without, MAX_TERMS)]
+    """Query for the groups that have not ended, except the ids ``without``."""
+    excluded = [{"terms": {"group": chunk}} for chunk in chunked(without, MAX_TERMS)]
     return {
         "bool": {
             "filter": [{"term": {"kind": "group"}}],
-            "must_not": [{"exists": {"field": "ended"}}, *left_out],
+            "must_not": [{"exists": {"field": "ended"}}, *excluded],
         }
     }
 
 
-def _source(entry: GroupRecord) -> dict[str, Any]:
-    index, id = entry.principal
-    history = [{"at": one.at, "event": one.event, "group": one.group} for one in entry.history]
+def _source(record: GroupRecord) -> dict[str, Any]:
+    index, id = record.principal
+    history = [{"at": one.at, "event": one.event, "group": one.group} for one in record.history]
     return {
         "kind": "group",
-        **{name: getattr(entry, name) for name in _PLAIN},
+        **{name: getattr(record, name) for name in _PLAIN},
         "principal": {"index": index, "id": id},
-        "settings": None if entry.settings is None else encode_rules(entry.settings),
+        "settings": None if record.settings is None else encode_rules(record.settings),
         "history": {"events": history},
     }
 
 
 def _entry(id: str, source: Mapping[str, Any]) -> GroupRecord | None:
-    """Read what `_source` wrote; None for anything else, which the next run that touches the group writes over."""
+    """Read the output of `_source`; None for anything else, which the next run that writes the group replaces."""
     try:
         principal, history = source["principal"], source["history"]["events"]
         parts = {
@@ -241,10 +335,10 @@ def _entry(id: str, source: Mapping[str, Any]) -> GroupRecord | None:
             "settings": _settings(source.get("settings")),
             "history": history,
         }
-        entry = _ENTRIES.validate_python(parts)
-    except (KeyError, TypeError, ValueError):  # pydantic's ValidationError is such
+        record = _RECORDS.validate_python(parts)
+    except (KeyError, TypeError, ValueError):  # includes pydantic's ValidationError
         return None
-    return entry if source.get("kind") == "group" and entry.group == id else None
+    return record if source.get("kind") == "group" and record.group == id else None
 
 
 def _settings(stored: object) -> RunRules | None:
@@ -255,7 +349,7 @@ def _settings(stored: object) -> RunRules | None:
 
 
 def _decode_run(source: Mapping[str, Any]) -> LastRun:
-    """Read what `Registry` noted of a run. Raises `ValueError` for anything else."""
+    """Read a run that `Registry` recorded. Raises `ValueError` for anything else."""
     settings, value = source.get("settings"), source.get("value")
     run = value if isinstance(value, Mapping) else {}
     finished, evidence = run.get("finished"), run.get("evidence")
@@ -264,7 +358,7 @@ def _decode_run(source: Mapping[str, Any]) -> LastRun:
     return LastRun(finished, evidence, None if settings is None else decode_rules(settings))
 
 
-_ENTRIES = TypeAdapter(GroupRecord)
+_RECORDS = TypeAdapter(GroupRecord)
 _PLAIN = (
     "group",
     "created",

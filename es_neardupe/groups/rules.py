@@ -1,43 +1,74 @@
-"""The rules of one run of ``group``, and the form in which the registry keeps them for the next run."""
+"""Rules of one run of ``group``: built from options and the last run, checked against the index, stored as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.options import DECIDING
+from es_neardupe.candidates.who_may_meet import (
+    DEFAULT_RULES,
+    LONGEST,
+    Column,
+    GroupRules,
+    Policy,
+    Window,
+    parse_policy,
+    parse_window,
+)
+from es_neardupe.errors import SettingsError
+from es_neardupe.index import mapping
+from es_neardupe.index.index import Index
+from es_neardupe.index.migration_state import next_prefix, replaced_prefix
+from es_neardupe.index.target import IndexTarget
+from es_neardupe.options import DECIDING, Linkage, MeasureName
+from es_neardupe.server.client import path
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed
 
-__all__ = ["RunRules", "decode_rules", "encode_rules"]
+__all__ = [
+    "DATES",
+    "RunRules",
+    "check_linkage",
+    "column_of",
+    "decode_rules",
+    "encode_rules",
+    "field_types",
+    "policy_of",
+    "remembered_rules",
+    "rules_of",
+]
+
+DATES = {"date", "date_nanos"}
+_SORTED = {"keyword", "constant_keyword", "boolean", "version", "ip", "byte", "short", "integer", "long"}
+_SORTED |= {"unsigned_long", "half_float", "float", "double", "scaled_float"}
 
 
 @dataclass(frozen=True)
 class RunRules:
-    """The rules as they were chosen (``match``, ``group``), and what they came to in an index."""
+    """The options of a run (``match``, ``group``) and the values that follow from them in one index."""
 
     version: Literal[1] = field(default=1, kw_only=True)
     match: MatchOptions
     group: GroupRules
     scheme: str
     measure: str
-    """In words: ``jaccard (literal)``, for example."""
+    """Label of the measure, for example ``jaccard (literal)``."""
     weights: WeightsUsed | None
     min: float
     """``match.min``, or the threshold of the index."""
 
     @classmethod
-    def of(cls, match: MatchOptions, group: GroupRules, wanted: MatchCriterion, scheme: str) -> RunRules:
+    def of(cls, match: MatchOptions, group: GroupRules, criterion: MatchCriterion, scheme: str) -> RunRules:
         """The rules of a run in an index of this scheme."""
-        return cls(match, group, scheme, wanted.measure.label, wanted.weights, wanted.min)
+        return cls(match, group, scheme, criterion.measure.label, criterion.weights, criterion.min)
 
     @property
     def deciding(self) -> dict[str, object]:
-        """All that decides the groups, by name: with the same values, groups stay as they are."""
+        """Every value that decides the groups, by name. Two runs with equal values make the same groups."""
         return {
             "scheme": self.scheme,
             "measure": self.measure,
@@ -71,15 +102,135 @@ def encode_rules(rules: RunRules) -> dict[str, Any]:
 
 
 def decode_rules(stored: object) -> RunRules:
-    """Read what `encode_rules` wrote. Raises `ValueError` for anything else."""
+    """Read the output of `encode_rules`. Raises `ValueError` for anything else."""
     version = stored.get("version") if isinstance(stored, Mapping) else None
     if version != 1:
         raise ValueError(f"version {version!s:.20}, not 1")
     try:
-        found = _RULES.validate_json(json.dumps(stored), strict=True)
+        rules = _RULES.validate_json(json.dumps(stored), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    if encode_rules(found) != stored or found.match.measure not in DECIDING:
+    if encode_rules(rules) != stored or rules.match.measure not in DECIDING:
         raise ValueError("values that no run stores")
-    return found
+    return rules
+
+
+def rules_of(
+    index: Index,
+    before: GroupRules = DEFAULT_RULES,
+    *,
+    linkage: Linkage | str | None = None,
+    principal: str | None = None,
+    within: str | None = None,
+    window: str | None = None,
+    max_bucket: int | None = None,
+) -> GroupRules:
+    """The given rules, completed from ``before``, and checked against the fields of the index.
+
+    Raises `SettingsError` for invalid values, and for fields that do not exist or cannot be compared.
+    """
+    try:
+        linked = before.linkage if linkage is None else Linkage(linkage)
+    except ValueError:
+        known = ", ".join(one.value for one in Linkage)
+        raise SettingsError(f"Unknown linkage {str(linkage)!r}. Known: {known}.") from None
+    principal = before.principal.name if principal is None else principal
+    within = before.within.field if within is None and before.within else within
+    window = str(before.window) if window is None and before.window else window
+    maximum = before.max_bucket if max_bucket is None else max_bucket
+    if maximum < 2:
+        raise SettingsError(f"`max_bucket` must be 2 or more, not {maximum}.")
+    types = field_types(index) if within or window or principal != "longest" else {}
+    limit = None
+    if window is not None:
+        field, days = parse_window(window)
+        limit = Window(column_of(field, types, index.target, only=DATES), days)
+    return GroupRules(
+        linkage=linked,
+        principal=_policy(principal, types, index.target, limit),
+        within=None if within is None else column_of(within, types, index.target),
+        window=limit,
+        max_bucket=maximum,
+    )
+
+
+@contextmanager
+def remembered_rules(index: Index, match: MatchOptions, group: GroupRules) -> Iterator[None]:
+    """Context in which options are combined with the rules of the last run, ``match`` and ``group``.
+
+    If these are not the defaults, a `SettingsError` also explains how to start from the defaults.
+    """
+    try:
+        yield
+    except SettingsError as error:
+        if (match, group) == (MatchOptions(), DEFAULT_RULES):
+            raise
+        raise SettingsError(
+            f"{error.args[0]} Options that are not given are those of the last run: `es-neardupe group {index.name} "
+            f"--default-rules` starts from the defaults instead."
+        ) from error
+
+
+def check_linkage(linkage: Linkage, measure: MeasureName) -> None:
+    """Raises `SettingsError` for chains by containment: one document that contains ten unrelated ones would link them
+    all."""
+    if linkage is Linkage.CHAIN and measure is MeasureName.CONTAINMENT:
+        raise SettingsError(
+            "Linkage chain cannot be used with containment: an anthology would link all texts that it contains. Use "
+            "another `linkage`, or find the documents that contain a text with `es-neardupe contained`."
+        )
+
+
+def policy_of(index: Index, principal: str) -> Policy:
+    """The policy of that name alone. Raises `SettingsError` as `rules_of`."""
+    return rules_of(index, principal=principal).principal
+
+
+def _policy(text: str, types: Mapping[str, str], target: IndexTarget, window: Window | None) -> Policy:
+    field, descending = parse_policy(text)
+    if field is None:
+        return LONGEST
+    if field:
+        return Policy(text, column_of(field, types, target), descending)
+    if window is not None:
+        return Policy(text, window.column, descending)
+    dates = sorted(name for name, kind in types.items() if kind in DATES)
+    if len(dates) != 1:
+        known = f"{target.name} has {', '.join(dates)}." if dates else f"{target.name} has none."
+        raise SettingsError(
+            f"`principal` {text} needs an index with exactly one date field. {known} Name a field: FIELD:asc or "
+            f"FIELD:desc."
+        )
+    return Policy(text, Column(dates[0], date=True), descending)
+
+
+def column_of(field: str, types: Mapping[str, str], target: IndexTarget, only: set[str] | None = None) -> Column:
+    """The field as a column, if all indices can sort by it. Raises `SettingsError`."""
+    allowed = only or DATES | _SORTED
+    if types.get(field) not in allowed:
+        known = ", ".join(sorted(name for name, kind in types.items() if kind in allowed)) or "none"
+        what = "date field" if only else "field with values to compare (keyword, number, date, boolean)"
+        raise SettingsError(f"Index {target.name} has no {what} {field!r}. Available: {known}.")
+    return Column(field, date=types[field] in DATES)
+
+
+def field_types(index: Index) -> dict[str, str]:
+    """The type of each sortable field of the documents, except the ``neardupe`` fields.
+
+    Fields with different types in several indices, and fields in nested objects, are left out.
+    """
+    answer = index.client.request("GET", path(index.path, "_field_caps"), params={"fields": "*"})["fields"]
+    prefix = replaced_prefix(index.settings.prefix)
+    neardupe = (f"{prefix}.", f"{next_prefix(prefix)}.")  # during a migration, there are both
+    nested = [name for name, types in answer.items() if "nested" in types]
+    return {
+        name: kind
+        for name, types in answer.items()
+        for kind, capabilities in types.items()
+        if len(types) == 1
+        and capabilities.get("aggregatable")
+        and not capabilities.get("metadata_field")
+        and not name.startswith((*neardupe, "_"))
+        and mapping.lies_in(name, nested) is None
+    }

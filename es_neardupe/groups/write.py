@@ -1,4 +1,4 @@
-"""Updates that store groups in the documents, only where something changes."""
+"""Updates that store groups in the documents, only if something changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from es_neardupe.index.stored_fields import decode, encode_grouping, stored_fiel
 from es_neardupe.records import Action, FingerprintColumns, Grouping
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server.search import fetch
 
 __all__ = ["changes", "write_groups"]
 
@@ -19,70 +19,77 @@ _ROUNDS = 5
 
 
 def changes(corpus: FingerprintColumns, groupings: Mapping[int, Grouping]) -> dict[int, Grouping]:
-    """The rows whose stored grouping is another than the wanted one."""
-    return {row: wanted for row, wanted in groupings.items() if not _same(corpus.groupings[row], wanted)}
+    """The new groupings of rows that differ from the stored ones."""
+    return {row: grouping for row, grouping in groupings.items() if not _same(corpus.groupings[row], grouping)}
 
 
-def _same(stored: Grouping | None, wanted: Grouping) -> bool:
-    """Equality; similarities may differ as far as a server that rebuilds ``_source`` from 32-bit floats does."""
+def _same(stored: Grouping | None, new: Grouping) -> bool:
+    """Whether both are equal; similarities up to the error of 32-bit floats, from which some servers rebuild
+    ``_source``."""
     return (
         stored is not None
-        and (stored.group, stored.principal) == (wanted.group, wanted.principal)
-        and abs(stored.similarity - wanted.similarity) < 1e-6
+        and (stored.group, stored.principal) == (new.group, new.principal)
+        and abs(stored.similarity - new.similarity) < 1e-6
     )
 
 
 def write_groups(
-    client: Client, corpus: FingerprintColumns, wanted: Mapping[int, Grouping], prefix: str, *, batch: int, workers: int
+    client: Client,
+    corpus: FingerprintColumns,
+    groupings: Mapping[int, Grouping],
+    prefix: str,
+    *,
+    batch: int,
+    workers: int,
 ) -> BulkCounts:
-    """Store groupings; counts written, deleted, refused and ``changed`` documents, and of the latter those that are
-    ``unsettled``: still to be written, but somebody was faster each time.
+    """Store groupings. Counts written, deleted, refused and ``changed`` documents, and of the latter the ``unsettled``
+    ones: given up because another client changed them each time.
 
-    A document that somebody changed since it was read gets its grouping all the same if its fingerprint is still
-    the one that was grouped; otherwise it is left for the next run.
+    A document that another client has changed since it was read still gets its grouping if its fingerprint is the one
+    that was grouped; otherwise it is left for the next run.
 
-    New principals are all stored before any other document: an id stays where its principal is, and if a former one
-    stepped down before its successor is known, a run killed just then would leave nothing to tell where it belongs.
+    All new principals are stored before any other document: an id stays with the group of its principal. If a run is
+    killed after a former principal was overwritten and before the new one is stored, nothing shows whose id it is.
     """
-    tally = BulkCounts()
+    written = BulkCounts()
     for principal in (True, False):
-        part = {row: grouping for row, grouping in wanted.items() if grouping.principal is principal}
-        _write_part(client, corpus, part, prefix, tally, batch=batch, workers=workers)
-    return tally
+        part = {row: grouping for row, grouping in groupings.items() if grouping.principal is principal}
+        _write_part(client, corpus, part, prefix, written, batch=batch, workers=workers)
+    return written
 
 
 def _write_part(
     client: Client,
     corpus: FingerprintColumns,
-    wanted: Mapping[int, Grouping],
+    groupings: Mapping[int, Grouping],
     prefix: str,
-    tally: BulkCounts,
+    written: BulkCounts,
     *,
     batch: int,
     workers: int,
 ) -> None:
     """Store groupings in any order."""
-    versions = {row: (int(corpus.versions[row, 0]), int(corpus.versions[row, 1])) for row in wanted}
-    rows = {corpus.references[row][:2]: row for row in wanted}
+    versions = {row: (int(corpus.versions[row, 0]), int(corpus.versions[row, 1])) for row in groupings}
+    rows = {corpus.references[row][:2]: row for row in groupings}
     for _ in range(_ROUNDS):
         if not versions:
             break
-        updates = (_update(corpus, row, version, wanted[row], prefix) for row, version in versions.items())
+        updates = (_update(corpus, row, version, groupings[row], prefix) for row, version in versions.items())
         conflicts = []
         for outcome in write(client, updates, batch=batch, workers=workers):
             if outcome.conflict:
                 conflicts.append(rows[outcome.action.address])
             else:
-                tally.add(outcome)
-        versions = dict(_again(client, corpus, conflicts, prefix, tally.counts))
-    tally.counts["changed"] += len(versions)
-    tally.counts["unsettled"] += len(versions)
+                written.add(outcome)
+        versions = dict(_retryable(client, corpus, conflicts, prefix, written.counts))
+    written.counts["changed"] += len(versions)
+    written.counts["unsettled"] += len(versions)
 
 
-def _again(
+def _retryable(
     client: Client, corpus: FingerprintColumns, rows: Iterable[int], prefix: str, counts: Counter[str]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The rows of conflicts that may be written again, with the version they have now."""
+    """The rows with a conflict that may be written again, each with its current version. Counts the others."""
     for chunk in chunked(rows, 100):
         references = [corpus.references[row] for row in chunk]
         for row, hit in zip(chunk, fetch(client, references, [prefix]), strict=True):
@@ -95,7 +102,7 @@ def _again(
 
 
 def _content(stored: Mapping[str, Any]) -> bytes | None:
-    """The content hash that a document bears now; None if it has no readable fingerprint any more."""
+    """The stored content hash of a document; None without a readable fingerprint."""
     try:
         return decode(stored).content.encode()
     except CorruptFingerprint:

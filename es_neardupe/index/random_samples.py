@@ -9,7 +9,7 @@ import numpy as np
 import xxhash
 
 from es_neardupe.index import queries
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 from es_neardupe.records import Hit, Reference
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import search

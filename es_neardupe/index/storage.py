@@ -43,7 +43,7 @@ Send = Callable[[Iterable[Action]], Iterable[Outcome]]
 
 @dataclass(frozen=True)
 class ToEnrich:
-    """The documents that get fingerprints; see `es_neardupe.commands.enrich.enrich`."""
+    """The documents that get fingerprints; see `es_neardupe.commands.enrich`."""
 
     query: Mapping[str, Any] | None
     check: bool

@@ -1,4 +1,4 @@
-"""Bands: how many, and their keys (locality-sensitive hashing: Leskovec, Rajaraman, Ullman, chapter 3)."""
+"""Band keys of signatures (locality-sensitive hashing: Leskovec, Rajaraman, Ullman, chapter 3), and sampled keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import MULTIPLIER, U64, mix64
+from es_neardupe.keys.arrays import U64, Flags
+from es_neardupe.keys.hashing import MULTIPLIER, mix64
 from es_neardupe.keys.minhash import Signatures
 from es_neardupe.keys.shingles import Shingles
 
@@ -23,14 +24,14 @@ KEY_LENGTH = 8
 _B64_POSITIONS = 64
 _LATIN = 0xC0
 _LOWER = np.uint64(16)
-"""Bits that decide whether a feature is sampled, and are not in its key."""
+"""Lower bits of a feature that are not part of its sampled key."""
 
 
 def band_keys(signatures: Signatures, bands: int, rows: int) -> list[tuple[str, ...]]:
     """The band keys of signatures (uint8[texts, slots]): for each text ``bands`` strings of 8 characters.
 
-    They are made from the stored slots only, so other bands never need the text again. A row of zeros of
-    a text without tokens gives keys too: the caller leaves them out.
+    Keys depend only on the stored slots, so other bands never need the texts again. The row of zeros of a text
+    without tokens gives keys too; the caller drops them. Raises `SettingsError` if there are too few slots.
     """
     texts, slots = signatures.shape
     if min(bands, rows) < 1 or bands * rows > slots:
@@ -46,29 +47,31 @@ def chosen_bands(bands: int, agree: int) -> list[tuple[int, ...]]:
 
 
 def joint_keys(keys: U64, agree: int) -> U64:
-    """One number for each choice of ``agree`` bands: rows that share one of them share that many keys.
+    """One number for each choice of ``agree`` bands: two rows that share such a number share that many keys.
 
-    ``keys`` are packed band keys, uint64[n, bands], 0 for none; the result is uint64[n, choices], 0 where a key lacks.
+    ``keys`` are packed band keys, uint64[n, bands], 0 for none; the result is uint64[n, choices], 0 if one of the keys
+    is missing.
     """
     if agree == 1:
         return keys
     joint = np.empty((len(keys), comb(keys.shape[1], agree)), np.uint64)
-    for place, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
+    for choice, chosen in enumerate(chosen_bands(keys.shape[1], agree)):
         sums = np.zeros(len(keys), np.uint64)
         for band in chosen:
             sums = mix64(sums * MULTIPLIER + keys[:, band])
-        joint[:, place] = np.where((keys[:, chosen] != 0).all(axis=1), sums, 0)
+        joint[:, choice] = np.where((keys[:, chosen] != 0).all(axis=1), sums, 0)
     return joint
 
 
-def share_keys(one: U64, other: U64, agree: int = 1) -> NDArray[np.bool_]:
-    """Which rows of packed band keys (both uint64[n, bands], 0 for none) have ``agree`` keys or more in common."""
-    found: NDArray[np.bool_] = np.count_nonzero((one == other) & (one != 0), axis=1) >= agree
-    return found
+def share_keys(one: U64, other: U64, agree: int = 1) -> Flags:
+    """Whether each row of two arrays of packed band keys (uint64[n, bands], 0 for none) has at least ``agree`` keys in
+    common: bool[n]."""
+    enough: Flags = np.count_nonzero((one == other) & (one != 0), axis=1) >= agree
+    return enough
 
 
 def _hashes(cells: Signatures) -> U64:
-    """42 bits of mix64(Horner sum of ``slot + 1``) of each band: uint64[texts, bands]."""
+    """The upper 42 bits of mix64(Horner sum of ``slot + 1``) of each band: uint64[texts, bands]."""
     sums = np.zeros(cells.shape[:2], np.uint64)
     for row in range(cells.shape[2]):
         sums *= MULTIPLIER
@@ -80,7 +83,7 @@ def _hashes(cells: Signatures) -> U64:
 
 
 def _base64(packed: U64) -> NDArray[np.str_]:
-    """Each number's low 48 bits as 8 characters; from band 64 on the first is one of U+00C0 to U+00FF."""
+    """The lower 48 bits of each number as 8 characters. From band 64 on, the first is one of U+00C0 to U+00FF."""
     numbers = packed.astype(np.dtype(">u8"))
     octets = numbers.view(np.uint8).reshape(*packed.shape, 8)[:, :, 2:]
     encoded = bytearray(urlsafe_b64encode(octets.tobytes()))
@@ -93,10 +96,10 @@ def _base64(packed: U64) -> NDArray[np.str_]:
 
 
 def sample_keys(found: Shingles, mod: int) -> list[tuple[str, ...]]:
-    """The keys of the features that are 0 modulo ``mod`` (1 or more) of each text, in the order of the features.
+    """The sampled keys of each text: one for each feature divisible by ``mod`` (1 or more), in the order of features.
 
-    A feature comes out of `mix64`, so that no remainder is more frequent than another; the key is made of its upper 48
-    bits, which a modulus of at most 2^16 leaves free.
+    Features are outputs of `mix64`, so all remainders are equally frequent. A key consists of the upper 48 bits, since
+    ``mod`` is at most 2^16.
     """
     chosen = found.distinct & (found.values % np.uint64(mod) == 0)
     keys = _base64((found.values[chosen] >> _LOWER).reshape(-1, 1)).reshape(-1).tolist()

@@ -1,4 +1,4 @@
-"""Fingerprints of texts, which are stored with each document: the hot path."""
+"""Fingerprints of texts, which are stored with the documents. This is the hot path of `enrich`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_0
 
 
 def stream_fingerprints(texts: Sequence[str], scheme: Scheme, max_chars: int = 10_000_000) -> Iterator[Fingerprint]:
-    """As `fingerprints`, one after the other: the first are there before the last text is looked at."""
+    """Like `fingerprints`, but yields the fingerprints of the first texts before the last texts are processed."""
     if isinstance(texts, str):
         raise TypeError("fingerprints takes a sequence of texts, not one text")
     allowed = [text if len(text) <= max_chars else "" for text in texts]
@@ -75,5 +75,5 @@ def _state(tokens: int, shingle: int) -> State:
 
 
 def without_keys(scheme: Scheme, state: State) -> Fingerprint:
-    """The fingerprint of a document whose text gives no features, for the reason that is its state."""
+    """The fingerprint of a document without keys; ``state`` is the reason."""
     return Fingerprint(scheme.id, state, "", (), b"", 0, 0, samples=() if scheme.sample_mod else None)

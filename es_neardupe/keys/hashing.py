@@ -1,4 +1,4 @@
-"""Unsigned 64-bit arithmetic that all of scheme v1 rests on: splitmix64 (Steele, Lea, Flood 2014)."""
+"""Hash arithmetic of scheme v1 on unsigned 64-bit numbers: splitmix64 (Steele, Lea, Flood 2014)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from importlib import import_module
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["GOLDEN", "MULTIPLIER", "U64", "kernel", "mix64", "stream"]
+from es_neardupe.keys.arrays import U64
 
+__all__ = ["GOLDEN", "MULTIPLIER", "kernel", "mix64", "stream"]
 
-U64 = NDArray[np.uint64]
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Increment of the splitmix64 stream."""
@@ -41,5 +40,5 @@ def stream(seed: int, count: int) -> U64:
 kernel: ModuleType | None
 try:
     kernel = import_module("es_neardupe.keys._kernel")
-except ImportError:  # no compiler when the package was installed
+except ImportError:  # no compiler was available when the package was installed
     kernel = None

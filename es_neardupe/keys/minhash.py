@@ -1,4 +1,4 @@
-"""MinHash signatures cut to 8 bits a slot (Broder 1997; b-bit minwise hashing: Li & Koenig 2010)."""
+"""MinHash signatures with 8 bits per slot (Broder 1997; b-bit minwise hashing: Li & Koenig 2010)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys import hashing
+from es_neardupe.keys.arrays import U32, U64, Ints, Octets
 from es_neardupe.keys.hashing import stream
 from es_neardupe.keys.intervals import Estimate, exact_share
 from es_neardupe.keys.scheme import Scheme
@@ -20,21 +20,20 @@ from es_neardupe.keys.text import chunks, normalize
 __all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures"]
 
 
-Signatures = NDArray[np.uint8]
-U32 = NDArray[np.uint32]
+Signatures = Octets
 
 _SHIFTS = 8
 
 
 def signatures(texts: Sequence[str], scheme: Scheme) -> Signatures:
-    """The signatures of texts: uint8[texts, permutations]; a text without tokens has a row of zeros,
-    which means nothing and must not be compared."""
+    """The signatures of texts: uint8[texts, permutations]. A text without tokens has a row of zeros, which must not be
+    compared."""
     made = [sign(shingles(normalize(chunk), scheme.shingle), scheme) for chunk in chunks(texts)]
     return np.concatenate([np.empty((0, scheme.permutations), np.uint8), *made])
 
 
 def sign(found: Shingles, scheme: Scheme) -> Signatures:
-    """The signatures of a chunk: uint8[texts, permutations], zeros where there are no shingles."""
+    """The signatures of a chunk: uint8[texts, permutations], zeros for a text without shingles."""
     signed = np.zeros((len(found.tokens), scheme.permutations), np.uint8)
     if (occupied := found.occupied()).size:
         extremes = _extremes(found.values.astype(np.uint32), found.bounds[occupied], scheme)
@@ -49,14 +48,14 @@ def _constants(seed: int, multipliers: int) -> tuple[U32, U32]:
     return drawn[:_SHIFTS], drawn[_SHIFTS:] | np.uint32(1)
 
 
-def _extremes(values: U32, starts: NDArray[np.int64], scheme: Scheme) -> U32:
-    """The least ``(value + shift) * multiplier`` of each text, and then the complements of the greatest:
+def _extremes(values: U32, starts: Ints, scheme: Scheme) -> U32:
+    """The minimum of ``(value + shift) * multiplier`` of each text, then the complements of the maximum:
     uint32[permutations, texts].
 
-    Several permutations share a shift, so that it is added once. The half of the slots that holds the
-    greatest saves half of the multiplications; estimates vary no more for it, but a little less (Ji, Li,
-    Yan, Tian & Zhang, Min-Max Hash for Jaccard Similarity, ICDM 2013). The two slots of a permutation lie
-    half a signature apart, never in one band.
+    Several permutations share a shift, so that it is added once. Taking the maximum too saves half of the
+    multiplications; the variance of estimates does not grow, but becomes a little smaller (Ji, Li, Yan, Tian & Zhang,
+    Min-Max Hash for Jaccard Similarity, ICDM 2013). The two slots of a permutation are half a signature apart, never in
+    one band.
     """
     half = (scheme.permutations + 1) // 2
     extremes = np.empty((2 * half, len(starts)), np.uint32)
@@ -66,8 +65,8 @@ def _extremes(values: U32, starts: NDArray[np.int64], scheme: Scheme) -> U32:
     return extremes[: scheme.permutations]
 
 
-def _permute(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U32, extremes: U32) -> None:
-    """Fill ``extremes`` with the least of each permutation, then the greatest."""
+def _permute(values: U32, starts: Ints, shifts: U32, multipliers: U32, extremes: U32) -> None:
+    """Fill ``extremes`` with the minimum of each permutation, then the maximum."""
     half = len(multipliers)
     permuted = np.empty_like(values)
     for lane, shift in enumerate(shifts):
@@ -78,36 +77,36 @@ def _permute(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U
             np.maximum.reduceat(permuted, starts, out=extremes[half + number])
 
 
-def _permute_natively(values: U32, starts: NDArray[np.int64], shifts: U32, multipliers: U32, extremes: U32) -> None:
-    """The same in C, text by text, so that its values stay in the nearest cache."""
+def _permute_natively(values: U32, starts: Ints, shifts: U32, multipliers: U32, extremes: U32) -> None:
+    """`_permute` in C, text by text, so that the values of a text stay in the first-level cache."""
     assert hashing.kernel is not None
     hashing.kernel.extremes(values, np.append(starts, len(values)), shifts, multipliers, extremes)
 
 
-def _cut(extremes: U32) -> NDArray[np.uint8]:
+def _cut(extremes: U32) -> Octets:
     """The top 8 bits of the murmur3 finaliser (Appleby 2011) of each extreme, in place."""
     extremes ^= extremes >> np.uint32(16)
     extremes *= np.uint32(0x85EBCA6B)
     extremes ^= extremes >> np.uint32(13)
     extremes *= np.uint32(0xC2B2AE35)
-    # The last step of the finaliser, x ^= x >> 16, leaves the top bits as they are.
+    # The last step of the finaliser, x ^= x >> 16, does not change the top bits.
     extremes >>= np.uint32(24)
     return extremes.astype(np.uint8)
 
 
 _CHANCE = 1 / 256
-"""Two unrelated slots of 8 bits agree."""
+"""Probability that two unrelated slots of 8 bits agree."""
 
-Slots: TypeAlias = bytes | NDArray[np.uint8] | NDArray[np.uint64]
-"""A signature: so many numbers below 256."""
+Slots: TypeAlias = bytes | Octets | U64
+"""A signature: for each slot a number below 256."""
 
 
 def estimate(a: Slots, b: Slots) -> Estimate:
     """Estimate the resemblance of two texts from their signatures.
 
-    Agreement by chance (1/256 a slot) is taken off, as in Li & Koenig 2010. The interval is that of `exact_share` for
-    the number of slots: with 200 slots and 69 %, 62 to 76 %.
-    Raises SettingsError if the signatures are empty or of unequal length.
+    Agreement by chance (1/256 per slot) is subtracted, as in Li & Koenig 2010. The interval is that of `exact_share`
+    for the number of slots: 62 to 76 % for an estimate of 69 % from 200 slots.
+    Raises `SettingsError` if the signatures are empty or of unequal length.
     """
     left, right = _slots(a), _slots(b)
     if len(left) != len(right) or not len(left):
@@ -115,13 +114,13 @@ def estimate(a: Slots, b: Slots) -> Estimate:
     return estimate_of(int(np.count_nonzero(left == right)), len(left))
 
 
-def _slots(signature: Slots) -> NDArray[np.uint8] | NDArray[np.uint64]:
+def _slots(signature: Slots) -> Octets | U64:
     return np.frombuffer(signature, np.uint8) if isinstance(signature, bytes) else signature
 
 
 @lru_cache(maxsize=4096)
 def estimate_of(agreeing: int, slots: int) -> Estimate:
-    """As `estimate`, of signatures of which so many slots agree."""
+    """Like `estimate`, from the number of slots that agree."""
     found = exact_share(agreeing, slots)
     return Estimate(_corrected(found.value), _corrected(found.low), _corrected(found.high))
 

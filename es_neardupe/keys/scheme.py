@@ -2,10 +2,9 @@
 
 Scheme v1
 =========
-Keys outlive the code that made them. This is all that is needed to write the scheme again; the vectors in
-``tests/golden/scheme_v1.json`` tell whether it was understood, and ``tests/unit/keys/test_keys_oracle.py`` is a
-plain program of it. All arithmetic is on unsigned numbers of 64 bits (32 where said), modulo 2^64 (2^32);
-bytes are read little-endian.
+Keys outlive the code that made them. This is the complete definition of the scheme, enough to implement it again.
+``tests/golden/scheme_v1.json`` has test vectors, and ``tests/unit/keys/test_keys_oracle.py`` a plain implementation.
+All arithmetic is on unsigned 64-bit numbers (32-bit where noted), modulo 2^64 (2^32); bytes are read little-endian.
 
 ::
 
@@ -29,16 +28,16 @@ digits of texts that are ``numeric``.
     T = sum over j of mix64(w(j) + GOLDEN * (n + 2^32 * j))
 
 **Features.** Each window of k = ``shingle`` tokens gives ``mix64(h)`` with ``h = k`` and, for each token,
-``h = h * MULTIPLIER + T``. A text of fewer tokens, but at least one, gives a single one, of all k tokens
-that it has. The features are the set of these numbers. A text without tokens has none, and no keys.
+``h = h * MULTIPLIER + T``. A text of fewer tokens, but at least one, gives one such number, of all the k tokens that
+it has. The features are the set of these numbers. A text without tokens has no features and no keys.
 
 **Signature.** With ``permutations`` = m, and n = m / 2, rounded up::
 
     c(k) = stream(1 + k) >> 32             for k = 0 .. 7                      (32 bits)
     a(p) = (stream(9 + p) >> 32) | 1       for p = 0 .. n - 1                  (32 bits)
     y(p) = (x + c(p mod 8)) * a(p)         for each feature, x = its lower 32 bits (32 bits)
-    v(p)     = least y(p) of all features
-    v(p + n) = greatest y(p) of all features, all bits inverted    (if p + n < m)
+    v(p)     = minimum of y(p) over all features
+    v(p + n) = maximum of y(p) over all features, all bits inverted    (if p + n < m)
     v ^= v >> 16;  v *= 85EBCA6B;  v ^= v >> 13;  v *= C2B2AE35               (32 bits)
     slot = v >> 24
 
@@ -47,11 +46,11 @@ that it has. The features are the set of these numbers. A text without tokens ha
 ``mix64(h) >> 22`` as seven characters of URL-safe base64, highest first. Positions 0 to 63 are the
 characters of URL-safe base64, 64 to 127 are U+00C0 to U+00FF.
 
-``agree`` decides no key: two texts are candidates if so many of their keys are equal.
+``agree`` does not change the keys: two texts are candidates if at least this many of their keys are equal.
 
-**Sampled keys**, with ``sample_mod`` = K above 0 only: of each feature x with ``x mod K = 0`` the upper 48 bits,
-``x >> 16``, as eight characters of URL-safe base64, highest first. K is at most 2^16, so these bits are not those
-that decide; nothing needs to be mixed before, since x comes out of ``mix64``.
+**Sampled keys**, only if ``sample_mod`` = K is above 0: for each feature x with ``x mod K = 0`` the upper 48 bits,
+``x >> 16``, as eight characters of URL-safe base64, highest first. K is at most 2^16, so these bits do not decide
+whether x is sampled. They need no mixing, since x is an output of ``mix64``.
 """
 
 from __future__ import annotations
@@ -71,21 +70,21 @@ __all__ = ["MAX_BANDS", "MAX_ROWS", "MAX_SAMPLE_MOD", "MAX_SHINGLE", "Scheme", "
 MAX_BANDS = 128
 """A band's position is one character of its key."""
 MAX_ROWS = 32
-"""The most rows that :func:`choose_bands` takes: 256 bits a band, when a key holds 42 of them. More rows
-would only make near-certain pairs (similarity above 0.99) easier to miss."""
+"""Maximum number of rows that `choose_bands` chooses: 256 bits per band, of which a key holds a hash of 42 bits. More
+rows would only make near-certain pairs (similarity above 0.99) easier to miss."""
 MAX_SHINGLE = 1_000_000
-"""Words; of shorter texts, which are nearly all, one shingle is made anyway."""
+"""Maximum number of words. A text of fewer words than ``shingle`` gives one shingle."""
 _MAX_CHOICES = 128
-"""The most choices of ``agree`` out of ``bands`` bands: each is joined on like a band key."""
+"""Maximum number of ways to choose ``agree`` out of ``bands`` bands; each is joined like a band key."""
 MAX_SAMPLE_MOD = 2**16
-"""A sampled key is made of the bits above these."""
+"""A sampled key consists of the bits above the lower 16."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """The settings that decide the keys; two indices can be compared if their schemes are equal.
+    """Settings that determine the keys. Two indices can be compared if their schemes are equal.
 
-    Raises SettingsError for values out of their range.
+    Raises `SettingsError` for values out of range.
     """
 
     version: int = 1
@@ -98,9 +97,9 @@ class Scheme:
     """Slots in a band; ``bands * rows`` slots are used."""
     seed: int = 1
     agree: int = 1
-    """Bands that two texts have to share to be candidates. It decides no key, but which keys are enough."""
+    """Bands that two texts must share to be candidates. It does not change the keys."""
     sample_mod: int = 0
-    """One in so many features becomes a sampled key; 0: none does."""
+    """One in ``sample_mod`` features becomes a sampled key; 0: none."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -114,8 +113,8 @@ class Scheme:
         _check("seed", self.seed, 0, 2**64 - 1)
         _check("agree", self.agree, 1, self.bands)
         if (choices := math.comb(self.bands, self.agree)) > _MAX_CHOICES and self.agree > 1:
-            way = f"{self.agree} of {self.bands} bands can be chosen in {choices:,} ways"
-            raise SettingsError(f"{way}, and at most {_MAX_CHOICES} are joined: take fewer bands, or let 1 agree")
+            ways = f"{self.agree} of {self.bands} bands can be chosen in {choices:,} ways"
+            raise SettingsError(f"{ways}, the maximum is {_MAX_CHOICES}: use fewer bands, or set agree to 1")
         _check("sample_mod", self.sample_mod, 0, MAX_SAMPLE_MOD)
         if (used := self.bands * self.rows) > self.permutations:
             product = f"b*r = {self.bands} x {self.rows} = {used}"
@@ -128,12 +127,12 @@ class Scheme:
         return f"v{self.version}-{xxhash.xxh3_64_hexdigest(canonical.encode())[:8]}"
 
     def to_dict(self) -> dict[str, int]:
-        """The settings by name; without those that came later and have their default, so that ids stay."""
+        """The settings by name, without later additions that have their default, so that ids do not change."""
         return {name: value for name, value in asdict(self).items() if value != _LATER.get(name)}
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Scheme:
-        """The scheme of :meth:`to_dict`; SettingsError if a key is missing, unknown or ill-typed."""
+        """The scheme of `to_dict`. Raises `SettingsError` if a key is missing, unknown or has the wrong type."""
         names = {field.name for field in fields(cls)}
         if missing := sorted(names - set(mapping) - set(_LATER)):
             raise SettingsError(f"the scheme lacks {', '.join(missing)}")
@@ -150,34 +149,35 @@ class Scheme:
         permutations: int = 128,
         seed: int = 1,
     ) -> Scheme:
-        """The scheme whose bands find a pair at ``threshold`` with the probability ``detection``."""
+        """The scheme whose bands find a pair at ``threshold`` with probability ``detection``."""
         _check("permutations", permutations, 8, 256)
         bands, rows = choose_bands(threshold, detection, permutations)
         return cls(shingle=shingle, permutations=permutations, bands=bands, rows=rows, seed=seed)
 
     def detection(self, similarity: float) -> float:
-        """The probability that two texts of this resemblance share ``agree`` of b bands of r rows or more.
+        """The probability that two texts of this resemblance s share at least ``agree`` of b bands of r rows.
 
-        The upper tail of the binomial distribution of b tries with s^r each; for one band 1 - (1 - s^r)^b.
+        It is the upper tail of the binomial distribution of b trials with probability s^r; for ``agree`` 1,
+        1 - (1 - s^r)^b.
         """
         return _detection(similarity, self.bands, self.rows, self.agree)
 
 
 _LATER = {"agree": 1, "sample_mod": 0}
-"""Settings that earlier programs did not know, with their defaults."""
+"""Settings that were added later, with their defaults."""
 
 
 def agreement(agree: int) -> str:
-    """What is said of bands of which more than one must agree; nothing for one."""
+    """The end of a description of bands: how many must agree; empty for one."""
     return "" if agree == 1 else f", of which {agree} must agree"
 
 
 def choose_bands(threshold: float, detection: float, permutations: int) -> tuple[int, int]:
-    """``(bands, rows)``: the most rows, then the fewest bands, that find a pair at the threshold.
+    """``(bands, rows)`` that find a pair at the threshold: as many rows, then as few bands as possible.
 
-    More rows mean fewer false candidates, so they come first; ``bands * rows <= permutations``,
-    ``bands <= 128`` and ``rows <= 32``. A threshold of 1 thus gives one band of 32 rows (or of all slots).
-    Raises SettingsError for values out of range and for a threshold that no bands can reach.
+    Rows come first, since more rows mean fewer false candidates. ``bands * rows <= permutations``, ``bands <= 128`` and
+    ``rows <= 32``, so a threshold of 1 gives one band of 32 rows (or of all slots).
+    Raises `SettingsError` for values out of range and for a threshold that no bands can reach.
     """
     if not 0 < threshold <= 1:
         raise SettingsError(f"the threshold must be above 0 and at most 1, not {threshold}")

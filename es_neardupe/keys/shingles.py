@@ -1,7 +1,7 @@
 """Features of normalised tokens: the distinct 64-bit hashes of the shingles of a text.
 
-The seed has no part in them: features, and the exact resemblance computed on them, depend on the
-normaliser and the shingle size only.
+Features, and the exact resemblance computed from them, depend on the normalisation and the shingle size only, not on
+the seed.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.keys import hashing
-from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, U64, mix64
+from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.hashing import GOLDEN, MULTIPLIER, mix64
 from es_neardupe.keys.text import chunks, normalize
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "window_hashes",
 ]
 
-Ints = NDArray[np.int64]
 
 _WORD = 8  # bytes hashed at a time
 _INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))
@@ -45,11 +44,11 @@ class Shingles(NamedTuple):
     """int64[texts + 1]: text i has ``values[bounds[i]:bounds[i + 1]]``."""
     tokens: Ints
     """int64[texts]: number of tokens."""
-    distinct: NDArray[np.bool_]
+    distinct: Flags
     """bool[total]: the first of equal values in a text."""
 
     def occupied(self) -> Ints:
-        """The numbers of the texts that have any."""
+        """The numbers of the texts that have shingles."""
         return np.flatnonzero(np.diff(self.bounds))
 
 
@@ -73,17 +72,17 @@ def token_hashes(texts: Sequence[str]) -> list[U64]:
 def window_hashes(hashes: U64, size: int) -> U64:
     """The hash of each window of ``size`` tokens of a text (uint64[max(tokens - size + 1, 0)]).
 
-    Of a text with that many tokens or more, the distinct ones are its features.
+    The distinct hashes are the features of a text with ``size`` tokens or more.
     """
     windows = max(len(hashes) - size + 1, 0)
     return mix64(_window_sums(hashes, windows, size))
 
 
 def span_hashes(hashes: U64, starts: Ints, ends: Ints) -> U64:
-    """The hash of each span ``hashes[start:end]`` (uint64 of the spans' number): that of a shingle of these tokens.
+    """The hash of each span ``hashes[start:end]`` (uint64[spans]), equal to the hash of a shingle of these tokens.
 
-    Spans may overlap and have any lengths. The multiplier is odd and so has an inverse modulo 2^64: with the sums of
-    t(j) / MULTIPLIER^j up to each place, the Horner sum of a span is a difference of two, times a power.
+    Spans may overlap and have any length. The multiplier is odd, so it has an inverse modulo 2^64: the Horner sum of a
+    span is the difference of two prefix sums of t(j) / MULTIPLIER^j, times a power of the multiplier.
     """
     size = len(hashes)
     sums = np.zeros(size + 1, np.uint64)
@@ -123,8 +122,8 @@ def shingles(contents: Sequence[bytes], size: int) -> Shingles:
 
 
 def _shingle_runs(hashes: U64, bounds: Ints, size: int) -> tuple[U64, Ints]:
-    """The hashes of the shingles of all texts in their order (uint64[total]), and where those of each text begin
-    (int64[texts + 1]). A text of fewer tokens than ``size`` has one, of all its tokens."""
+    """The hashes of the shingles of all texts in order (uint64[total]), and where those of each text begin
+    (int64[texts + 1]). A text of fewer tokens than ``size`` has one shingle, of all its tokens."""
     if hashing.kernel is not None:
         values, starts = hashing.kernel.shingle_runs(hashes, bounds, size)
         return np.frombuffer(values, np.uint64), np.frombuffer(starts, np.int64)
@@ -149,7 +148,7 @@ def token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
 
 
 def _token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
-    """The same by numpy alone."""
+    """`token_runs` in numpy."""
     joined = b" ".join([content for content in contents if content]) + b" " * _WORD
     buffer = np.frombuffer(joined, np.uint8)
     ends = np.flatnonzero(buffer[: 1 - _WORD] == 0x20) if len(joined) > _WORD else np.empty(0, np.int64)
@@ -165,8 +164,8 @@ def _token_runs(contents: Sequence[bytes]) -> tuple[U64, Ints]:
 def _hash_spans(words: U64, starts: Ints, sizes: Ints) -> U64:
     """Sum over the 8-byte words j of a token: mix64(word + GOLDEN * (size + 2^32 * j)).
 
-    Few tokens have a second word and very few a third, but one token may have a hundred thousand: two
-    words are taken directly, and all others at once.
+    Few tokens have a second word and very few a third, but a token may have a hundred thousand: two words are added one
+    after the other, and all later ones at once.
     """
     hashes = _hash_words(words[starts], sizes, 0)
     if (long := np.flatnonzero(sizes > _WORD)).size:
@@ -179,7 +178,7 @@ def _hash_spans(words: U64, starts: Ints, sizes: Ints) -> U64:
 
 
 def _hash_tails(words: U64, starts: Ints, sizes: Ints) -> U64:
-    """The part of the sum that is over the third and later words, for tokens that have them."""
+    """The sum over the third and later words of tokens that have them."""
     more = (sizes - 1) // _WORD - 1
     first = np.cumsum(more) - more
     number = np.arange(2, more.sum() + 2) - np.repeat(first, more)
@@ -188,14 +187,14 @@ def _hash_tails(words: U64, starts: Ints, sizes: Ints) -> U64:
 
 
 def _hash_words(loaded: U64, sizes: Ints, number: Ints | int) -> U64:
-    """The terms of the sum for words of that number, from the 8 bytes where they begin; in place."""
+    """The terms of the sum for the words with this number j, given the 8 bytes from where they begin; in place."""
     loaded &= _MASKS.take(sizes - _WORD * number, mode="clip")
     loaded += (sizes + (number << 32)).view(np.uint64) * GOLDEN
     return mix64(loaded)
 
 
 def _full_shingles(hashes: U64, bounds: Ints, size: int) -> U64:
-    """mix64(Horner sum of ``size``, t0, t1, ...) of each window that lies within one text."""
+    """mix64(Horner sum of ``size``, t0, t1, ...) of each window within one text."""
     windows = max(len(hashes) - size + 1, 0)
     sums = _window_sums(hashes, windows, size)
     within = np.ones(windows, np.bool_)
@@ -214,7 +213,7 @@ def _window_sums(hashes: U64, windows: int, size: int) -> U64:
 
 
 def _short_shingles(hashes: U64, bounds: Ints, short: Ints) -> U64:
-    """The same sum over all tokens of texts that have fewer than a window, begun with their number."""
+    """mix64(Horner sum of n, t0, t1, ...) of all n tokens of each text that is shorter than a window."""
     first, tokens = bounds[short], np.diff(bounds)[short]
     sums = tokens.astype(np.uint64)
     for offset in range(int(tokens.max())):
@@ -229,8 +228,8 @@ def sort_each(values: U64, bounds: Ints) -> None:
         values[start:end].sort()
 
 
-def first_of_equals(values: U64, bounds: Ints) -> NDArray[np.bool_]:
-    """Which of the sorted values of each text is the first of equal ones; bool of their number."""
+def first_of_equals(values: U64, bounds: Ints) -> Flags:
+    """Whether each of the sorted values of a text is the first of its equals: bool[values]."""
     first = np.ones(len(values), np.bool_)
     np.not_equal(values[1:], values[:-1], out=first[1:])
     first[bounds[:-1][np.diff(bounds) > 0]] = True

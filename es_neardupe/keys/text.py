@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from es_neardupe.keys import hashing
+from es_neardupe.keys.arrays import U32, Ints
 from es_neardupe.keys.unicode import EXPANDS, MARK, SECOND, SINGLE, TARGET, WORD, table
 
-__all__ = ["chunks", "contents", "normalize", "spans", "tokenize"]
+__all__ = ["Range", "chunks", "contents", "normalize", "spans", "tokenize"]
 
-Ints = NDArray[np.int64]
-Points = NDArray[np.uint32]
+Range = tuple[int, int]
+"""The first character or word, and the one after the last."""
 
 CHUNK_TEXTS = 256
 CHUNK_CHARS = 1 << 19
@@ -28,9 +28,9 @@ _ASCII = bytes(ord(chr(byte).lower()) if chr(byte).isalnum() or byte == ord("_")
 
 
 def chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut ``texts`` so that the work on one piece stays in the processor's cache.
+    """Split ``texts`` into chunks that fit into the processor's cache.
 
-    A piece has at most 256 texts and about half a million characters; a longer text is alone.
+    A chunk has at most 256 texts and about half a million characters; a longer text is a chunk of its own.
     """
     first, chars = 0, 0
     for number, text in enumerate(texts):
@@ -89,15 +89,15 @@ def _content(text: str) -> bytes:
     return " ".join(mapped[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)).encode()
 
 
-def _code_points(text: str) -> Points:
+def _code_points(text: str) -> U32:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.dtype("<u4"))
 
 
-def _text(points: Points) -> str:
+def _text(points: U32) -> str:
     return points.astype("<u4").tobytes().decode("utf-32-le")
 
 
-def _mapped(points: Points) -> tuple[Points, Ints]:
+def _mapped(points: U32) -> tuple[U32, Ints]:
     """The code points that replace those of a text, with blanks as separators, and the place that each comes from."""
     entries, pool, _ = table()
     found = entries[points]
@@ -112,11 +112,11 @@ def _mapped(points: Points) -> tuple[Points, Ints]:
     return np.where(expands[sources], entries[several], found[sources]) & np.uint32(TARGET), sources
 
 
-def _may_compose(points: Points) -> bool:
+def _may_compose(points: U32) -> bool:
     return bool((table().entries[points] & np.uint32(MARK | SECOND)).any())
 
 
-def _composed(points: Points, sources: Ints) -> tuple[Points, Ints]:
+def _composed(points: U32, sources: Ints) -> tuple[U32, Ints]:
     """Mapped code points after canonical composition, and the places that they come from.
 
     Composition changes nothing across a code point that is neither reordered nor the second of a composition.
@@ -133,7 +133,7 @@ def _composed(points: Points, sources: Ints) -> tuple[Points, Ints]:
     return points[kept], sources[kept]
 
 
-def _tokens(points: Points) -> tuple[Ints, Ints]:
+def _tokens(points: U32) -> tuple[Ints, Ints]:
     """First place of each token in mapped code points, and the one after its last.
 
     A mark is part of a word only after a word character, and stays with that of a script without spaces.
@@ -150,7 +150,7 @@ def _tokens(points: Points) -> tuple[Ints, Ints]:
 
 
 def contents(texts: Sequence[str]) -> list[str]:
-    """The content hash of each text, as `fingerprints` gives it: 32 hexadecimal digits, "" without tokens."""
+    """The content hash of each text, as in its fingerprint: 32 hexadecimal digits, "" without tokens."""
     return [
         xxhash.xxh3_128_hexdigest(content) if content else "" for chunk in chunks(texts) for content in normalize(chunk)
     ]

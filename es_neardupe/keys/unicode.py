@@ -23,7 +23,8 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from es_neardupe.keys.arrays import U32, Octets
 
 __all__ = [
     "DIGIT",
@@ -102,11 +103,11 @@ _EMOJI_LETTERS = (
 class Table(NamedTuple):
     """The code-point table as arrays, all read-only."""
 
-    entries: NDArray[np.uint32]
+    entries: U32
     """uint32[0x110000]: target and flags of each code point; the flags of a mapped one are those of its target."""
-    pool: NDArray[np.uint32]
+    pool: U32
     """uint32: mappings of `EXPANDS` code points, each as its length and its code points."""
-    combining: NDArray[np.uint8]
+    combining: Octets
     """uint8[0x110000]: canonical combining classes."""
 
 

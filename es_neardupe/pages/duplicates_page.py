@@ -1,6 +1,6 @@
-"""The page of a duplicates request: what was asked, its pairs with their texts side by side, and how they were found.
+"""HTML page of a `duplicates` request: the request, the pairs with their texts side by side, and the diagnostics.
 
-How it is made (`page_texts` is that of `es_neardupe.commands.duplicates.results`):
+Example (`page_texts` is in `es_neardupe.commands.duplicates.results`):
 
     texts = page_texts(client, plan, islice(result.pairs, MAX_OPENED), MAX_TEXT + 1)
     content = duplicates_page(report, plan.name, texts, explained=explain(request, index), title=f"Pairs in {index}")
@@ -16,15 +16,14 @@ from math import log10
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
 from es_neardupe.errors import SettingsError
+from es_neardupe.keys.arrays import Floats
 from es_neardupe.keys.text import spans
 from es_neardupe.options import Matching
 from es_neardupe.pages.page import rendered
-from es_neardupe.pages.panes import Pane, facts, panes
-from es_neardupe.pages.segments import visible_changes
+from es_neardupe.pages.panes import Pane, facts, panes, visible_changes
 from es_neardupe.records import Address
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.comparison import Matched, compare_texts
@@ -35,39 +34,40 @@ __all__ = ["MAX_LISTED", "MAX_OPENED", "MAX_TEXT", "Bar", "Bars", "bars", "dupli
 
 _WIDTH, _HEIGHT = 720, 160
 _GAP = 0.15
-"""Of the place of a bar, what is left free on each side."""
+"""Space on each side of a bar, as a share of its step."""
 _TENTH = 5
-"""Bins of the histogram in a tenth."""
+"""Number of bins of the histogram from one tenth to the next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bin: where it is drawn, and what it says."""
+    """A bar of the chart: position, size and label."""
 
     x: float
     y: float
     width: float
     height: float
     label: str
-    """The similarities it stands for."""
+    """The similarities that it counts."""
     pairs: int
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """All of them, with the marks at both axes. Heights are logarithmic, so that one pair is seen beside a million."""
+    """A bar chart with the labels of both axes. Heights are logarithmic, so that a single pair is visible."""
 
     width: int
     height: int
     bars: tuple[Bar, ...]
-    below: tuple[tuple[float, str], ...]
-    """Place from the left and text of each mark below."""
-    beside: tuple[tuple[float, str], ...]
-    """Place from above and text of each line across."""
+    x_labels: tuple[tuple[float, str], ...]
+    """Position from the left and text of each label."""
+    y_labels: tuple[tuple[float, str], ...]
+    """Position from the top and text of each line."""
 
 
-def bars(similarities: NDArray[np.float64]) -> Bars:
-    """From the tenth in which the least similar pair lies up to 1; pairs of exactly 0 and of exactly 1 stand aside.
+def bars(similarities: Floats) -> Bars:
+    """The chart of similarities, from the tenth that contains the lowest one up to 1. Exactly 0 and exactly 1 have bars
+    of their own.
 
     ``similarities``: float64[pairs] in [0, 1], one or more.
     """
@@ -75,20 +75,20 @@ def bars(similarities: NDArray[np.float64]) -> Bars:
     slots = list(_slots(histogram))
     step, maximum = _WIDTH / len(slots), max(pairs for _, _, pairs in slots)
     drawn = tuple(_bar(number * step, step, label, pairs, maximum) for number, (label, _, pairs) in enumerate(slots))
-    below = tuple(
+    x_labels = tuple(
         (round((number + (0.5 if "=" in mark else 0)) * step, 1), mark)
         for number, (_, mark, _) in enumerate(slots)
         if mark
     )
     levels = {10**power for power in range(int(log10(maximum)) + 1)} | {maximum}
-    beside = tuple(
+    y_labels = tuple(
         (_top(level, maximum), f"{level:,}") for level in sorted(levels) if level in (1, maximum) or 2 * level < maximum
     )
-    return Bars(_WIDTH, _HEIGHT, drawn, below, beside)
+    return Bars(_WIDTH, _HEIGHT, drawn, x_labels, y_labels)
 
 
 def _slots(histogram: Histogram) -> Iterator[tuple[str, str, int]]:
-    """What each bar stands for, the mark at its left edge (or below it), and its pairs."""
+    """The label of each bar, the mark at its left edge (or below it), and its pairs."""
     filled = [number for number, pairs in enumerate(histogram.counts) if pairs]
     first = 0 if histogram.zero else (filled[0] if filled else len(histogram.counts)) // _TENTH * _TENTH
     if histogram.zero:
@@ -112,22 +112,22 @@ def _top(pairs: int, maximum: int) -> float:
 
 
 MAX_OPENED = 200
-"""Pairs whose texts a page holds, unless told."""
+"""Default maximum number of pairs that are shown with their texts."""
 MAX_LISTED = 5_000
-"""Pairs that a page lists."""
+"""Maximum number of pairs on a page."""
 MAX_TEXT = 100_000
-"""Characters of each text that are compared and shown. What is given beyond them only tells that there is more."""
+"""Characters of each text that are compared and shown. A longer text is marked as cut."""
 
 _SKIPPED = "Skipped large hash collision groups"
 _MAX_SIZE = 10_000_000
-"""Characters of all texts with their marks, about: what a browser opens at once."""
+"""Approximate number of characters of all texts with their marks that a browser opens quickly."""
 _MARK_SIZE = 150
-"""Characters of a mark around a piece of text, about."""
+"""Approximate number of characters of a mark around a piece of text."""
 _MAX_FACTS = 20
 _BEGINNING = 120
-"""Characters of a text that stand beside a pair that is closed."""
+"""Characters of the first text that are shown in the list of pairs."""
 _FEW_WORDS = 30
-"""Of texts shorter than this, as titles are, each common word counts as a passage."""
+"""Number of words below which a single common word is a passage, for example in titles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class _View:
 
     panes: tuple[Pane, Pane]
     minimum: int
-    """Words of the shortest passage that is marked."""
+    """Minimum number of words of a marked passage."""
     found: Matched
     differences: int
     facts: list[dict[str, Any]]
@@ -146,7 +146,7 @@ class _View:
 
     @property
     def size(self) -> int:
-        """Characters it takes in the page, about."""
+        """Approximate number of characters in the page."""
         pieces = [piece for pane in self.panes for piece in pane.pieces]
         return sum(len(piece.text) + _MARK_SIZE for piece in pieces)
 
@@ -160,10 +160,10 @@ class _Row:
     names: tuple[str, str]
     explanation: str | None
     beginning: str
-    """How text a begins, in one line; "" where it is not known."""
+    """The beginning of text a, in one line; "" if it is not available."""
     view: _View | None
     missing: tuple[str, ...]
-    """Documents that a view should show, but have no text any more."""
+    """Documents that should be shown, but have no text any more."""
 
 
 def duplicates_page(
@@ -175,11 +175,11 @@ def duplicates_page(
     title: str,
     opened: int = MAX_OPENED,
 ) -> str:
-    """The pairs of one stage as a page of HTML: one file, nothing from the network, everything of documents escaped.
+    """The pairs of one stage as an HTML page: one file that loads nothing from the network, with all values escaped.
 
-    ``texts`` holds those of the first ``opened`` pairs (see `page_texts`); of one that is missing the page says that
-    the document is gone. ``explained`` is the request in words. Pairs beyond `MAX_LISTED`, texts beyond ``opened`` or
-    beyond what a browser opens at once are left out, and the page says how many. Raises `SettingsError` for a stage of
+    ``texts`` has the texts of the first ``opened`` pairs (see `page_texts`); a document whose text is missing is shown
+    as deleted. ``explained`` is the request in words. Pairs beyond `MAX_LISTED`, and texts beyond ``opened`` or beyond
+    the size that a browser opens quickly, are left out; the page says how many. Raises `SettingsError` for a stage of
     another type.
     """
     result = report.stages[stage]
@@ -207,7 +207,7 @@ def duplicates_page(
 
 
 def _skipped(result: PairsResult) -> int:
-    """All skipped groups: the result lists the largest only, and its diagnostics count them."""
+    """The number of all skipped groups: the result lists only the largest, the diagnostics count them."""
     counts = [int(counters.get(_SKIPPED, 0)) for counters in result.diagnostics.values()]
     return max([len(result.skipped_groups), *counts])
 
@@ -215,12 +215,12 @@ def _skipped(result: PairsResult) -> int:
 def _rows(
     report: DuplicatesReport, pairs: Sequence[DocumentPair], texts: Mapping[Address, str], opened: int
 ) -> Iterator[_Row]:
-    """Texts are shown until the page is full; from there on, pairs are listed only."""
+    """The rows of the list. When the page is full, further pairs are listed without texts."""
     several, room = len(report.indices) > 1, _MAX_SIZE
     for number, pair in enumerate(islice(pairs, MAX_LISTED), 1):
         names = _name(pair.a, several), _name(pair.b, several)
-        wanted = number <= opened and room > 0
-        view = _view(pair, names, texts) if wanted else None
+        with_texts = number <= opened and room > 0
+        view = _view(pair, names, texts) if with_texts else None
         room -= view.size if view else 0
         missing = [name for name, one in zip(names, (pair.a, pair.b), strict=True) if one not in texts]
         yield _Row(
@@ -230,7 +230,7 @@ def _rows(
             pair.explanation,
             _beginning(texts.get(pair.a, "")),
             view,
-            tuple(missing) if wanted else (),
+            tuple(missing) if with_texts else (),
         )
 
 
@@ -247,14 +247,14 @@ def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, st
         return None
     a, b = texts[pair.a][:MAX_TEXT], texts[pair.b][:MAX_TEXT]
     minimum = 1 if min(len(spans(a)), len(spans(b))) < _FEW_WORDS else DEFAULT_MIN_WORDS
-    found = compare_texts(a, b, names=names, shingle=minimum)
-    changes = visible_changes(found, Matching.LITERAL)
+    comparison = compare_texts(a, b, names=names, shingle=minimum)
+    changes = visible_changes(comparison, Matching.LITERAL)
     return _View(
-        panes(found, Matching.LITERAL, changes),
+        panes(comparison, Matching.LITERAL, changes),
         minimum,
-        found.matchings[Matching.LITERAL.value],
+        comparison.matchings[Matching.LITERAL.value],
         len(changes),
-        facts(found, changes, _MAX_FACTS),
-        max(len(found.facts) - _MAX_FACTS, 0),
+        facts(comparison, changes, _MAX_FACTS),
+        max(len(comparison.facts) - _MAX_FACTS, 0),
         max(len(texts[pair.a]), len(texts[pair.b])) > MAX_TEXT,
     )

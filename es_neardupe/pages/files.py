@@ -1,4 +1,4 @@
-"""Files that users ask for, checked before long work and written completely or not at all."""
+"""Output files: checked before long work, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ __all__ = ["check_file", "replacing"]
 
 
 def check_file(file: Path, read: Iterable[str | None] = ()) -> None:
-    """Raises `InputError` if a file cannot be created or replaced, or is one of those that are ``read``. Call it before
-    long work."""
+    """Raise `InputError` if a file cannot be created or replaced, or is one of the input files ``read``.
+
+    Call this before long work.
+    """
     if str(file) == "-":
         raise InputError("- is not a file name here: name the file to write.")
     if file.exists() and not file.is_file():

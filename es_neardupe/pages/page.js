@@ -1,4 +1,4 @@
-// The page of a comparison: the choice of the matching.
+// Page of a comparison: choice of the matching.
 document.addEventListener("DOMContentLoaded", () => {
   const steps = stepper(document.querySelector(".steps"));
 

@@ -1,4 +1,5 @@
-"""The page of a comparison: one file that needs no network, with everything from the documents escaped."""
+"""HTML page of a comparison, and the rendering of pages: one file that loads nothing from the network, with all values
+of documents escaped."""
 
 from __future__ import annotations
 
@@ -16,8 +17,7 @@ from markupsafe import Markup
 from es_neardupe.display_text import shown
 from es_neardupe.options import Matching
 from es_neardupe.pages.files import replacing
-from es_neardupe.pages.panes import MAX_SHOWN, facts, panes
-from es_neardupe.pages.segments import visible_changes
+from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
 from es_neardupe.similarity.comparison import Comparison
 from es_neardupe.similarity.measure import MEANINGS
 
@@ -25,17 +25,17 @@ __all__ = ["MAX_SHOWN", "page", "rendered", "write_page"]
 
 
 def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **values: Any) -> str:
-    """The page that a template makes of the values and of our files for style and script.
+    """The page of a template, with the values and the packaged files for style and script.
 
-    All values are escaped; the function ``shown`` makes text from documents fit for a page. Style and script are named
-    by their hashes, so that a browser runs nothing else and loads nothing.
+    All values are escaped; the template function ``shown`` makes text from documents safe to display. The page names
+    the hashes of style and script, so that a browser runs nothing else, and loads nothing.
     """
     style, script = _joined(styles), _joined(scripts)
     return (
         _environment()
         .get_template(template)
         .render(
-            style=Markup(style),  # noqa: S704 - our own files
+            style=Markup(style),  # noqa: S704 - files of this package
             script=Markup(script),  # noqa: S704
             style_hash=_hash(style),
             script_hash=_hash(script),
@@ -46,16 +46,16 @@ def rendered(template: str, *, styles: Sequence[str], scripts: Sequence[str], **
 
 @cache
 def _environment() -> Environment:
-    # Once: it keeps the templates that it has read.
-    made = Environment(
+    # Created once: it caches the templates.
+    environment = Environment(
         loader=PackageLoader("es_neardupe.pages", ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["shown"] = shown
-    return made
+    environment.globals["shown"] = shown
+    return environment
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -70,9 +70,9 @@ _MAX_FACTS = 200
 
 
 def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
-    """The page as HTML; ``matching`` is shown first.
+    """The page of a comparison as HTML; ``matching`` is shown first.
 
-    Of texts longer than `MAX_SHOWN`, the beginning is shown, and the page says so.
+    Only the beginning of a text longer than `MAX_SHOWN` is shown, and the page says so.
     """
     changes = {one: visible_changes(comparison, one) for one in Matching}
     return rendered(
@@ -84,13 +84,13 @@ def page(comparison: Comparison, matching: Matching = Matching.LITERAL) -> str:
         matchings=list(Matching),
         meanings=MEANINGS,
         panes={one: panes(comparison, one, changes[one]) for one in Matching},
-        numbers={one: sorted(found) for one, found in changes.items()},
+        differences={one: len(visible) for one, visible in changes.items()},
         facts=facts(comparison, changes[Matching.LITERAL], _MAX_FACTS),
         more_facts=max(len(comparison.facts) - _MAX_FACTS, 0),
     )
 
 
 def write_page(file: Path, content: str) -> None:
-    """Write the file, or leave what was there as it was. Raises `InputError` where it cannot be written."""
+    """Write the file completely, or leave an existing file unchanged. Raises `InputError` if it cannot be written."""
     with replacing(file) as stream:
         stream.write(content)

@@ -1,9 +1,10 @@
 "use strict";
-// Texts side by side: a passage and its twin, differences one after the other. A page may have many such pairs of panes.
+// Two texts side by side: jump from a passage to the same one in the other text, and from difference to difference.
+// A page may have many such pairs of panes.
 const passages = (root, number) => root.querySelectorAll(`.p[data-k~="${number}"]`);
 const clear = (name) => document.querySelectorAll(`.${name}`).forEach((one) => one.classList.remove(name));
 
-// The pane scrolls, not the page: the reader's place on the page stays.
+// Scrolls the pane, not the page, so that the reader's position on the page does not change.
 const center = (side, node) => {
   const place = node.getBoundingClientRect();
   const frame = side.getBoundingClientRect();
@@ -25,7 +26,7 @@ const jump = (node) => {
   const side = [...node.closest(".panes").querySelectorAll(".text")].find((one) => !one.contains(node));
   const twin = passages(side, number);
   if (!twin.length) {
-    return; // beyond what the page shows
+    return; // it is in the part of the text that is not shown
   }
   clear("twin");
   twin.forEach((one) => one.classList.add("twin"));
@@ -36,7 +37,7 @@ const jump = (node) => {
   side.scrollIntoView({ block: "nearest" });
 };
 
-// Two buttons with a counter between them, and the panes whose differences they show.
+// Buttons for the previous and the next difference, the counter between them, and the panes that they act on.
 const stepper = (bar) => {
   const buttons = bar.querySelectorAll("button");
   const counter = bar.querySelector("output");
@@ -44,7 +45,7 @@ const stepper = (bar) => {
   let differences = [];
   let current = -1;
 
-  const tell = () => {
+  const update = () => {
     const total = differences.length;
     counter.textContent = current < 0
       ? `${total} difference${total === 1 ? "" : "s"}`
@@ -66,7 +67,7 @@ const stepper = (bar) => {
       }
     }
     panes.scrollIntoView({ block: "nearest" });
-    tell();
+    update();
   };
 
   const step = (by) => show(current < 0 && by < 0 ? -1 : current + by);
@@ -77,7 +78,7 @@ const stepper = (bar) => {
     differences = [...found].sort((one, two) => one - two);
     current = -1;
     ["now", "hot", "twin"].forEach(clear);
-    tell();
+    update();
   };
 
   buttons[0].addEventListener("click", () => step(-1));
@@ -85,7 +86,7 @@ const stepper = (bar) => {
   return { choose, step, go: (number) => show(differences.indexOf(number)) };
 };
 
-// Keys n and p step on and back with what ``current`` says, if anything.
+// Keys n and p go to the next and the previous difference of the stepper that ``current`` returns, if any.
 const stepByKeys = (current) => {
   document.addEventListener("keydown", (event) => {
     const by = { n: 1, p: -1 }[event.key];

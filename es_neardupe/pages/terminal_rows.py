@@ -1,4 +1,4 @@
-"""Two texts side by side as rows for a terminal: what is alike stands in one row, and long passages are cut short."""
+"""Two texts side by side as rows for a terminal: common passages are in the same row, and long ones are shortened."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from es_neardupe.keys.text import Range
 from es_neardupe.options import Matching
-from es_neardupe.pages.segments import Segment, segments, visible_changes
+from es_neardupe.pages.panes import Segment, segments, visible_changes
 from es_neardupe.similarity.comparison import Comparison, Side
 
 __all__ = ["Row", "RowPart", "rows"]
 
 _FULL = 40
-"""Words of a row after which a passage ends it."""
+"""Words of a row after which it ends with the next passage."""
 _MIN_CUT = 10
-"""Fewer words are not worth leaving out."""
+"""Minimum number of words that are left out."""
 _MIN_SHOWN = 20
-"""Words shown at each end of what differs, whatever the context."""
-
-Range = tuple[int, int]
+"""Minimum number of words that are shown at each end of a long difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,33 +26,33 @@ class RowPart:
     """A piece of a text in a row."""
 
     text: str
-    """The original characters; empty where words are left out, and where the other text has more."""
+    """The original characters; empty if words are left out, or only the other text has words here."""
     blocks: tuple[int, ...] = ()
     """The common passages that it is in."""
     opens: tuple[int, ...] = ()
-    """Those that begin with it."""
+    """The passages that begin with it."""
     closes: tuple[int, ...] = ()
-    """Those that end with it."""
+    """The passages that end with it."""
     change: bool = False
     left_out: int = 0
-    """Words of the text that are not shown here."""
+    """Number of words that are left out here."""
 
 
 @dataclass(slots=True)
 class Row:
-    """What stands side by side."""
+    """The parts of both texts in one row."""
 
     a: list[RowPart] = field(default_factory=list)
     b: list[RowPart] = field(default_factory=list)
 
     @property
     def changes(self) -> int:
-        """How many pieces of either text differ."""
+        """The number of differing parts, of the text that has more of them."""
         return max(sum(part.change for part in parts) for parts in (self.a, self.b))
 
 
 def rows(comparison: Comparison, matching: Matching, context: int) -> Iterator[Row]:
-    """The texts in order. Of what both have, ``context`` words are shown before and after what differs."""
+    """The rows of both texts in order. Of common passages, ``context`` words are shown before and after differences."""
     changes = visible_changes(comparison, matching)
     a, b = (_Cut(comparison, matching, k, list(segments(comparison, matching, changes, k))) for k in (0, 1))
     end_a, end_b, words = 0, 0, 0
@@ -95,7 +94,7 @@ class _Cut:
         self._places = [(one.a, one.b)[number] for one in blocks]
 
     def ends(self, words: Range, head: int, tail: int) -> list[RowPart]:
-        """The beginning and the end of some words, and how many are left out between them."""
+        """The parts at the beginning and the end of a range of words, and the number of words left out between them."""
         first, end = words
         if end - first <= head + tail + _MIN_CUT:
             return self.parts(words)
@@ -103,19 +102,19 @@ class _Cut:
         return [*self.parts((first, first + head)), RowPart("", left_out=left), *self.parts((end - tail, end))]
 
     def parts(self, words: Range) -> list[RowPart]:
-        """Some words with what separates them from the next ones."""
+        """The parts of a range of words, including the characters up to the next word."""
         start, end = self._bound(words[0]), self._bound(words[1])
-        found = []
+        parts = []
         for number in range(bisect_left(self._ends, start), len(self._segments)):
             one = self._segments[number]
             if one.start > end or (one.start == end and end < self.side.characters):
                 break
             if part := self._part(one, start, end):
-                found.append(part)
-        return found
+                parts.append(part)
+        return parts
 
     def _bound(self, word: int) -> int:
-        """Where a word begins; the texts' beginning and end go with the first and the last one."""
+        """Where a word begins. The beginning and the end of the text belong to the first and the last word."""
         if word == 0:
             return 0
         return self.side.characters if word == self.side.words else int(self.side.spans[word, 0])
@@ -132,9 +131,9 @@ class _Cut:
 
 
 def _chain(comparison: Comparison, matching: Matching) -> Iterator[tuple[int, int, int]]:
-    """Passages in the same order in both texts, with as many words as can be, and the end of the texts.
+    """The passages in the same order in both texts that have the most words together, then the end of the texts.
 
-    The heaviest increasing subsequence, by a list of ends in b in which longer chains end later.
+    This is the heaviest increasing subsequence, computed by a list of ends in b in which heavier chains end later.
     """
     blocks = comparison.matchings[matching].alignment.blocks.tolist()
     ends: list[int] = []
@@ -158,7 +157,7 @@ def _chain(comparison: Comparison, matching: Matching) -> Iterator[tuple[int, in
 
 
 def _apart(chain: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Cut passages that overlap, as those of information matching may."""
+    """Shorten passages that overlap, as they may by information matching."""
     end_a, end_b = 0, 0
     for i, j, size in chain:
         shift = max(end_a - i, end_b - j, 0)

@@ -2,7 +2,7 @@
 
 Rejected items (429, 503) are sent again with backoff and jitter, without the other items of their request. A request
 that is too large (413) is split. Conflicts and missing documents are outcomes, which the caller handles. A block on
-the index or a missing privilege ends the run: retries would not help, and what was written stays valid.
+the index or a missing privilege ends the run: retries would not help, and the documents already written stay valid.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from es_neardupe.errors import Blocked, Forbidden, IncompleteAnswer, RequestErro
 from es_neardupe.log_events import log_event
 from es_neardupe.records import Action, Outcome
 from es_neardupe.server.client import Client, to_json
-from es_neardupe.server.retries import PART_RETRIES, retrying
+from es_neardupe.server.pacing import PART_RETRIES, retrying
 
 __all__ = ["BulkCounts", "chunked", "pretend", "write"]
 
 _Item = TypeVar("_Item")
 
 MAX_BYTES = 8_000_000
-"""Size at which a bulk request is sent, whatever the number of its actions."""
+"""Size in bytes at which a bulk request is sent, whatever the number of its actions."""
 
 _FIRST_SHARE = 4
-"""The first request has a fraction of the full size, so that the server has work early; the next ones double."""
+"""Divisor of the size of the first request, so that the server has work early; each next one is twice as large."""
 
 _FILTER = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _VERSIONS = ",items.*._seq_no,items.*._primary_term"
-_REFUSED = (429, 503)
+_REJECTED = (429, 503)
 _TOO_LARGE = 413
 _NO_MASTER = 503
-"""Status of a block that ends when the cluster has a master again. An administrator must remove any other."""
+"""Status of a block that ends when the cluster has a master again. An administrator must remove any other block."""
 
 
 def chunked(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
@@ -52,10 +52,10 @@ def chunked(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
 def write(
     client: Client, actions: Iterable[Action], *, batch: int = 500, workers: int = 2, versions: bool = False
 ) -> Iterator[Outcome]:
-    """Send the actions in bulk requests of ``batch``, up to ``workers`` at a time; one outcome for each, with the new
-    version of the document if ``versions`` are asked for.
+    """Send the actions in bulk requests of ``batch`` actions, up to ``workers`` requests at a time. Yields one outcome
+    for each action, with the new version of the document if ``versions`` is true.
 
-    ``actions`` is consumed in the calling thread while the workers wait for the server, so producing them costs no
+    ``actions`` is consumed in the calling thread while the workers wait for the server, so producing them takes no
     extra time. No document may appear twice in a batch. Raises `Blocked`, `Forbidden`, and the errors of `Client.bulk`.
     """
     with ThreadPoolExecutor(max_workers=workers) as pool:
@@ -79,8 +79,8 @@ def pretend(actions: Iterable[Action]) -> Iterator[Outcome]:
 
 
 def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tuple[list[bytes], list[Action]]]:
-    """Group the actions into requests by number and by size; each action with its encoded lines. ``full`` returns how
-    many actions a request may have now."""
+    """Group the actions into requests by number and by size; each action with its encoded lines. ``full`` returns the
+    number of actions that a request may have now."""
     lines: list[bytes] = []
     chunk: list[Action] = []
     size, maximum = 0, -(-full() // _FIRST_SHARE)
@@ -97,7 +97,7 @@ def _requests(actions: Iterable[Action], full: Callable[[], int]) -> Iterator[tu
 
 
 def _encode(action: Action) -> bytes:
-    """The two lines of an action, one of a deletion."""
+    """The two lines of an action; a deletion has only one."""
     meta: dict[str, Any] = {"_index": action.index, "_id": action.id}
     if action.routing is not None:
         meta["routing"] = action.routing
@@ -130,11 +130,11 @@ def _fitting(client: Client, lines: Sequence[bytes], actions: Sequence[Action], 
 
 
 def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], filter_path: str) -> list[Outcome]:
-    """One bulk request, repeated for the items that the server had no room for."""
+    """One bulk request, repeated for the items that the server rejected."""
     outcomes: list[Outcome | None] = [None] * len(actions)
     waiting = list(range(len(actions)))
     lost = 0
-    for attempt in retrying(PART_RETRIES, lambda error: isinstance(error, _ItemsRefused)):
+    for attempt in retrying(PART_RETRIES, lambda error: isinstance(error, _ItemsRejected)):
         with attempt:
             with client.pace.turn(len(waiting)):
                 answer = client.bulk(b"".join(lines[k] for k in waiting), params={"filter_path": filter_path})
@@ -142,37 +142,37 @@ def _send(client: Client, lines: Sequence[bytes], actions: Sequence[Action], fil
             lost += answer.get("sent", 1) - 1
             for k, item in zip(waiting, items, strict=True):
                 outcomes[k] = _outcome(actions[k], item, repeated=lost > 0)
-            waiting = [k for k in waiting if _refused(outcomes[k])]
+            waiting = [k for k in waiting if _rejected(outcomes[k])]
             if waiting:
-                client.pace.refused()
+                client.pace.rejected()
                 log_event(logging.WARNING, "items_refused", items=len(waiting), of=len(actions))
-                raise _ItemsRefused
-            client.pace.taken()
+                raise _ItemsRejected
+            client.pace.accepted()
     return [outcome for outcome in outcomes if outcome is not None]
 
 
 def _items(client: Client, answer: Any, number: int) -> list[dict[str, Any]]:
-    """The answer to each action. Raises `IncompleteAnswer`."""
+    """The item of the answer for each action. Raises `IncompleteAnswer`."""
     items: list[dict[str, Any]] = answer.get("items", []) if isinstance(answer, dict) else []
     if len(items) != number:
         raise IncompleteAnswer(
             f"{client.url} answered {len(items)} of {number} writes: the outcome of the others is unknown. "
-            "Run the same command again: it goes on where it stopped."
+            "Run the same command again: it continues where it stopped."
         )
     return items
 
 
-class _ItemsRefused(RequestError):
+class _ItemsRejected(RequestError):
     def __init__(self) -> None:
         super().__init__(
-            "The server keeps refusing writes because it is overloaded. Run the same command again later, "
-            "with fewer `workers`: it goes on where it stopped.",
+            "The server keeps rejecting writes because it is overloaded. Run the same command again later, "
+            "with fewer `workers`: it continues where it stopped.",
             status=429,
         )
 
 
-def _refused(outcome: Outcome | None) -> bool:
-    return outcome is not None and outcome.status in _REFUSED
+def _rejected(outcome: Outcome | None) -> bool:
+    return outcome is not None and outcome.status in _REJECTED
 
 
 def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome:
@@ -185,16 +185,16 @@ def _outcome(action: Action, item: dict[str, Any], *, repeated: bool) -> Outcome
     if outcome.type == "cluster_block_exception" and outcome.status != _NO_MASTER:
         raise Blocked(
             f"Index {action.index} is blocked for writing ({outcome.reason}). Remove the block "
-            f"(`es-neardupe doctor {action.index}` says how), then run the same command again: it goes on where it "
-            f"stopped.",
+            f"(`es-neardupe doctor {action.index}` shows how), then run the same command again: it continues where "
+            f"it stopped.",
             status=outcome.status,
             type=outcome.type,
             reason=outcome.reason,
         )
     if outcome.type == "security_exception":
         raise Forbidden(
-            f"The user may not write to index {action.index} ({outcome.reason}): grant the privilege "
-            f"`{'delete' if action.op == 'delete' else 'index'}` on it, for all documents and fields.",
+            f"This user may not write to index {action.index} ({outcome.reason}). Ask an administrator to grant the "
+            f"privilege `{'delete' if action.op == 'delete' else 'index'}` on it, for all documents and fields.",
             status=outcome.status,
             type=outcome.type,
             reason=outcome.reason,
@@ -210,7 +210,7 @@ class BulkCounts:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        """``written``, ``deleted``, ``refused``, and whatever else a caller counts."""
+        """``written``, ``deleted``, ``refused``, and further counts of the caller."""
         self._reasons: Counter[str] = Counter()
 
     def add(self, outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Client: the interface to a search server that the rest of the package uses, and the encoding of paths and bodies."""
+"""Client: the interface of a connection to a search server, and the encoding of paths and bodies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from es_neardupe.errors import InputError
 from es_neardupe.records import Hit, Server
 from es_neardupe.server.pacing import Pace
 
-__all__ = ["Client", "ClientOver", "Params", "path", "query_of", "to_json"]
+__all__ = ["JSON", "Client", "ForwardingClient", "Params", "path", "query_of", "to_json"]
+
+JSON = dict[str, Any]
+"""A JSON object in a request or an answer."""
 
 Params = Mapping[str, str | int | bool]
 """Query parameters of a request."""
@@ -34,8 +37,8 @@ class Client(Protocol):
 
     @property
     def login(self) -> str:
-        """The user who is logged in, without secrets: other users may see other documents. Empty without a login, or if
-        a wrapped client logs in by other means than a header."""
+        """The authenticated user, without secrets: other users may see other documents. Empty without credentials, or
+        if a wrapped client authenticates by other means than a header."""
 
     @property
     def pace(self) -> Pace:
@@ -58,7 +61,7 @@ class Client(Protocol):
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
         """The parsed answer to newline-delimited actions; the caller handles errors of single items.
 
-        ``sent`` is added to it: how often the request was sent until it was answered.
+        ``sent`` is added to it: the number of times that the request was sent.
         """
 
     def pages(
@@ -73,11 +76,11 @@ class Client(Protocol):
     ) -> Iterator[list[Hit]]:
         """Every document that matches ``body``, exactly once, from one snapshot; no page is empty.
 
-        ``index`` may be an alias, a pattern or a comma list. ``slice`` is (number, of how many): the slices
-        of one query are disjoint and together complete. ``keep_alive`` is the longest time between two
-        pages. ``first_page`` can be smaller than the others, so that work starts early. ``body`` is a search body
-        without order and size. Requested ``fields`` and ``docvalue_fields`` (lists by flat name) are added to
-        ``Hit.source``.
+        ``index`` may be an alias, a pattern or a comma-separated list. ``slice`` is the number of the slice and the
+        number of slices: the slices of one query are disjoint and together complete. ``keep_alive`` is the longest time
+        between two pages. ``first_page`` is the size of the first page: if it is small, work starts early. ``body`` is
+        a search body without ``sort`` and ``size``. Requested ``fields`` and ``docvalue_fields`` (lists by flat name)
+        are added to ``Hit.source``.
         """
 
     def close(self) -> None:
@@ -93,8 +96,8 @@ _UTF8, _ASCII = (
 def path(*parts: str) -> str:
     """A request path with percent-encoded parts: ``path("docs", "_doc", "a/b")`` is ``/docs/_doc/a%2Fb``.
 
-    Commas and asterisks are kept, for lists and patterns of indices. Raises ``InputError`` for an empty part (it
-    would name another resource) and for text that is not valid Unicode.
+    Commas and asterisks are kept, for lists and patterns of indices. Raises ``InputError`` for an empty part, which
+    would change the path to another resource, and for text that is not valid Unicode.
     """
     return "".join("/" + _quoted(part) for part in parts)
 
@@ -132,7 +135,7 @@ def to_json(value: Mapping[str, Any]) -> bytes:
         raise InputError(f"A request cannot be written as JSON: {error}.") from error
 
 
-class ClientOver:
+class ForwardingClient:
     """The properties of a :class:`~es_neardupe.server.client.Client` that sends its requests through another one."""
 
     def __init__(self, client: Client) -> None:

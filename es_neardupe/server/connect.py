@@ -1,4 +1,4 @@
-"""Connections: opened by settings, or over an existing driver client."""
+"""Connections: opened from settings, or over an existing driver client."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ from es_neardupe.errors import Forbidden, NoServer, SettingsError, UnsupportedSe
 from es_neardupe.records import Product, Server
 from es_neardupe.server.client import Client
 from es_neardupe.server.drivers import elasticsearch
-from es_neardupe.server.drivers.driver import Driver
-from es_neardupe.server.drivers.tracing import PatientDriver, TracedDriver
+from es_neardupe.server.drivers.driver import Driver, PatientDriver, TracedDriver
 from es_neardupe.server.http_client import ServerClient
 from es_neardupe.server.login.settings import ConnectionSettings, ConnectionWarning, Retries
+from es_neardupe.server.pacing import retrying
 from es_neardupe.server.responses import Answer, refusal
-from es_neardupe.server.retries import retrying
 
 __all__ = ["connect", "detect", "wrap"]
 
-
 _SUPPORTED = {Product.ELASTICSEARCH: {8, 9}, Product.OPENSEARCH: {2, 3}}
-_WHAT_IS_SUPPORTED = "Elasticsearch 8 and 9 and OpenSearch 2 and 3 are supported"
 _NODES = "/_nodes?filter_path=nodes.*.version"
-_PLAIN = {"accept": "application/json"}  # every product takes it
+_PLAIN = {"accept": "application/json"}  # every product accepts it
 
 _Version = tuple[int, int, int]
 
 
 def detect(driver: Driver) -> Server:
-    """Product and version from ``GET /``, or where that is forbidden or absent, from the nodes.
+    """Product and version from ``GET /``; from the nodes if that is forbidden or shows no version.
 
     Raises ``UnsupportedServer``, ``LoginRefused``, ``Forbidden`` if the user may see neither, and the errors of a lost
     connection or an overloaded server.
@@ -46,12 +43,14 @@ def detect(driver: Driver) -> Server:
         product = product or _product(nodes) or _by_version(version)
     if product is None or version[0] not in _SUPPORTED[product]:
         name = str(Server(product, version)) if product else "an unknown search server"
-        raise UnsupportedServer(f"{driver.url} is {name}; {_WHAT_IS_SUPPORTED}.")
+        raise UnsupportedServer(
+            f"{driver.url} is {name}, which is not supported. Use Elasticsearch 8 or 9, or OpenSearch 2 or 3."
+        )
     return Server(product, version)
 
 
 def _ask(driver: Driver, target: str) -> Answer:
-    """The answer; raises its error if the server cannot answer now, or does not accept the login."""
+    """The answer; raises its error if the server cannot answer now, or rejects the credentials."""
     answer = driver.send("GET", target, None, _PLAIN)
     if answer.status in {401, 429} or answer.status >= 500:
         error = refusal(answer, f"GET {driver.url}{target.partition('?')[0]}")
@@ -104,31 +103,33 @@ def _numbers(text: object) -> _Version | None:
 
 def _unknown(url: str, product: Product | None, nodes: Answer) -> UnsupportedServer | Forbidden:
     if nodes.status == 403:
-        what = f"the version of {product.value.capitalize()}" if product else "which server this is"
+        hidden = f"the version of {product.value.capitalize()}" if product else "the product and version of the server"
         return Forbidden(
-            f"{url}: this user may not see {what}. Allow the cluster privilege 'monitor' (of OpenSearch: "
-            f"'cluster_monitor').",
+            f"{url}: this user may not read {hidden}. Ask an administrator to grant the cluster privilege 'monitor' "
+            f"(on OpenSearch 'cluster_monitor').",
             status=403,
         )
-    return UnsupportedServer(f"{url} answers, but not as a search server; {_WHAT_IS_SUPPORTED}.")
+    return UnsupportedServer(
+        f"{url} answers, but not as Elasticsearch or OpenSearch. Give the URL of the search server itself."
+    )
 
 
 _FIRST_TRIES, _FIRST_TOTAL = 2, 10.0
-"""An address where nothing listens is most often a mistake, which should be reported soon."""
+"""An address without a server is usually a mistake, which should be reported soon."""
 
 
 def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None] | None = None) -> Client:
     """A client for the server that the settings name, else for a running local one.
 
     ``local_url`` returns the URL of a running local server, or None; such a server gets no credentials. Raises
-    ``NoServer``, ``SettingsError``, and every other ``ConnectError``; ``RequestError`` if the server does not say what
-    it is.
+    ``NoServer``, ``SettingsError``, and every other ``ConnectError``; ``RequestError`` if the server does not report
+    its product and version.
     """
     settings = _with_url(settings, local_url)
     patience = max(settings.retries.longest_answer, settings.timeout)
     if not settings.verify and (settings.url or "https:").startswith("https:"):
         warnings.warn(
-            "The server's certificate is not checked: others on the network could read and change everything.",
+            "The server's certificate is not checked: anyone on the network can read and change all traffic.",
             ConnectionWarning,
             stacklevel=2,
         )
@@ -147,8 +148,8 @@ def connect(settings: ConnectionSettings, *, local_url: Callable[[], str | None]
 def wrap(client: object, *, retries: Retries | None = None, run: str | None = None) -> Client:
     """A client over an existing ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``.
 
-    Its hosts, login, TLS and time-out apply, its own retries are not used, and ``close`` does not close it. An answer
-    that is not complete after ``retries.longest_answer`` seconds counts as lost, whatever the client's time-out is.
+    Its hosts, credentials, TLS and timeout apply, its own retries are not used, and ``close`` does not close it. An
+    answer that is incomplete after ``retries.longest_answer`` seconds counts as lost, whatever the client's timeout is.
     ``run`` names the run in its requests. Raises ``SettingsError`` for any other object, and the errors of
     :func:`connect`.
     """
@@ -157,8 +158,8 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
     driver: Driver | None = elasticsearch.wrap_driver(client) or opensearch.wrap_driver(client)
     if driver is None:
         raise SettingsError(
-            "An elasticsearch.Elasticsearch or an opensearchpy.OpenSearch is needed (not the async ones), "
-            f"not {type(client).__module__}.{type(client).__qualname__}."
+            f"{type(client).__module__}.{type(client).__qualname__} is not a supported client. Pass an "
+            "elasticsearch.Elasticsearch or an opensearchpy.OpenSearch (not an async client)."
         )
     retries = retries or Retries()
     traced = TracedDriver(PatientDriver(driver, retries.longest_answer), run)
@@ -168,13 +169,13 @@ def wrap(client: object, *, retries: Retries | None = None, run: str | None = No
 def _with_url(settings: ConnectionSettings, local_url: Callable[[], str | None] | None) -> ConnectionSettings:
     if settings.url or settings.cloud_id:
         return settings
-    found = local_url() if local_url else None
-    if not found:
+    local = local_url() if local_url else None
+    if not local:
         raise NoServer(
-            "No server is named and none is running. "
-            "Start one with `es-neardupe node start`, or give `url` (or set ES_NEARDUPE_URL)."
+            "No server was given, and no local server is running. "
+            "Give `url`, set ES_NEARDUPE_URL, or run `es-neardupe node start`."
         )
-    return ConnectionSettings(url=found, timeout=settings.timeout, retries=settings.retries, run=settings.run)
+    return ConnectionSettings(url=local, timeout=settings.timeout, retries=settings.retries, run=settings.run)
 
 
 def _first_answer(driver: Driver, retries: Retries) -> Server:
@@ -183,6 +184,8 @@ def _first_answer(driver: Driver, retries: Retries) -> Server:
 
 
 def _opensearch(settings: ConnectionSettings) -> Driver:
-    from es_neardupe.server.drivers import opensearch  # late: it takes 0.1 s, and many do not need it
+    from es_neardupe.server.drivers import (
+        opensearch,
+    )  # late: the import takes 0.1 s, and Elasticsearch does not need it
 
     return opensearch.open_driver(settings)

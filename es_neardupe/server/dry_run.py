@@ -9,7 +9,7 @@ from typing import Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.records import Hit
-from es_neardupe.server.client import Client, ClientOver, Params, query_of, to_json
+from es_neardupe.server.client import Client, ForwardingClient, Params, query_of, to_json
 from es_neardupe.server.client import path as path_of
 
 __all__ = ["DryRunClient", "ShownRequest"]
@@ -26,11 +26,11 @@ class ShownRequest:
     """JSON, or newline-delimited JSON for a bulk request."""
 
 
-class DryRunClient(ClientOver):
+class DryRunClient(ForwardingClient):
     """A `Client` that forwards reads, and answers every write with success; it keeps the first ``maximum`` of them.
 
-    A mapping that is read contains the fields that were put into it here. Refreshes count as reads. Raises
-    `SettingsError` if requests are to be kept without a dry run.
+    A mapping that is read contains the fields that the dry run added to it. Refreshes count as reads. Raises
+    `SettingsError` if ``maximum`` is not 0 without a dry run.
     """
 
     def __init__(self, client: Client, maximum: int, *, dry_run: bool) -> None:
@@ -40,7 +40,7 @@ class DryRunClient(ClientOver):
         self._maximum = maximum
         self._shown: list[ShownRequest] = []
         self._mappings: dict[str, Mapping[str, Any]] = {}
-        """Path of the mapping of an index -> the mapping that was put there."""
+        """Path of the mapping of an index -> the fields added to it."""
 
     @property
     def shown(self) -> tuple[ShownRequest, ...]:
@@ -63,7 +63,7 @@ class DryRunClient(ClientOver):
         """See ``Client.request``."""
         if method not in {"PUT", "DELETE"}:
             answer = self.plain.request(method, path, params=params, body=body)
-            return self._rehearsed(answer) if path.endswith("/_mapping") and self._mappings else answer
+            return self._with_added_fields(answer) if path.endswith("/_mapping") and self._mappings else answer
         if path.endswith("/_mapping") and body is not None:
             self._mappings[path] = _joined(self._mappings.get(path, {}), body)
         self._keep(method, path + query_of(params), b"" if body is None else to_json(body))
@@ -81,8 +81,8 @@ class DryRunClient(ClientOver):
     def close(self) -> None:
         """Do nothing: the other client belongs to its owner."""
 
-    def _rehearsed(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Mappings of indices with the fields that were put into them here."""
+    def _with_added_fields(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Mappings of indices with the fields that the dry run added to them."""
         return {
             name: {
                 **one,
@@ -96,9 +96,9 @@ class DryRunClient(ClientOver):
             self._shown.append(ShownRequest(method, path, body.decode()))
 
 
-def _joined(mapping: Mapping[str, Any], put: Mapping[str, Any]) -> dict[str, Any]:
-    """A mapping after another one was put into it: fields are added, ``_meta`` is replaced."""
-    return {**mapping, **put, "properties": {**mapping.get("properties", {}), **put.get("properties", {})}}
+def _joined(mapping: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """A mapping after an update by another one: fields are added, ``_meta`` is replaced."""
+    return {**mapping, **added, "properties": {**mapping.get("properties", {}), **added.get("properties", {})}}
 
 
 def _operations(body: bytes) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Client over a driver: sends requests, retries them where that helps, and turns error answers into exceptions."""
+"""ServerClient: sends requests through a driver, retries them, and turns error answers into exceptions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, query_of, to_json
 from es_neardupe.server.drivers.driver import Driver
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.pacing import Pace
+from es_neardupe.server.pacing import Pace, retrying
 from es_neardupe.server.read_all import ReadQuery, pages
 from es_neardupe.server.responses import Answer, check_complete, refusal
-from es_neardupe.server.retries import retrying
 
 __all__ = ["ServerClient"]
 
-# One dialect for Elasticsearch 8 and 9, whichever major version the driver has.
-_DIALECTS = {
+# The same for Elasticsearch 8 and 9, whichever major version the driver has.
+_MEDIA_TYPES = {
     Product.ELASTICSEARCH: "application/vnd.elasticsearch+{}; compatible-with=8",
     Product.OPENSEARCH: "application/{}",
 }
@@ -33,21 +32,13 @@ class ServerClient:
 
     def __init__(self, driver: Driver, server: Server, retries: Retries) -> None:
         self._driver = driver
-        self._server = server
         self._retries = retries
-        self._pace = Pace()
-
-    @property
-    def pace(self) -> Pace:
-        """See ``Client.pace``."""
-        return self._pace
-
-    @property
-    def server(self) -> Server:
-        return self._server
+        self.server = server
+        self.pace = Pace()
 
     @property
     def url(self) -> str:
+        """See ``Client.url``."""
         return self._driver.url
 
     @property
@@ -103,16 +94,16 @@ class ServerClient:
         complete: bool = False,
     ) -> tuple[Any, int]:
         """The answer, and how often the request was sent."""
-        dialect = _DIALECTS[self._server.product]
-        headers = {"accept": dialect.format("json")}
+        media_type = _MEDIA_TYPES[self.server.product]
+        headers = {"accept": media_type.format("json")}
         if data is not None:
-            headers["content-type"] = dialect.format(kind)
+            headers["content-type"] = media_type.format(kind)
         doing = f"{method} {self.url}{path}"
 
         def once() -> Any:
             answer = self._driver.send(method, path + query_of(params), data, headers)
             if answer.ok and answer.body is None and method != "HEAD":
-                raise Unreachable(f"{self.url}: the answer is empty. Is there a proxy in between?")
+                raise Unreachable(f"{self.url}: the answer is empty. Check any proxy in front of the server.")
             return _body(answer, doing, complete=complete)
 
         if not again:
@@ -124,7 +115,7 @@ class ServerClient:
         """Slow down after a 429, and log that the request is sent again."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, RequestError) and error.status == 429:
-            self._pace.refused()
+            self.pace.rejected()
         log_event(
             logging.WARNING,
             "again",
@@ -142,7 +133,9 @@ def _body(answer: Answer, doing: str, *, complete: bool) -> Any:
         if not answer.ok:
             raise refusal(answer, doing)
         if isinstance(answer.body, str):
-            raise RequestError(f"{doing}: the answer is not JSON. Is there a proxy in between?", status=answer.status)
+            raise RequestError(
+                f"{doing}: the answer is not JSON. Check any proxy in front of the server.", status=answer.status
+            )
         if complete:
             check_complete(answer.body, doing)
     except NeardupeError as error:

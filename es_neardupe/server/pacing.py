@@ -1,8 +1,8 @@
-"""Pace of a connection: limits on documents per second and on documents in flight.
+"""When requests are sent: the pace of a connection, and retries.
 
 The rate is a leaky bucket (GCRA, as in ITU-T I.371): each request takes its time from a schedule. The load is a window
-as in TCP (Chiu & Jain 1989: additive increase, multiplicative decrease): a refusal halves it, and each request that was
-accepted completely opens it again by a part.
+as in TCP (Chiu & Jain 1989: additive increase, multiplicative decrease): a rejection halves it, and each request that
+was accepted completely opens it again by a part.
 """
 
 from __future__ import annotations
@@ -14,17 +14,66 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Condition
 
-from es_neardupe.errors import SettingsError
-from es_neardupe.log_events import log_event
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_random_exponential,
+)
 
-__all__ = ["Pace"]
+from es_neardupe.errors import Blocked, RequestError, SettingsError, Unreachable
+from es_neardupe.log_events import log_event
+from es_neardupe.server.login.settings import Retries
+
+__all__ = ["PART_RETRIES", "Pace", "may_pass", "retrying"]
+
+PART_RETRIES = Retries(total=math.inf)
+"""Retries of the failed items of an answered request. Their total time has no limit: large requests take long."""
+
+_TEMPORARY = {429, 502, 503, 504}
+_NODE_LOST = {
+    "connect_transport_exception",
+    "node_closed_exception",
+    "node_disconnected_exception",
+    "node_not_connected_exception",
+}
+"""The contacted node forwarded the request to one that was just lost; another node takes its place."""
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same request is likely to succeed a little later."""
+    if isinstance(error, Blocked):
+        return error.status == 503  # no master, or a cluster that starts; an administrator must remove any other block
+    if isinstance(error, RequestError):
+        return error.status in _TEMPORARY or error.type in _NODE_LOST
+    return isinstance(error, Unreachable)
+
+
+def retrying(
+    retries: Retries,
+    worthwhile: Callable[[BaseException], bool] = may_pass,
+    *,
+    before: Callable[[RetryCallState], None] | None = None,
+) -> Retrying:
+    """Calls a function again while its error is ``worthwhile``, and ``before`` before each further try; raises the last
+    error when the tries are used up."""
+    return Retrying(
+        before_sleep=before,
+        retry=retry_if_exception(worthwhile),
+        stop=stop_after_attempt(retries.attempts) | stop_after_delay(retries.total),
+        wait=wait_random_exponential(multiplier=retries.wait, max=retries.longest_wait),
+        reraise=True,
+    )
+
 
 _RECOVERY = 20
 """Number of completely accepted requests that open the window from nothing to its full size."""
 
 
 class Pace:
-    """The limits of one connection; none until `limit` is called. Threads may share it."""
+    """The limits of one connection; none until `limit` is called. Safe to share between threads."""
 
     def __init__(
         self, *, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -39,7 +88,7 @@ class Pace:
         """Set the limits; None means no limit. ``max_rate`` is in documents per second, ``max_load`` in documents that
         were sent and not yet answered. Raises `SettingsError` for numbers out of range."""
         if max_rate is not None and not (0 < max_rate < math.inf):
-            raise SettingsError(f"`max_rate` must be more than 0 documents a second, not {max_rate}.")
+            raise SettingsError(f"`max_rate` must be more than 0 documents per second, not {max_rate}.")
         if max_load is not None and max_load < 1:
             raise SettingsError(f"`max_load` must be at least 1 document, not {max_load}.")
         with self._changed:
@@ -51,8 +100,8 @@ class Pace:
         return max(1, int(min(batch, self._rate, self._window)))
 
     def wait(self, documents: int) -> None:
-        """Wait until a request with so many documents may start, so that in any ``t`` seconds at most ``max_rate * t``
-        documents are sent, and one request more."""
+        """Wait until a request with this number of documents may start: in any ``t`` seconds, at most ``max_rate * t``
+        documents are sent, plus one request."""
         with self._changed:
             if self._rate == math.inf:
                 return
@@ -64,8 +113,8 @@ class Pace:
 
     @contextmanager
     def turn(self, documents: int) -> Iterator[None]:
-        """Count so many documents as in flight for a ``with`` block, after waiting until the window has room for them.
-        A single request is always allowed, however large it is."""
+        """Wait until the window has room for this number of documents, then count them as in flight for a ``with``
+        block. A single request is always allowed, however large it is."""
         with self._changed:
             self._changed.wait_for(lambda: not self._under_way or self._under_way + documents <= self._window)
             self._under_way += documents
@@ -76,15 +125,15 @@ class Pace:
                 self._under_way -= documents
                 self._changed.notify_all()
 
-    def refused(self) -> None:
-        """Halve the window: the server had no room (429)."""
+    def rejected(self) -> None:
+        """Halve the window: the server rejected a request (429)."""
         if self._load == math.inf:
             return
         with self._changed:
             self._window = max(1, self._window / 2)
             log_event(logging.WARNING, "backs_off", under_way=int(self._window), max_load=int(self._load))
 
-    def taken(self) -> None:
+    def accepted(self) -> None:
         """Open the window by a part: a request was accepted completely."""
         if self._load == math.inf:
             return

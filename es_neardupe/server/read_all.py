@@ -1,4 +1,5 @@
-"""Each matching document read exactly once: by a point in time if the server can page through it, else by scroll."""
+"""Reading all matching documents, each exactly once: by a point in time if the server can page through it, else by
+scroll."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 from es_neardupe.errors import IncompleteAnswer, NeardupeError, NotFound, RequestError
 from es_neardupe.records import Hit, Product, Server
 from es_neardupe.server.client import Params, path
+from es_neardupe.server.pacing import may_pass
 from es_neardupe.server.responses import hit_of
-from es_neardupe.server.retries import may_pass
 
 __all__ = ["ReadQuery", "SeenDocuments", "pages"]
 
@@ -25,8 +26,8 @@ __all__ = ["ReadQuery", "SeenDocuments", "pages"]
 class SeenDocuments:
     """Documents that were read, by a hash of index and id.
 
-    Two of ten million have the same hash with a probability of three in a million; then one of them may be left out
-    after a restart, and the next run reads it.
+    Among ten million documents, two have the same hash with a probability of three in a million; then one of them may
+    be skipped after a restart, and the next run reads it.
     """
 
     def __init__(self) -> None:
@@ -34,7 +35,7 @@ class SeenDocuments:
         self._known = np.zeros(0, np.uint64)
 
     def begin_again(self) -> None:
-        """From now on, leave out what was seen so far."""
+        """From now on, skip the documents seen so far."""
         self._known = np.sort(np.concatenate([self._known, *self._pages]))
         self._pages = []
 
@@ -53,7 +54,7 @@ def _code(hit: Hit) -> int:
 
 
 _SNAPSHOTS = 4
-"""Snapshots that one reading may take."""
+"""Maximum number of snapshots for one reading."""
 
 _PAUSE = 1.0
 """Seconds before another snapshot is taken."""
@@ -62,7 +63,7 @@ _Body = Mapping[str, Any]
 
 
 class Sender(Protocol):
-    """The methods of `ServerClient` that reading needs."""
+    """The members of `ServerClient` that reading needs."""
 
     @property
     def server(self) -> Server: ...
@@ -98,8 +99,8 @@ class ReadQuery:
 
 
 def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
-    """Pages of all matching documents, each document once. If the snapshot is lost because a node was, or a page of a
-    scroll is lost, another snapshot is taken, and documents that were read before are left out.
+    """Pages of all matching documents, each document once. If the snapshot is lost with a node, or a page of a scroll
+    is lost, another snapshot is taken, and documents that were already read are skipped.
 
     Raises ``IncompleteAnswer``, or the error of the lost page, if that does not help.
     """
@@ -123,8 +124,8 @@ def pages(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
 def _snapshot(client: Sender, reading: ReadQuery) -> Iterator[list[Hit]]:
     """The pages of one snapshot."""
     hits = _by_point_in_time if _pages_points_in_time(client.server) else _by_scroll
-    with closing(hits(client, reading)) as found:
-        for page in _read_ahead(found):
+    with closing(hits(client, reading)) as raw_pages:
+        for page in _read_ahead(raw_pages):
             yield [hit_of(raw) for raw in page]
 
 
@@ -152,16 +153,16 @@ def _explained(error: RequestError, reading: ReadQuery) -> NeardupeError:
         return error
     return IncompleteAnswer(
         f"The server dropped its snapshot of {reading.index}: a node was restarted or lost, or more than "
-        f"{reading.keep_alive} went by between two pages. Try again."
+        f"{reading.keep_alive} passed between two pages. Try again."
     )
 
 
-def _read_ahead(found: Iterator[list[_Body]]) -> Iterator[list[_Body]]:
-    """The same pages; the next one is requested while the caller works on this one."""
+def _read_ahead(raw_pages: Iterator[list[_Body]]) -> Iterator[list[_Body]]:
+    """The same pages; each is requested while the caller works on the one before."""
     with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, found, None)
+        coming = reader.submit(next, raw_pages, None)
         while (page := coming.result()) is not None:
-            coming = reader.submit(next, found, None)
+            coming = reader.submit(next, raw_pages, None)
             yield page
 
 
@@ -217,7 +218,7 @@ def _by_scroll(client: Sender, reading: ReadQuery) -> Generator[list[_Body], Non
             answer = _next_of_scroll(client, {"scroll": reading.keep_alive, "scroll_id": scroll})
             scroll = answer["_scroll_id"]
         if seen != expected:
-            raise IncompleteAnswer(f"Reading {reading.index} gave {seen} of {expected} documents. Try again.")
+            raise IncompleteAnswer(f"Only {seen} of {expected} documents of {reading.index} were read. Try again.")
     finally:
         _drop(client, "/_search/scroll", {"scroll_id": [scroll]})
 
@@ -260,6 +261,6 @@ def _close(client: Sender, pit: str) -> None:
         _drop(client, "/_search/point_in_time", {"pit_id": [pit]})
 
 
-def _drop(client: Sender, target: str, body: _Body) -> None:
+def _drop(client: Sender, endpoint: str, body: _Body) -> None:
     with suppress(NeardupeError):  # it expires by itself; an error here would hide the reason why the reading ended
-        client.request("DELETE", target, body=body, again=False)
+        client.request("DELETE", endpoint, body=body, again=False)

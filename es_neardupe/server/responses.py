@@ -1,4 +1,4 @@
-"""Answers of a server, and the exceptions for error answers and incomplete ones."""
+"""Answers of a server, and the exceptions for errors and incomplete answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _GRANTED = {
         *("create_index", "delete", "delete_index", "manage"),
     ),
 }
-"""The privileges that docs/roles.md grants: of several that would suffice, the first of these is named."""
+"""The privileges that docs/roles.md grants. If several would suffice, messages name the first of these."""
 
 
 def lacking(reason: str) -> str:
@@ -63,7 +63,7 @@ _ADVICE = {
     413: "The request is larger than the server allows (http.max_content_length): send smaller requests.",
     429: "The server is overloaded: try again later, or with less load.",
 }
-_GRANT = "Ask an administrator to grant it; `es-neardupe doctor` lists what each command needs."
+_GRANT = "Ask an administrator to grant it; `es-neardupe doctor` lists the privileges that each command needs."
 _BLOCKED = "cluster_block_exception"
 
 
@@ -144,10 +144,10 @@ def _error(body: Any) -> dict[str, Any]:
 
 
 def _of_the_shard(error: Mapping[str, Any]) -> str:
-    """The cause of the reason for which the first failed shard of an error failed."""
-    why = next(iter(_dicts(error.get("failed_shards"))), {}).get("reason")
-    behind = why.get("caused_by") if isinstance(why, dict) else None
-    return str(behind.get("reason") or "") if isinstance(behind, dict) else ""
+    """The innermost cause that the first failed shard of an error reports."""
+    reason = next(iter(_dicts(error.get("failed_shards"))), {}).get("reason")
+    cause = reason.get("caused_by") if isinstance(reason, dict) else None
+    return str(cause.get("reason") or "") if isinstance(cause, dict) else ""
 
 
 def _is_block(body: Any) -> bool:
@@ -168,14 +168,14 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _one_line(text: str, longest: int = 300) -> str:
-    """One line; a long text loses its middle: a reason starts with the request, and often ends with the cause."""
+    """One line; a long text loses its middle: a reason begins with the request, and often ends with the cause."""
     line = re.sub(r"\s+", " ", text).strip()
     half = longest // 2
     return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def hit_of(raw: Mapping[str, Any]) -> Hit:
-    """A document as searches and reads by id answer it; asked ``fields`` are added to its source."""
+    """A document in the answer of a search or a read by id; requested ``fields`` are added to its source."""
     source, fields = raw.get("_source", {}), raw.get("fields")
     return Hit(
         index=raw["_index"],

@@ -1,23 +1,30 @@
-"""Searches and counts with complete answers, refreshes, and whether a server knows a request."""
+"""Reads that return complete answers: searches, counts, and documents by id; also refreshes.
+
+Documents by id are read in real time, so each has its current version. While a shard is unavailable, as in the seconds
+after a restart, such a request succeeds and each document of that shard is an error, so the client cannot know that the
+request must be sent again: `fetch` does so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from es_neardupe.errors import Forbidden, RequestError
-from es_neardupe.server.client import Client, path
+from es_neardupe.records import Hit, Reference
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import JSON, Client, path
+from es_neardupe.server.pacing import PART_RETRIES, retrying
+from es_neardupe.server.responses import hit_of
 
-__all__ = ["count", "counts", "knows", "refresh", "refresh_if_allowed", "search"]
-
-JSON = dict[str, Any]
+__all__ = ["count", "counts", "fetch", "knows", "refresh", "refresh_if_allowed", "search"]
 
 
-def knows(client: Client, method: str, target: str, body: Mapping[str, Any] | None = None) -> bool:
+def knows(client: Client, method: str, endpoint: str, body: Mapping[str, Any] | None = None) -> bool:
     """Whether the server knows this request, even if the user may not send it."""
     try:
-        client.request(method, target, body=body)
+        client.request(method, endpoint, body=body)
     except RequestError as error:
         return isinstance(error, Forbidden)
     return True
@@ -29,7 +36,7 @@ def refresh(client: Client, name: str) -> None:
 
 
 def refresh_if_allowed(client: Client, name: str) -> None:
-    """The same, or nothing if the user may not refresh: read-only commands then see what every search sees."""
+    """Refresh, or do nothing if the user may not: read-only commands then see what every search sees."""
     with suppress(Forbidden):
         refresh(client, name)
 
@@ -46,8 +53,66 @@ def count(client: Client, name: str, query: Mapping[str, Any] | None = None) -> 
     return int(search(client, name, body)["hits"]["total"]["value"])
 
 
-def counts(client: Client, name: str, **parts: Mapping[str, Any]) -> dict[str, int]:
+def counts(client: Client, name: str, **queries: Mapping[str, Any]) -> dict[str, int]:
     """The exact number of documents that match each of the queries, counted in one search."""
-    body = {"size": 0, "aggs": {part: {"filter": dict(query)} for part, query in parts.items()}}
-    found = search(client, name, body)["aggregations"]
-    return {part: int(found[part]["doc_count"]) for part in parts}
+    body = {"size": 0, "aggs": {part: {"filter": dict(query)} for part, query in queries.items()}}
+    buckets = search(client, name, body)["aggregations"]
+    return {part: int(buckets[part]["doc_count"]) for part in queries}
+
+
+_NO_SHARD = "no_shard_available_action_exception"
+_ABSENT = ("index_not_found_exception", "routing_missing_exception")
+"""The second: the index requires a routing and the request has none, so there is no such document."""
+
+_KINDS = {_NO_SHARD: (RequestError, 503), "security_exception": (Forbidden, 403)}
+
+
+def fetch(
+    client: Client,
+    references: Iterable[Reference],
+    source: Sequence[str] | bool,
+    *,
+    stored: Sequence[str] = (),
+    batch: int = 500,
+) -> Iterator[Hit | None]:
+    """The ``source`` fields of each document, in the order of the references; None for a document that does
+    not exist. True means all fields of the source, False none. ``stored`` fields are read too.
+
+    Raises `Forbidden` for a document that the user may not read, and `RequestError` for one that cannot be read, with
+    status 503 if its shard stays unavailable.
+    """
+    for chunk in chunked(references, batch):
+        docs = [_doc_of(reference, source, stored) for reference in chunk]
+        yield from retrying(PART_RETRIES, _lacks_shard)(_fetch_once, client, docs)
+
+
+def _lacks_shard(error: BaseException) -> bool:
+    return isinstance(error, RequestError) and error.type == _NO_SHARD
+
+
+def _fetch_once(client: Client, docs: Sequence[dict[str, Any]]) -> list[Hit | None]:
+    return [_hit_or_none(item) for item in client.request("POST", "/_mget", body={"docs": docs})["docs"]]
+
+
+def _doc_of(reference: Reference, source: Sequence[str] | bool, stored: Sequence[str]) -> dict[str, Any]:
+    """One entry of the request."""
+    index, id, routing = reference
+    doc: dict[str, Any] = {"_index": index, "_id": id, "_source": source if isinstance(source, bool) else list(source)}
+    if stored:
+        doc["stored_fields"] = list(stored)
+    return doc if routing is None else doc | {"routing": routing}
+
+
+def _hit_or_none(item: dict[str, Any]) -> Hit | None:
+    if "error" in item:
+        error = item["error"]
+        if error.get("type") in _ABSENT:
+            return None
+        kind, status = _KINDS.get(error.get("type", ""), (RequestError, 500))
+        raise kind(
+            f"Document {item['_id']!r} of index {item['_index']} cannot be read: {error.get('reason', error)}.",
+            status=status,
+            type=error.get("type", ""),
+            reason=error.get("reason", ""),
+        )
+    return hit_of(item) if item["found"] else None

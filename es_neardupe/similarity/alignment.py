@@ -1,13 +1,13 @@
-"""Common passages of two texts: runs of at least ``minimum`` equal words, found in one of two ways.
+"""Common passages of two texts: runs of at least ``minimum`` equal words, by literal or information matching.
 
 *Literal* matching is greedy string tiling (Wise, *String Similarity via Greedy String Tiling and Running Karp-Rabin
-Matching*, 1993): the longest common run that is left becomes a tile, its words are used up on both sides, and so on.
-Each word is in one tile at most, so a passage that one text has twice and the other once counts once.
+Matching*, 1993): the longest remaining common run becomes a tile, its words are marked as used in both texts, and so
+on. Each word is in at most one tile, so a passage that occurs twice in one text and once in the other counts once.
 
-*Information* matching ignores repetition: a passage that a text repeats counts once,
-in its length too, and runs may overlap.
+*Information* matching ignores repetition: a passage that a text repeats counts once, also in the length of the text.
+Runs may overlap.
 
-Texts come as arrays of token hashes (`es_neardupe.keys.token_hashes`): uint64[words]. Both ways give the same result
+Texts are arrays of token hashes (`es_neardupe.keys.shingles.token_hashes`): uint64[words]. Both give the same result
 for (a, b) as for (b, a), with the sides exchanged.
 """
 
@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import window_hashes
 from es_neardupe.options import Matching
@@ -27,10 +26,9 @@ from es_neardupe.similarity.tiling import join_windows, tiles
 
 __all__ = ["DEFAULT_MIN_WORDS", "Alignment", "align", "information", "literal"]
 
-Ints = NDArray[np.int64]
 
 DEFAULT_MIN_WORDS = 5
-"""Words from which on a common run counts."""
+"""Minimum number of words in a common passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +36,11 @@ class Alignment:
     """The common passages of two texts a and b."""
 
     words: tuple[int, int]
-    """Words of a and of b that count: all of them, or for information matching those that are no repeats."""
+    """Counted words of a and of b: all words; for information matching, words that are not repeated."""
     common: int
     """C: words in common passages."""
     blocks: Ints
-    """int64[n, 3]: first word in a, first word in b, number of words; by their place in a, then in b."""
+    """int64[n, 3]: first word in a, first word in b, number of words; sorted by position in a, then in b."""
 
     @property
     def longer(self) -> int:
@@ -61,34 +59,32 @@ class Alignment:
 
 
 def align(a: U64, b: U64, matching: Matching, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
-    """`literal` or `information`. Raises `SettingsError` for ``minimum`` below 1."""
+    """Find common passages by `literal` or `information` matching. Raises `SettingsError` for ``minimum`` below 1."""
     return {Matching.LITERAL: literal, Matching.INFORMATION: information}[matching](a, b, minimum)
 
 
 def literal(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
-    """Greedy string tiling. Of equally long runs the one with the smaller sum of its two places comes first, then
-    the one that is earlier in the text whose first differing word has the smaller hash.
+    """Greedy string tiling. Equally long runs are ordered by the sum of their two positions, then by their position in
+    the text whose first differing word has the smaller hash.
 
-    Identical texts are one passage, however short. Raises `SettingsError` for ``minimum`` below 1.
+    Identical texts are one passage, however short they are. Raises `SettingsError` for ``minimum`` below 1.
     """
     _check(minimum)
     if np.array_equal(a, b):
         return _identical(a)
-    first, second, turned = (b, a, True) if _comes_after(a, b) else (a, b, False)
-    found = tiles(first, second, minimum)
-    found = found[:, [1, 0, 2]] if turned else found
+    found = tiles(b, a, minimum)[:, [1, 0, 2]] if _comes_after(a, b) else tiles(a, b, minimum)
     blocks = found[np.argsort(found[:, 0])]
     return Alignment((len(a), len(b)), int(blocks[:, 2].sum()), blocks)
 
 
 def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
-    """Information matching. A word is a repeat if it is in a run of ``minimum`` words that occurred before in its text,
-    and not in that former occurrence itself; repeats do not count. ``common`` is the number of counted words that are
-    in runs which the other text has too, on the side where they are fewer. (Such a word is also in the first occurrence
-    of such a run, so first occurrences are enough.)
+    """Information matching. A word is repeated, and does not count, if it is in a run of ``minimum`` words that
+    occurred earlier in its text, and is not itself part of that earlier occurrence. ``common`` is the number of counted
+    words in runs that the other text has too, in the text with fewer of them. (Such a word is also in the first
+    occurrence of such a run, so first occurrences are enough.)
 
-    Each block leads to the first occurrence of the passage in b. Identical texts are wholly common, however short.
-    Raises `SettingsError` for ``minimum`` below 1.
+    Each block refers to the first occurrence of the passage in b. Identical texts are completely common, however short
+    they are. Raises `SettingsError` for ``minimum`` below 1.
     """
     _check(minimum)
     if np.array_equal(a, b) and len(a) < minimum:
@@ -112,29 +108,29 @@ def _identical(a: U64) -> Alignment:
 
 
 def _comes_after(a: U64, b: U64) -> bool:
-    """An order of texts that does not change when text which is foreign to the other is appended to one."""
+    """Whether a comes after b. The order does not change if words that the other text lacks are appended to one."""
     size = min(len(a), len(b))
     different = np.flatnonzero(a[:size] != b[:size])
     return bool(a[different[0]] > b[different[0]]) if different.size else len(a) > len(b)
 
 
 class _Windows:
-    """The distinct windows of a text, where each occurs first, and which words are no repeats."""
+    """The distinct windows of a text, the first occurrence of each, and which words count (are not repeated)."""
 
     def __init__(self, text: U64, minimum: int) -> None:
         windows = window_hashes(text, minimum)
         order = np.argsort(windows, kind="stable")
         ordered = windows[order]
-        fresh = np.ones(len(order), np.bool_)
-        fresh[1:] = ordered[1:] != ordered[:-1]
-        self.distinct, self.first = ordered[fresh], order[fresh]
-        again = order[~fresh]
-        earlier = self.first[np.cumsum(fresh) - 1][~fresh]
-        self.counts = ~_covered(np.maximum(again, earlier + minimum), again + minimum, len(text))
+        is_first = np.ones(len(order), np.bool_)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        self.distinct, self.first = ordered[is_first], order[is_first]
+        repeated = order[~is_first]
+        earlier = self.first[np.cumsum(is_first) - 1][~is_first]
+        self.counts = ~_covered(np.maximum(repeated, earlier + minimum), repeated + minimum, len(text))
 
 
-def _covered(starts: Ints, ends: Ints, size: int) -> NDArray[np.bool_]:
-    """Which of ``size`` words are in any of the intervals."""
+def _covered(starts: Ints, ends: Ints, size: int) -> Flags:
+    """Whether each of ``size`` words is in any of the intervals: bool[size]."""
     depth = np.bincount(starts, minlength=size + 1) - np.bincount(ends, minlength=size + 1)
-    covered: NDArray[np.bool_] = np.cumsum(depth)[:-1] > 0
+    covered: Flags = np.cumsum(depth)[:-1] > 0
     return covered

@@ -1,4 +1,4 @@
-"""Common passages of several texts, in their own words."""
+"""Common passages of several texts, as written in the texts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import spans
 
@@ -17,41 +16,42 @@ __all__ = ["beginning", "common_passage", "covered_passages"]
 
 
 _MIN_WORDS = 5
-"""Words from which on a common run is a passage."""
+"""Minimum number of words in a passage."""
 
 _SHOWN = 200
+"""Characters of a passage that are shown."""
 
 
 def beginning(passage: str, shown: int = _SHOWN) -> str:
-    """A passage in one line; of one with more than ``shown`` characters the words that fit, and ``...``."""
-    plain = " ".join(passage.split())
-    if len(plain) <= shown:
-        return plain
-    kept = plain[: shown + 1].rpartition(" ")[0] or plain[:shown]
-    return f"{kept}..."
+    """A passage in one line. If it has more than ``shown`` characters, the words that fit, followed by ``...``."""
+    line = " ".join(passage.split())
+    if len(line) <= shown:
+        return line
+    return (line[: shown + 1].rpartition(" ")[0] or line[:shown]) + "..."
 
 
 def covered_passages(texts: Sequence[str], covering: U64, shingle: int) -> list[tuple[str, int]]:
-    """The runs of words whose shingles (of so many words) are all in ``covering`` (sorted), and how many texts have
-    each: the most frequent first, then the longest. Shown as the first text that has it writes it, in one line."""
-    numbers: Counter[bytes] = Counter()
+    """The runs of words whose shingles (of ``shingle`` words) are all in ``covering`` (sorted), each with the number of
+    texts that have it; most frequent first, then longest. A run is given in one line, as written in the first text that
+    has it."""
+    frequencies: Counter[bytes] = Counter()
     written: dict[bytes, str] = {}
     for text, words in zip(texts, token_hashes(texts), strict=True):
         inside = np.isin(window_hashes(words, shingle), covering)
         edges = np.flatnonzero(np.diff(inside, prepend=False, append=False)).reshape(-1, 2)
         at = spans(text)
         runs = {words[a : b + shingle - 1].tobytes(): text[at[a, 0] : at[b + shingle - 2, 1]] for a, b in edges}
-        numbers.update(runs.keys())
+        frequencies.update(runs.keys())
         written = runs | written
-    ranked = sorted(numbers, key=lambda run: (-numbers[run], -len(run), written[run]))
-    return [(" ".join(written[run].split()), numbers[run]) for run in ranked]
+    ranked = sorted(frequencies, key=lambda run: (-frequencies[run], -len(run), written[run]))
+    return [(" ".join(written[run].split()), frequencies[run]) for run in ranked]
 
 
 def common_passage(texts: Sequence[str]) -> str:
-    """The longest run of words that all the texts have; if that is short of five words, the longest that all but one
-    have, and so on down to two texts, else "". Shown as the first text that has it writes it.
+    """The longest run of words that all texts have, as written in the first text that has it.
 
-    Found by bisection: texts with a run of n words in common have one of n - 1, and the common windows of one length
+    If it has fewer than five words, the longest run that all but one have, and so on down to two texts; otherwise "".
+    Found by bisection: texts with a common run of n words have one of n - 1 words, and the common windows of one length
     are found by sorting.
     """
     hashes = token_hashes(texts)
@@ -63,15 +63,15 @@ def common_passage(texts: Sequence[str]) -> str:
     return ""
 
 
-def _shared(hashes: Sequence[NDArray[np.uint64]], length: int, needed: int) -> NDArray[np.uint64]:
-    """The windows of so many words that at least ``needed`` texts have, sorted."""
-    windows = [np.unique(window_hashes(one, length)) for one in hashes]
-    found, counts = np.unique(np.concatenate(windows), return_counts=True)
-    return found[counts >= needed]
+def _shared(hashes: Sequence[U64], length: int, needed: int) -> U64:
+    """The hashes of the windows of ``length`` words that at least ``needed`` texts have, sorted."""
+    of_each = [np.unique(window_hashes(one, length)) for one in hashes]
+    windows, counts = np.unique(np.concatenate(of_each), return_counts=True)
+    return windows[counts >= needed]
 
 
-def _cut(texts: Sequence[str], hashes: Sequence[NDArray[np.uint64]], shared: NDArray[np.uint64], length: int) -> str:
-    """The first of the shared windows, as the text writes it."""
+def _cut(texts: Sequence[str], hashes: Sequence[U64], shared: U64, length: int) -> str:
+    """The first of the shared windows, as written in the first text that has one."""
     for text, words in zip(texts, hashes, strict=True):
         places = np.flatnonzero(np.isin(window_hashes(words, length), shared))
         if len(places):

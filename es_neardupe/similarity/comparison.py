@@ -1,31 +1,34 @@
-"""Comparison of two texts: all measures with the numbers they are made of, the common passages, and what differs."""
+"""Comparison of two texts: all measures with their formulas, common passages, differences, and containment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.errors import InputError, SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
-from es_neardupe.keys.shingles import token_hashes
-from es_neardupe.keys.text import spans
+from es_neardupe.keys.shingles import token_hashes, window_hashes
+from es_neardupe.keys.text import Range, spans
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, align
-from es_neardupe.similarity.differing_facts import Fact, facts
+from es_neardupe.similarity.common_passages import beginning
+from es_neardupe.similarity.differences import Fact, TextChange, changes, characters, facts
 from es_neardupe.similarity.explained_scores import Score, left_out, scores
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.text_diff import TextChange, changes, characters
 
 __all__ = [
     "MAX_CHARS",
     "NEAR_COPIES",
     "Block",
     "Comparison",
+    "Containment",
+    "Containments",
+    "Direction",
     "Matched",
     "Side",
     "blocks_of",
@@ -33,14 +36,12 @@ __all__ = [
     "side_of",
 ]
 
-Ints = NDArray[np.int64]
-Range = tuple[int, int]
 
 MAX_CHARS = 10_000_000
-"""Characters of a text that is compared."""
+"""Maximum number of characters of a text that is compared."""
 
 NEAR_COPIES = 0.5
-"""Literal jaccard from which on two texts have the same form, so that differing facts mean something."""
+"""Minimum literal jaccard of two texts of the same form, for which differing facts are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Side:
     """One of the two texts."""
 
     name: str
-    """File, or id of the document."""
+    """File name or document id."""
     characters: int
     words: int
     _text: str = field(repr=False)
@@ -56,9 +57,9 @@ class Side:
 
     @classmethod
     def of(cls, name: str, text: str) -> Side:
-        """A text, its words counted and placed."""
-        found = spans(text)
-        return cls(name, len(text), len(found), text, found)
+        """A text with its words."""
+        words = spans(text)
+        return cls(name, len(text), len(words), text, words)
 
     @property
     def text(self) -> str:
@@ -67,17 +68,17 @@ class Side:
 
     @property
     def spans(self) -> Ints:
-        """int64[words, 2]: first character of each word and the one after its last."""
+        """int64[words, 2]: the first character of each word and the one after its last."""
         return self._spans
 
     def place(self, words: Range) -> Range:
-        """See `characters`."""
+        """A range of words as a range of characters (see `characters`)."""
         return characters(self._spans, words)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A common passage, in characters of the original texts: the first, and the one after the last."""
+    """A common passage, as ranges of characters in the original texts."""
 
     a: Range
     b: Range
@@ -86,10 +87,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What one kind of matching finds."""
+    """The common passages by one kind of matching."""
 
     longer: int
-    """L: words of the longer text; for information matching, those that are no repeats."""
+    """L: words of the longer text; for information matching, words that are not repeated."""
     shorter: int
     """S, likewise."""
     common: int
@@ -97,32 +98,32 @@ class Matched:
     chunks: int
     """n: common passages."""
     blocks: tuple[Block, ...]
-    """By their place in a, then in b."""
+    """The common passages, sorted by position in a, then in b."""
     _alignment: Alignment = field(repr=False, compare=False)
 
     @property
     def alignment(self) -> Alignment:
-        """The same in words."""
+        """The same passages as ranges of words."""
         return self._alignment
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All that is known of two texts."""
+    """The result of a comparison."""
 
     a: Side
     b: Side
     shingle: int
-    """w: words in a shingle, and the least number of words in a common passage."""
+    """w: words in a shingle, and the minimum number of words in a common passage."""
     measures: tuple[Score, ...]
     left_out: Mapping[str, str]
-    """Measures that were not computed, and why."""
+    """Measures that were not computed, each with the reason."""
     matchings: Mapping[str, Matched]
-    """By the names of `Matching`."""
+    """The common passages by each kind of matching, by the names of `Matching`."""
     near_copies: bool
     """Whether literal jaccard is at least `NEAR_COPIES`."""
     facts: tuple[Fact, ...]
-    """Where near-copies differ materially; empty for others."""
+    """Facts that differ between near-copies; empty for other texts."""
     _changes: tuple[TextChange, ...] = field(repr=False)
     _hashes: tuple[U64, U64] = field(repr=False, compare=False)
 
@@ -133,7 +134,7 @@ class Comparison:
 
     @property
     def changes(self) -> tuple[TextChange, ...]:
-        """What lies outside literal passages, in words."""
+        """The differences between literal passages, as ranges of words."""
         return self._changes
 
     @property
@@ -155,7 +156,7 @@ def compare_texts(
     weights: Weights | None = None,
     scheme: Scheme | None = None,
 ) -> Comparison:
-    """Compare two texts by every measure. ``weighted`` is left out without ``weights``; ``scheme`` is that of the
+    """Compare two texts by every measure. ``weighted`` is left out without ``weights``; ``scheme`` defines the
     signatures for ``estimate`` (default: 128 slots).
 
     Raises `SettingsError` for ``shingle`` below 1, `InputError` for a text longer than `MAX_CHARS`.
@@ -182,18 +183,96 @@ def compare_texts(
 
 
 def side_of(name: str, text: str) -> Side:
-    """A text that is to be compared. Raises `InputError` for one longer than `MAX_CHARS`."""
+    """A text as a side of a comparison. Raises `InputError` if it is longer than `MAX_CHARS`."""
     if len(text) > MAX_CHARS:
         raise InputError(
-            f"{name} is too large to compare: {len(text):,} characters, the most are {MAX_CHARS:,}. Cut it first."
+            f"{name} is too large to compare: {len(text):,} characters, the maximum is {MAX_CHARS:,}. Shorten it first."
         )
     return Side.of(name, text)
 
 
 def blocks_of(a: Side, b: Side, found: Alignment) -> tuple[Block, ...]:
-    """The common passages in characters of the originals."""
+    """The common passages as ranges of characters in the original texts."""
     return tuple(Block(a.place((i, i + size)), b.place((j, j + size)), size) for i, j, size in found.blocks.tolist())
 
 
 def _matched(a: Side, b: Side, found: Alignment) -> Matched:
     return Matched(found.longer, found.shorter, found.common, found.chunks, blocks_of(a, b, found), found)
+
+
+_EXCERPT = 100
+"""Characters of the longest passage that are shown."""
+
+
+class Direction(str, Enum):
+    """Relation of a document to the probe."""
+
+    CONTAINS = "contains the probe"
+    CONTAINED = "is contained in the probe"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Containment:
+    """Exact containment of a probe and a document in each other."""
+
+    direction: Direction
+    of_probe: float
+    """Share of the probe's words that are in common passages."""
+    of_document: float
+    """Share of the document's words that are in common passages."""
+    common_words: int
+    passages: tuple[Block, ...]
+    """``a`` is in the probe, ``b`` in the document."""
+    excerpt: str
+    """The beginning of the longest passage."""
+
+
+class Containments:
+    """Finds texts that contain a probe or are contained in it.
+
+    ``shingle`` is the minimum number of words in a common passage, ``minimum`` the minimum share of the words of either
+    text that are in common passages.
+    """
+
+    def __init__(self, probe: Side, matching: Matching, shingle: int, minimum: float) -> None:
+        self.probe = probe
+        self.matching = matching
+        self.shingle = shingle
+        self.minimum = minimum
+        (self._hashes,) = token_hashes([probe.text])
+        self._windows = np.unique(window_hashes(self._hashes, shingle))
+
+    def of(self, text: str) -> Containment | None:
+        """The containment of the probe and this text; None if neither share reaches the minimum."""
+        (hashes,) = token_hashes([text])
+        if not len(hashes) or not len(self._hashes) or self._upper_bound(hashes) < self.minimum:
+            return None
+        found = align(self._hashes, hashes, self.matching, self.shingle)
+        of_probe, of_document = (found.common / words for words in found.words)
+        if max(of_probe, of_document) < self.minimum:
+            return None
+        passages = blocks_of(self.probe, Side.of("document", text), found)
+        direction = _direction(of_probe >= self.minimum, of_document >= self.minimum)
+        return Containment(direction, of_probe, of_document, found.common, passages, self._excerpt(passages))
+
+    def _upper_bound(self, hashes: U64) -> float:
+        """An upper bound of both shares: a common passage consists of windows that both texts have. For a long probe,
+        this is much faster than `align`."""
+        windows = window_hashes(hashes, self.shingle)
+        if self.matching is not Matching.LITERAL or not len(windows) or not len(self._windows):
+            return 1.0  # information matching ignores repeated words, and a short text is compared as a whole
+        places = np.minimum(np.searchsorted(self._windows, windows), len(self._windows) - 1)
+        starts = np.flatnonzero(self._windows[places] == windows)
+        words = int(np.minimum(np.diff(starts), self.shingle).sum()) + self.shingle * min(len(starts), 1)
+        return words / min(len(hashes), len(self._hashes))
+
+    def _excerpt(self, passages: Sequence[Block]) -> str:
+        longest = max(passages, key=lambda one: one.words)
+        return beginning(self.probe.text[slice(*longest.a)], _EXCERPT)
+
+
+def _direction(contains: bool, is_contained: bool) -> Direction:
+    if contains and is_contained:
+        return Direction.BOTH
+    return Direction.CONTAINS if contains else Direction.CONTAINED

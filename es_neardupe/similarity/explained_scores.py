@@ -1,4 +1,4 @@
-"""Scores of two texts by all measures, each with its formula and the numbers in it."""
+"""Scores of two texts by all measures, each with its formula."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["Score", "left_out", "scores"]
 
 
 _MAX_EDITS = 3 * 10**10
-"""Words times words; above it, the edit measure may take more than some seconds."""
+"""Maximum product of the numbers of words for the edit measure, which takes a few seconds for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A measure of two texts."""
+    """The value of a measure for two texts."""
 
     measure: MeasureName
     matching: Matching | None
-    """None for measures that do without common passages."""
+    """None for measures that do not use common passages."""
     value: float
     interval: tuple[float, float] | None
-    """95 %, of an estimate; None for an estimate without words."""
+    """95 % interval of an estimate; None for exact measures and texts without words."""
     formula: str
     """L, S, C and n as in `es_neardupe.similarity.comparison.Matched`; w: words in a shingle."""
     filled: str
-    """The same with numbers."""
+    """The formula with numbers."""
 
 
 def left_out(words: tuple[int, int], weights: Weights | None) -> dict[str, str]:
@@ -55,7 +55,7 @@ def scores(
     weights: Weights | None = None,
     scheme: Scheme | None = None,
 ) -> Iterator[Score]:
-    """Every measure that `left_out` does not name. ``scheme`` is for the estimate."""
+    """The scores by every measure that is not in `left_out`. ``scheme`` defines the signatures for the estimate."""
     literal = alignments[Matching.LITERAL]
     missing = left_out(literal.words, weights)
     yield _resemblance(Measure(shingle=shingle), texts, literal)
@@ -74,13 +74,13 @@ def scores(
 
 
 def _scored(measure: Measure, texts: tuple[str, str]) -> tuple[float, Prepared, Prepared]:
-    """The value, and what was compared of both texts."""
+    """The value of a measure, and both texts as prepared for it."""
     one, other = measure.prepare(texts)
     return measure.score(one, other), one, other
 
 
 def _resemblance(measure: Measure, texts: tuple[str, str], found: Alignment) -> Score:
-    """With the relation to L, S, C and n where both parts of the fraction come out by it."""
+    """The score by resemblance. The formula relates it to L, S, C and n if this gives both parts of the fraction."""
     value, one, other = _scored(measure, texts)
     shared = len(np.intersect1d(one, other, assume_unique=True))
     whole = len(one) + len(other) - shared
@@ -112,7 +112,7 @@ def _bag(texts: tuple[str, str], found: Alignment) -> Score:
 
 def _estimate(measure: Measure, texts: tuple[str, str]) -> Score:
     value, one, other = _scored(measure, texts)
-    formula = "(e - 1/256) / (1 - 1/256), e: share of equal places in the signatures"
+    formula = "(e - 1/256) / (1 - 1/256), e: share of equal slots in the signatures"
     if not (len(one) and len(other)):
         return Score(measure.name, None, value, None, formula, "no signature without words")
     found = estimate(one, other)

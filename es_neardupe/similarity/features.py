@@ -1,11 +1,12 @@
-"""Features of a document: a source over fields, runs of its elements, what they hold; one model, one evaluator.
+"""Features of documents: trees of sources, n-grams and flattening, and their hashes.
 
-A feature is an atom, or a composite: a sequence of atoms. `Values` makes atoms; `Words`, `Characters` and `Sentences`
-make one composite of each value; `Ngrams` makes composites of composites' runs; `Flatten` opens composites. Features
-are compared by their hashes, which do not depend on the field: a copy between two fields collides.
+A feature is an atom, or a composite: a sequence of atoms. `Values` produces atoms; `Words`, `Characters` and
+`Sentences` produce one composite per value; `Ngrams` produces composites from runs of elements; `Flatten` replaces
+composites by their elements. Features are compared by their hashes, which do not depend on the field: equal text in two
+fields has equal features.
 
-Requests compose them freely as JSON (`es_neardupe.commands.duplicates.request_plan`). Options name the usual ones by a
-string such as ``title:flatten(ngrams(5))``: `parse` reads it, `spelled` writes it.
+Requests compose features freely as JSON (`es_neardupe.commands.duplicates.request_plan`). Options name the usual ones
+by a string such as ``title:flatten(ngrams(5))``: `parse` reads it, `spelled` writes it.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import GOLDEN, U64, mix64
+from es_neardupe.keys.arrays import U64, Flags, Ints
+from es_neardupe.keys.hashing import GOLDEN, mix64
 from es_neardupe.keys.scheme import MAX_SHINGLE
 from es_neardupe.keys.shingles import first_of_equals, sort_each, span_hashes, token_runs
 from es_neardupe.keys.text import CHUNK_CHARS, CHUNK_TEXTS, normalize, tokenize
@@ -53,27 +54,26 @@ __all__ = [
     "spelled",
 ]
 
-Ints = NDArray[np.int64]
 
 Document = Mapping[str, Sequence[str]]
-"""The values of a document by field; a field may be missing. Under `INDEXED` those of the fields of the index."""
+"""The values of a document by field; a field may be missing. `INDEXED` has the values of the fields of the index."""
 
 INDEXED = ""
-"""Stands for the fields of the index, in their order."""
+"""Name for the fields of the index, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """Features straight from the values of fields."""
+    """Features made directly from the values of fields."""
 
     fields: tuple[str, ...]
     joined: bool = False
-    """Whether all values of a document are taken as one, each in a line of its own."""
+    """Whether all values of a document are joined to one, separated by line breaks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values(_Leaf):
-    """Each value of each field as it stands: one feature that holds nothing else."""
+    """Each unchanged value of each field: one atom."""
 
     blank: bool = False
     """Whether a blank value is a feature too."""
@@ -81,25 +81,25 @@ class Values(_Leaf):
 
 @dataclass(frozen=True, slots=True)
 class Words(_Leaf):
-    """Each value as the sequence of its words: one composite a value, none of a value without words."""
+    """Each value as the sequence of its words: one composite per value, none for a value without words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Characters(_Leaf):
-    """Each value as the sequence of its characters, normalised, with one blank between two words."""
+    """Each value as the sequence of its normalised characters, with one space between two words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences(_Leaf):
-    """Each value as the sequence of its sentences: one composite a value, none of a value without words."""
+    """Each value as the sequence of its sentences: one composite per value, none for a value without words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ngrams:
-    """Every run of ``window`` elements of each composite of the source; a shorter composite is one run as a whole.
+    """Every run of ``window`` elements of each composite of the source; a shorter composite is one run.
 
-    Where the source is flattened, the runs go over the whole sequence of the document. Raises `SettingsError` for a
-    window below 1, and for a source of entire values, which hold nothing to make runs of.
+    Runs of a flattened source are taken from the whole sequence of the document. Raises `SettingsError` for a window
+    below 1, and for entire values, which have no elements.
     """
 
     window: int
@@ -109,12 +109,12 @@ class Ngrams:
         if self.window < 1:
             raise SettingsError(f"An n-gram has 1 element or more, not {self.window}.")
         if isinstance(self.source, Values):
-            raise SettingsError("Entire values hold nothing to make n-grams of: take words, characters or sentences.")
+            raise SettingsError("Entire values cannot be split into n-grams: use words, characters or sentences.")
 
 
 @dataclass(frozen=True, slots=True)
 class Flatten:
-    """What the composites of the source hold, opened one level; what is no composite stays as it is."""
+    """The elements of the composites of the source; atoms are unchanged."""
 
     source: FeatureTree
 
@@ -135,17 +135,17 @@ def _leaf(tree: FeatureTree) -> Leaf:
 
 
 def fields_of(tree: FeatureTree) -> tuple[str, ...]:
-    """The fields that the features are made of, in the order of the request."""
+    """The fields of the features, in the order of the request."""
     return _leaf(tree).fields
 
 
 def named_fields(trees: Sequence[FeatureTree]) -> list[str]:
-    """The fields that features name, without `INDEXED`; each once."""
+    """The distinct fields that the features name, without `INDEXED`."""
     return list(dict.fromkeys(field for tree in trees for field in fields_of(tree) if field != INDEXED))
 
 
 def decided_by_tokens(tree: FeatureTree) -> bool:
-    """Whether documents with the same tokens in the fields of the index have the same features in any case."""
+    """Whether documents with the same tokens in the fields of the index always have the same features."""
     leaf = _leaf(tree)
     return leaf.joined and leaf.fields == (INDEXED,) and isinstance(leaf, Words | Characters)
 
@@ -178,7 +178,7 @@ _KNOWN = ", ".join(f"{name}({_SIZES[name]})" if name in _SIZES else name for nam
 
 
 def parse_all(specs: Sequence[str]) -> tuple[FeatureTree, ...]:
-    """Read the features that a user names. Raises `SettingsError`, also where some are named twice."""
+    """Parse a list of feature sources. Raises `SettingsError` for an invalid or repeated source."""
     if isinstance(specs, str):
         raise SettingsError(f"features is a list of sources, not one: [{specs!r}].")
     trees = tuple(map(parse, specs))
@@ -188,32 +188,32 @@ def parse_all(specs: Sequence[str]) -> tuple[FeatureTree, ...]:
 
 
 def parse(spec: str) -> FeatureTree:
-    """Read ``SOURCE`` or ``FIELD:SOURCE``. Raises `SettingsError`.
+    """Parse ``SOURCE`` or ``FIELD:SOURCE``. Raises `SettingsError`.
 
-    ``flatten(...)`` takes all values of a document as one; and of ``words``, each word.
+    ``flatten(...)`` joins all values of a document to one; ``flatten(words)`` has each word as a feature.
     """
     field, separator, name = spec.rpartition(":")
     field, name = field.strip(), name.strip()
     if separator and not field:
-        raise SettingsError(f"{spec!r} names no field before the colon.")
+        raise SettingsError(f"{spec!r} has no field before the colon.")
     flattened = _FLATTENED.fullmatch(name)
-    found = _SPELLED.fullmatch(flattened["inner"].strip() if flattened else name)
-    kind, size = (found["name"], found["size"]) if found else (name, None)
+    match = _SPELLED.fullmatch(flattened["inner"].strip() if flattened else name)
+    kind, size = (match["name"], match["size"]) if match else (name, None)
     if kind not in _SOURCES:
         raise SettingsError(
-            f"There is no feature source {name!r}. Known: {_KNOWN}; each also as flatten(...), and for a field "
+            f"Unknown feature source {name!r}. Known: {_KNOWN}; each also as flatten(SOURCE) and, for one field, "
             f"as FIELD:SOURCE."
         )
     if (size is None) == (kind in _SIZES):
-        wanted = f"{kind}(5)" if kind in _SIZES else kind
-        raise SettingsError(f"{name!r} is no feature source: write {wanted}.")
+        correct = f"{kind}(5)" if kind in _SIZES else kind
+        raise SettingsError(f"{name!r} is not a feature source: write {correct}.")
     if not 1 <= (number := int(size or 1)) <= MAX_SHINGLE:
         raise SettingsError(f"{kind}({number}): the number must be 1 or more, and at most {MAX_SHINGLE:,}.")
     return _SOURCES[kind]((field or INDEXED,), flattened is not None, number)
 
 
 def spelled(tree: FeatureTree) -> str:
-    """The features as `parse` reads them; in words (`describe`) if it has no string for them."""
+    """The features as a string for `parse`; if there is none, in words (`describe`)."""
     leaf, size = _leaf(tree), tree.window if isinstance(tree, Ngrams) else 1
     for kind, made in _SOURCES.items():
         if len(leaf.fields) == 1 and made(leaf.fields, leaf.joined, size) == tree:
@@ -224,49 +224,51 @@ def spelled(tree: FeatureTree) -> str:
 
 
 class RaggedFeatures(NamedTuple):
-    """The features of some documents, one document after the other."""
+    """The features of several documents, one document after the other."""
 
     values: U64
-    """uint64[total]: their hashes, in the order of the document, with repeats."""
+    """uint64[total]: the hashes of the features, in the order of the document, with repeats."""
     bounds: Ints
     """int64[documents + 1]: document i has ``values[bounds[i]:bounds[i + 1]]``."""
 
     def each(self) -> list[U64]:
-        """Those of each document."""
+        """The hashes of each document."""
         return [self.values[start:end] for start, end in pairwise(self.bounds.tolist())]
 
 
 class _Composites(NamedTuple):
-    """Features that are sequences: runs of the elements, which may overlap; none is empty."""
+    """Features that are sequences: non-empty runs of elements, which may overlap."""
 
     elements: U64
     starts: Ints
     ends: Ints
     bounds: Ints
-    """int64[documents + 1], in features."""
+    """int64[documents + 1]: document i has the runs ``bounds[i]`` to ``bounds[i + 1] - 1``."""
 
 
 def hashes(tree: FeatureTree, documents: Sequence[Document]) -> RaggedFeatures:
-    """The hashes of the features of each document, in order and with repeats. What comes out of a document does not
-    depend on the others. Words make the same hashes as the shingles of the scheme."""
-    found = [_hashed(_made(tree, values)) for values in _pieces(documents, _leaf(tree))]
-    sizes = [np.zeros(1, np.int64), *(np.diff(one.bounds) for one in found)]
+    """The hashes of the features of each document, in order and with repeats.
+
+    They do not depend on the other documents. N-grams of words have the same hashes as the shingles of the scheme.
+    """
+    parts = [_hashed(_features(tree, values)) for values in _chunks(documents, _leaf(tree))]
+    sizes = [np.zeros(1, np.int64), *(np.diff(one.bounds) for one in parts)]
     return RaggedFeatures(
-        np.concatenate([np.empty(0, np.uint64), *(one.values for one in found)]), np.cumsum(np.concatenate(sizes))
+        np.concatenate([np.empty(0, np.uint64), *(one.values for one in parts)]), np.cumsum(np.concatenate(sizes))
     )
 
 
 def distinct(found: RaggedFeatures) -> RaggedFeatures:
-    """The different features of each document, sorted; ``found`` is sorted in place."""
+    """The distinct features of each document, sorted; ``found`` is sorted in place."""
     sort_each(found.values, found.bounds)
     first = first_of_equals(found.values, found.bounds)
     return RaggedFeatures(found.values[first], _edges(first)[found.bounds])
 
 
 def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> RaggedFeatures:
-    """The hashes of the features by several sources, of each document one source after the other.
+    """The hashes of the features of several sources, for each document one source after the other.
 
-    The same words in two sources are different features, so that those of a title are none of a body's.
+    The same words in two sources are different features: words of a title do not match words of a body.
     """
     first, *others = (hashes(tree, documents) for tree in trees)
     if not others:
@@ -278,24 +280,24 @@ def combined(trees: Sequence[FeatureTree], documents: Sequence[Document]) -> Rag
     return RaggedFeatures(np.concatenate([np.empty(0, np.uint64), *parts]), _edges([len(one) for one in parts]))
 
 
-def _pieces(documents: Sequence[Document], leaf: Leaf) -> Iterator[list[list[str]]]:
-    """The values of each document, in pieces whose work stays in the processor's cache."""
-    piece: list[list[str]] = []
+def _chunks(documents: Sequence[Document], leaf: Leaf) -> Iterator[list[list[str]]]:
+    """The values of each document, in chunks that fit into the processor's cache."""
+    chunk: list[list[str]] = []
     chars = 0
     for document in documents:
         values = _values(document, leaf)
         more = sum(map(len, values))
-        if piece and (len(piece) == CHUNK_TEXTS or chars + more > CHUNK_CHARS):
-            yield piece
-            piece, chars = [], 0
-        piece.append(values)
+        if chunk and (len(chunk) == CHUNK_TEXTS or chars + more > CHUNK_CHARS):
+            yield chunk
+            chunk, chars = [], 0
+        chunk.append(values)
         chars += more
-    if piece:
-        yield piece
+    if chunk:
+        yield chunk
 
 
 def _values(document: Document, leaf: Leaf) -> list[str]:
-    """The values that the features of a document are made of."""
+    """The values of a document from which the features are made."""
     values = [value for field in leaf.fields for value in document.get(field, ())]
     if leaf.joined and values:
         values = ["\n".join(values)]
@@ -304,29 +306,29 @@ def _values(document: Document, leaf: Leaf) -> list[str]:
     return values
 
 
-def _made(tree: FeatureTree, documents: list[list[str]]) -> RaggedFeatures | _Composites:
-    """The features of documents that are lists of values."""
+def _features(tree: FeatureTree, documents: list[list[str]]) -> RaggedFeatures | _Composites:
+    """The features of documents, each given as a list of values."""
     if isinstance(tree, Flatten):
-        return _opened(_made(tree.source, documents))
+        return _flattened(_features(tree.source, documents))
     if isinstance(tree, Ngrams):
-        return _runs(tree.window, _made(tree.source, documents))
+        return _runs(tree.window, _features(tree.source, documents))
     values = [value for document in documents for value in document]
     bounds = _edges([len(document) for document in documents])
     if isinstance(tree, Values):
         return RaggedFeatures(hashed(values), bounds)
     elements, edges = _elements(tree, values)
-    there = np.diff(edges) > 0
-    return _Composites(elements, edges[:-1][there], edges[1:][there], _edges(there)[bounds])
+    filled = np.diff(edges) > 0
+    return _Composites(elements, edges[:-1][filled], edges[1:][filled], _edges(filled)[bounds])
 
 
 def hashed(strings: Sequence[str]) -> U64:
-    """The hashes of strings as they stand: uint64 of their number."""
+    """The hashes of unchanged strings: uint64[strings]."""
     digests = [xxhash.xxh3_64_intdigest(one.encode("utf-8", "surrogatepass")) for one in strings]
     return np.array(digests, np.uint64)
 
 
 def _elements(tree: Words | Characters | Sentences, values: list[str]) -> tuple[U64, Ints]:
-    """The elements of all values, and where those of each begin."""
+    """The elements of all values, and where those of each value begin."""
     if isinstance(tree, Words):
         return token_runs(normalize(values))
     if isinstance(tree, Characters):
@@ -341,72 +343,68 @@ def _elements(tree: Words | Characters | Sentences, values: list[str]) -> tuple[
 
 
 _SENTENCE = re.compile(
-    r"[.!?\u2026\u3002\uff01\uff1f\n]"  # one set of characters first: that is what the search can skip to
+    r"[.!?\u2026\u3002\uff01\uff1f\n]"  # begins with a set of characters, to which the search can skip
     r"(?:(?<=[.!?\u2026])(?P<blanks>[\"'\u2019\u201d)\]]*\s+)|(?<=[\u3002\uff01\uff1f])(?P<nothing>)|(?<=\n)\s*\n)"
 )
-"""What lies between sentences: blanks after a full stop and the like, nothing after those of Chinese and Japanese,
-or an empty line."""
+"""Separators of sentences: white space after a full stop or similar, nothing after those of Chinese and Japanese, or an
+empty line."""
 
 
 def sentences(value: str) -> list[str]:
-    """The sentences of a value, also those without words."""
+    """The sentences of a value, including those without words."""
     parts, start = [], 0
-    for found in _SENTENCE.finditer(value):
-        between = found.lastgroup or 0  # an empty line is between sentences as a whole
-        parts.append(value[start : found.start(between)])
-        start = found.end(between)
+    for match in _SENTENCE.finditer(value):
+        separator = match.lastgroup or 0  # an empty line is a separator as a whole
+        parts.append(value[start : match.start(separator)])
+        start = match.end(separator)
     return [*parts, value[start:]]
 
 
-def _edges(sizes: Sequence[int] | NDArray[np.bool_] | Ints) -> Ints:
+def _edges(sizes: Sequence[int] | Flags | Ints) -> Ints:
     return np.concatenate(([0], np.cumsum(np.asarray(sizes, np.int64))))
 
 
-def _opened(made: RaggedFeatures | _Composites) -> RaggedFeatures:
-    if isinstance(made, RaggedFeatures):
-        return made
-    sizes = made.ends - made.starts
+def _flattened(source: RaggedFeatures | _Composites) -> RaggedFeatures:
+    if isinstance(source, RaggedFeatures):
+        return source
+    sizes = source.ends - source.starts
     edges = _edges(sizes)
-    places = np.arange(edges[-1]) + np.repeat(made.starts - edges[:-1], sizes)
-    return RaggedFeatures(made.elements[places], edges[made.bounds])
+    positions = np.arange(edges[-1]) + np.repeat(source.starts - edges[:-1], sizes)
+    return RaggedFeatures(source.elements[positions], edges[source.bounds])
 
 
-def _runs(window: int, made: RaggedFeatures | _Composites) -> _Composites:
-    """The runs of each composite; of flattened features, of each document."""
-    if isinstance(made, RaggedFeatures):
-        there = np.diff(made.bounds) > 0
-        made = _Composites(made.values, made.bounds[:-1][there], made.bounds[1:][there], _edges(there))
-    counts = np.maximum(made.ends - made.starts - (window - 1), 1)
+def _runs(window: int, source: RaggedFeatures | _Composites) -> _Composites:
+    """The runs of each composite, or of each document if the source is flattened."""
+    if isinstance(source, RaggedFeatures):
+        filled = np.diff(source.bounds) > 0
+        source = _Composites(source.values, source.bounds[:-1][filled], source.bounds[1:][filled], _edges(filled))
+    counts = np.maximum(source.ends - source.starts - (window - 1), 1)
     edges = _edges(counts)
-    starts = np.arange(edges[-1]) + np.repeat(made.starts - edges[:-1], counts)
-    ends = np.minimum(starts + window, np.repeat(made.ends, counts))
-    return _Composites(made.elements, starts, ends, edges[made.bounds])
+    starts = np.arange(edges[-1]) + np.repeat(source.starts - edges[:-1], counts)
+    ends = np.minimum(starts + window, np.repeat(source.ends, counts))
+    return _Composites(source.elements, starts, ends, edges[source.bounds])
 
 
-def _hashed(made: RaggedFeatures | _Composites) -> RaggedFeatures:
-    if isinstance(made, RaggedFeatures):
-        return made
-    return RaggedFeatures(span_hashes(made.elements, made.starts, made.ends), made.bounds)
+def _hashed(features: RaggedFeatures | _Composites) -> RaggedFeatures:
+    if isinstance(features, RaggedFeatures):
+        return features
+    return RaggedFeatures(span_hashes(features.elements, features.starts, features.ends), features.bounds)
 
 
 def example(tree: FeatureTree, document: Document, hash: int) -> str | None:
-    """The text of the first feature of a document that has this hash, None where it has none (any more)."""
-    found = np.flatnonzero(hashes(tree, [document]).values == np.uint64(hash))
-    if not len(found):
+    """The text of the first feature of a document with this hash; None if the document has no such feature (any
+    more)."""
+    positions = np.flatnonzero(hashes(tree, [document]).values == np.uint64(hash))
+    if not len(positions):
         return None
-    chosen = next(islice(_texts(tree, _values(document, _leaf(tree))), int(found[0]), None))
-    return chosen if isinstance(chosen, str) else _joint(tree).join(chosen)
-
-
-def _joint(tree: FeatureTree) -> str:
-    """The text between the elements of a composite."""
-    if isinstance(tree, Ngrams | Flatten):
-        return _joint(tree.source)
-    return "" if isinstance(tree, Characters) else " "
+    chosen = next(islice(_texts(tree, _values(document, _leaf(tree))), int(positions[0]), None))
+    if isinstance(chosen, str):
+        return chosen
+    return ("" if isinstance(_leaf(tree), Characters) else " ").join(chosen)
 
 
 def _texts(tree: FeatureTree, values: Sequence[str]) -> Iterator[str | list[str]]:
-    """The features in the order of `hashes`, as texts: an atom as one, a composite as a list."""
+    """The texts of the features in the order of `hashes`: an atom as a string, a composite as a list."""
     if isinstance(tree, Flatten):
         for one in _texts(tree.source, values):
             yield from [one] if isinstance(one, str) else one

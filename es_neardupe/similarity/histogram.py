@@ -5,37 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from es_neardupe.keys.arrays import Floats, Ints
 
 __all__ = ["EDGES", "Histogram", "counted"]
 
-Ints = NDArray[np.int64]
 
-EDGES: NDArray[np.float64] = np.arange(51) / 50
+EDGES: Floats = np.arange(51) / 50
 """Bin k holds similarities from ``EDGES[k]`` to below ``EDGES[k + 1]``; exactly 0 and exactly 1 are in none."""
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Pairs of documents by their similarity: ``pairs = zero + sum(counts) + one``."""
+    """Numbers of pairs by similarity: ``pairs = zero + sum(counts) + one``."""
 
     pairs: int
     zero: int
-    """Exactly 0."""
+    """Pairs of exactly 0."""
     counts: tuple[int, ...]
-    """One number for each bin between two edges."""
+    """Pairs in each bin."""
     one: int
-    """Exactly 1."""
+    """Pairs of exactly 1."""
 
     @classmethod
     def of(cls, counts: Ints) -> Histogram:
-        """Name the counts that `counted` gives."""
+        """The histogram of the counts by `counted`."""
         zero, *bins, one = counts.tolist()
         return cls(sum(bins) + zero + one, zero, tuple(bins), one)
 
 
-def counted(similarity: NDArray[np.float64], weights: Ints | None = None) -> Ints:
-    """How many are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how often each counts."""
+def counted(similarity: Floats, weights: Ints | None = None) -> Ints:
+    """The numbers of values that are exactly 0, in each bin, and exactly 1: int64[bins + 2]. ``weights``: how many
+    times each value counts."""
     place = np.searchsorted(EDGES, similarity, side="right")
     place[similarity == 0] = 0
     counts = np.bincount(place, weights, len(EDGES) + 1)

@@ -1,4 +1,4 @@
-"""Measures as the user names them: what is computed once per text, and the scores of pairs of these."""
+"""Measures with their settings: prepare texts once, then score pairs of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import GOLDEN, U64
+from es_neardupe.keys.arrays import U64, Floats, Positions
+from es_neardupe.keys.hashing import GOLDEN
 from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
@@ -50,16 +50,16 @@ __all__ = [
 
 
 MEANINGS: dict[MeasureName, str] = {
-    MeasureName.RESEMBLANCE: "shared shingles among all shingles of both: what the keys are made for",
+    MeasureName.RESEMBLANCE: "shared shingles among all shingles of both: the basis of the band keys",
     MeasureName.JACCARD: "words in common passages among all words of both",
     MeasureName.CONTAINMENT: "words of the shorter text that are in common passages",
     MeasureName.CONTAINMENT_LONGER: "words of the longer text that are in common passages",
-    MeasureName.BAG: "shared n-grams, each as often as it occurs, wherever it stands",
-    MeasureName.WEIGHTED: "shared shingles, rare ones counting more",
-    MeasureName.EDIT: "words left as they are when one text is edited into the other",
-    MeasureName.ESTIMATE: "resemblance as the signatures estimate it",
+    MeasureName.BAG: "shared n-grams, counted with repetitions, in any order",
+    MeasureName.WEIGHTED: "shared shingles, weighted by rarity",
+    MeasureName.EDIT: "words that do not change when one text is edited into the other",
+    MeasureName.ESTIMATE: "resemblance, estimated from the signatures",
 }
-"""One line for each."""
+"""A description of each measure in one line."""
 
 
 ALIGNED: dict[MeasureName, Callable[[Alignment], float]] = {
@@ -67,26 +67,30 @@ ALIGNED: dict[MeasureName, Callable[[Alignment], float]] = {
     MeasureName.CONTAINMENT: formulas.containment,
     MeasureName.CONTAINMENT_LONGER: formulas.containment_longer,
 }
-"""Those that are computed from common passages."""
+"""Measures that are computed from common passages."""
 
 SETS = (MeasureName.RESEMBLANCE, MeasureName.WEIGHTED)
-"""Those that compare sets of features."""
+"""Measures that compare sets of features."""
 
+_WITH_FEATURES = (*SETS, MeasureName.BAG)
+
+_CELLS = 250_000
+"""Pairs in a block of `all_pairs`."""
 
 Prepared: TypeAlias = U64
-"""What a measure compares of one text: its token hashes in order, its features, or the slots of its signature.
+"""A text prepared for a measure: its token hashes in order, its features, or the slots of its signature.
 
-Features are sorted and distinct: shingle hashes, unless others were chosen. Those of `bag` are n-grams of which the
-n-th occurrence is an element of its own, so that shares of sets are shares of bags. Empty for a text without any.
+Features are sorted and distinct: shingle hashes by default. For `bag`, they are n-grams whose n-th occurrence is an
+element of its own, so that formulas of sets give those of bags. Empty for a text without features, tokens or signature.
 """
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """Shingles so common that they say nothing."""
+    """Shingles that are ignored because they are too common."""
 
     version: str
-    """Names the list."""
+    """Version of the list."""
     features: U64 = field(repr=False, compare=False)
     """Sorted, distinct."""
 
@@ -94,14 +98,14 @@ class Ignored:
         """The features that are not ignored."""
         if not len(self.features) or not len(features):
             return features
-        places = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
-        left: U64 = features[self.features[places] != features]
-        return left
+        positions = np.minimum(np.searchsorted(self.features, features), len(self.features) - 1)
+        kept: U64 = features[self.features[positions] != features]
+        return kept
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure with all its settings. Raises `SettingsError` for values out of range and for what contradicts."""
+    """A measure with its settings. Raises `SettingsError` for values out of range and contradictory settings."""
 
     name: MeasureName = MeasureName.RESEMBLANCE
     matching: Matching = Matching.LITERAL
@@ -111,16 +115,16 @@ class Measure:
     ngram: int = 1
     """n of `bag`."""
     weights: Weights | None = None
-    """For `weighted`, which cannot do without."""
+    """Required for `weighted`."""
     scheme: Scheme | None = None
-    """For `estimate`: its signatures; default: 128 slots."""
+    """For `estimate`: the scheme of the signatures; default: 128 slots."""
     whitespace: bool = False
-    """For `bag`: words are separated by blanks, and keep case and punctuation."""
+    """For `bag`: words are separated by white space, and keep case and punctuation."""
     sources: tuple[FeatureTree, ...] = ()
-    """Other features than shingles; for resemblance, weighted and `bag`."""
+    """Features to use instead of shingles; for resemblance, weighted and `bag`."""
     ignored: Ignored | None = None
-    """Shingles that do not count; for resemblance and weighted. A text that has no others keeps them: it is compared
-    with what others have besides, and so is like another one only if that consists of such shingles too."""
+    """Shingles that do not count; for resemblance and weighted. They do count in a text that has no others: such a text
+    is similar only to texts that consist of ignored shingles too."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.shingle <= MAX_SHINGLE or not 1 <= self.ngram <= 7:
@@ -129,56 +133,55 @@ class Measure:
             )
         if self.name is MeasureName.WEIGHTED and self.weights is None:
             raise SettingsError("The measure weighted needs the frequencies of features in an index.")
-        if self.sources and self.name not in (*SETS, MeasureName.BAG):
+        if self.sources and self.name not in _WITH_FEATURES:
             raise SettingsError(f"The measure {self.name.value} compares words in order: it takes no other features.")
         if self.ignored is not None and (self.name not in SETS or self.sources):
             raise SettingsError("Only the measures resemblance and weighted of shingles can ignore common shingles.")
         if self.name is not MeasureName.BAG and (self.ngram > 1 or self.whitespace):
-            raise SettingsError("N-grams of other words and sizes are for the measure bag.")
+            raise SettingsError("`ngram` and `whitespace` are only for the measure bag.")
         if self.sources and (self.ngram > 1 or self.whitespace):
-            raise SettingsError("The features of a bag are either n-grams or other ones, not both.")
+            raise SettingsError("The measure bag takes `features`, or `ngram` and `whitespace`, not both.")
 
     @property
     def aligned(self) -> bool:
-        """Whether common passages decide."""
+        """Whether the measure is computed from common passages."""
         return self.name in ALIGNED
 
     @property
     def by_keys(self) -> bool:
-        """Whether it is the resemblance that the keys are made for."""
+        """Whether this is the resemblance that the band keys are based on."""
         return self.name is MeasureName.RESEMBLANCE and not self.sources and self.ignored is None
 
     @property
     def at_once(self) -> bool:
-        """Whether `scores` takes many pairs together."""
+        """Whether `scores` computes many pairs together."""
         return self.name in (MeasureName.RESEMBLANCE, MeasureName.BAG)
 
     @property
     def copies_are_equal(self) -> bool:
-        """Whether texts with the same tokens are 1 by definition, and need not be compared."""
+        """Whether texts with the same tokens always have the value 1, and need not be compared."""
         return not self.whitespace and all(map(decided_by_tokens, self.sources))
 
     def fields(self, indexed: Sequence[str]) -> list[str]:
-        """The fields of a document to read: those of the index and those of the chosen features."""
+        """The fields of a document to read: the fields of the index and of the features."""
         return list(dict.fromkeys([*indexed, *named_fields(self.sources)]))
 
     @property
     def label(self) -> str:
-        """The name with what was chosen: ``resemblance``, ``containment (literal)``, ``bag (2-grams)``, ..."""
-        chosen = " + ".join(map(spelled, self.sources))
+        """The name and its settings: ``resemblance``, ``containment (literal)``, ``bag (2-grams)``, ..."""
+        settings = " + ".join(map(spelled, self.sources))
         if self.name is MeasureName.BAG and not self.sources:
-            chosen = f"{self.ngram}-grams" + (" of words as they stand" if self.whitespace else "")
+            settings = f"{self.ngram}-grams" + (" of words as they stand" if self.whitespace else "")
         if self.aligned:
-            chosen = self.matching.value
+            settings = self.matching.value
         if self.ignored is not None:
-            chosen = f"without the {len(self.ignored.features)} shingles of list {self.ignored.version}"
-        return f"{self.name.value} ({chosen})" if chosen else self.name.value
+            settings = f"without the {len(self.ignored.features)} shingles of list {self.ignored.version}"
+        return f"{self.name.value} ({settings})" if settings else self.name.value
 
     def prepare(self, texts: Sequence[str], documents: Sequence[Document] | None = None) -> list[Prepared]:
-        """What `score` compares of each text, computed for all of them at once.
+        """Prepare texts for `score`, all at once.
 
-        ``documents``: the values by field, where features of fields were chosen; of a text without fields, it is the
-        only value.
+        ``documents``: the values by field, for features of fields; by default, each text is the only value.
         """
         if self.sources:
             found = combined(self.sources, documents if documents is not None else [{INDEXED: [one]} for one in texts])
@@ -193,23 +196,23 @@ class Measure:
         return token_hashes(texts)
 
     def _counting(self, features: U64) -> U64:
-        """The features that count: where all are ignored, all of them."""
-        left = features if self.ignored is None else self.ignored.without(features)
-        return left if len(left) else features
+        """The features that count: those that are not ignored; all if all are ignored."""
+        kept = features if self.ignored is None else self.ignored.without(features)
+        return kept if len(kept) else features
 
     def only_ignored(self, one: Prepared) -> bool:
-        """Whether a text has no other features than ignored ones, which count then."""
+        """Whether all features of a text are ignored ones, which then count."""
         return self.ignored is not None and len(one) > 0 and not len(self.ignored.without(one[:1]))
 
     def _words(self, texts: Sequence[str]) -> list[U64]:
         return [hashed(text.split()) for text in texts] if self.whitespace else token_hashes(texts)
 
     def _grams(self, tokens: U64) -> U64:
-        """The n-grams; of a shorter text the one that all its words make."""
+        """The n-grams; for a shorter text the one of all its words."""
         return window_hashes(tokens, min(self.ngram, max(len(tokens), 1)))
 
     def score(self, a: Prepared, b: Prepared) -> float:
-        """The measure of two texts. Without any of the features that were chosen, a document is like no other."""
+        """The measure of two texts. A document without any of the chosen ``sources`` has similarity 0."""
         if self.sources and not (len(a) and len(b)):
             return 0.0
         return self._formula(a, b)
@@ -217,18 +220,18 @@ class Measure:
     def scores(
         self,
         prepared: Sequence[Prepared],
-        left: NDArray[np.intp],
-        right: NDArray[np.intp],
+        left: Positions,
+        right: Positions,
         progress: Progress = silent,
-    ) -> NDArray[np.float64]:
-        """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``, float64 of the pairs' number."""
+    ) -> Floats:
+        """The measure of the pairs ``(prepared[left[k]], prepared[right[k]])``: float64[pairs]."""
         if not self.at_once:
             pairs = tracked(zip(left.tolist(), right.tolist(), strict=True), progress, "", len(left))
             return np.fromiter((self.score(prepared[a], prepared[b]) for a, b in pairs), np.float64, len(left))
         similarity = formulas.resemblances(prepared, left, right)
         if self.sources:
-            some = np.array([len(one) > 0 for one in prepared], np.bool_)
-            similarity[~(some[left] & some[right])] = 0
+            has_features = np.array([len(one) > 0 for one in prepared], np.bool_)
+            similarity[~(has_features[left] & has_features[right])] = 0
         return similarity
 
     @cached_property
@@ -247,50 +250,41 @@ def _estimated(a: Prepared, b: Prepared) -> float:
 
 
 def _bag(grams: U64) -> U64:
-    """The n-th occurrence of an n-gram as an element of its own."""
+    """The n-grams sorted, with the n-th occurrence of each as an element of its own."""
     grams = np.sort(grams)
     first = np.flatnonzero(np.concatenate(([True], grams[1:] != grams[:-1]))) if len(grams) else np.empty(0, np.intp)
     repeat = np.arange(len(grams)) - np.repeat(first, np.diff(np.append(first, len(grams))))
     return np.sort(grams + repeat.astype(np.uint64) * GOLDEN)
 
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
-
-_WITH_FEATURES = (*SETS, MeasureName.BAG)
-
-_CELLS = 250_000
-"""Pairs in a block."""
-
-
 class ScoredPairs(NamedTuple):
-    """Pairs of numbers of texts, left < right, and their measure."""
+    """Pairs of texts by their numbers, left < right, and their similarity."""
 
-    left: Ints
-    right: Ints
+    left: Positions
+    right: Positions
     similarity: Floats
 
 
 def default_sample(name: MeasureName) -> int:
-    """Texts whose pairs take seconds: 2 million pairs of sets, 125,000 pairs that take some 0.1 ms each."""
+    """Number of texts whose pairs take seconds: 2 million pairs of sets, or 125,000 pairs of about 0.1 ms each."""
     return 2000 if name in _WITH_FEATURES else 500
 
 
 def measure_words(measure: Measure) -> int | None:
-    """Words of a shingle, of an n-gram, or of the shortest common passage; None for a measure without any."""
+    """Words in a shingle, in an n-gram, or in the shortest common passage; None for a measure without these."""
     if measure.name is MeasureName.EDIT:
         return None
     return measure.ngram if measure.name is MeasureName.BAG else measure.shingle
 
 
 def measure_name(measure: Measure) -> str:
-    """Its name with these words, such as ``bag 2``."""
+    """The name with the number of `measure_words`, such as ``bag 2``."""
     words = measure_words(measure)
     return measure.name.value if words is None else f"{measure.name.value} {words}"
 
 
 def weights_of(prepared: Sequence[Prepared]) -> Weights:
-    """The frequencies of the features of these texts."""
+    """Weights by the frequencies of features in these texts."""
     features, frequencies = np.unique(np.concatenate([np.empty(0, np.uint64), *prepared]), return_counts=True)
     return Weights(len(prepared), features, frequencies.astype(np.int64))
 
@@ -305,8 +299,8 @@ def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Scored
     elif measure.aligned:
         for left, right, common, _ in _common([_windows(one, measure.shingle) for one in prepared], None):
             similarity = np.zeros(len(left))
-            some = np.flatnonzero(common)
-            similarity[some] = measure.scores(prepared, left[some], right[some])
+            sharing = np.flatnonzero(common)
+            similarity[sharing] = measure.scores(prepared, left[sharing], right[sharing])
             yield ScoredPairs(left, right, similarity)
     else:
         for left, right in _numbers(len(prepared)):
@@ -314,36 +308,36 @@ def all_pairs(measure: Measure, prepared: Sequence[Prepared]) -> Iterator[Scored
 
 
 def _windows(tokens: U64, minimum: int) -> U64:
-    """The runs of ``minimum`` words; of a shorter text all its words, which only an equal text has."""
+    """The runs of ``minimum`` words; for a shorter text the run of all its words, which only an equal text has."""
     return np.unique(window_hashes(tokens, min(minimum, max(len(tokens), 1))))
 
 
-def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Ints, Ints, Floats, Floats]]:
-    """Of all pairs: the weight of what both sets have, and of what either has."""
+def _common(found: Sequence[U64], weights: Weights | None) -> Iterator[tuple[Positions, Positions, Floats, Floats]]:
+    """All pairs with the weights of their intersection and their union."""
     columns, numbers = np.unique(np.concatenate(found), return_inverse=True)
     bounds = np.concatenate(([0], np.cumsum([len(one) for one in found])))
     weight = np.ones(len(columns)) if weights is None else weights.of(columns)
     shape = len(found), max(len(columns), 1)
     numbers = numbers.reshape(-1)
-    there = csr_array((np.ones(len(numbers)), numbers, bounds), shape=shape)
+    members = csr_array((np.ones(len(numbers)), numbers, bounds), shape=shape)
     weighted = csr_array((weight[numbers], numbers, bounds), shape=shape)
     totals = weighted.sum(axis=1)
-    turned = weighted.T.tocsr()
+    transposed = weighted.T.tocsr()
     for left, right in _numbers(len(found)):
         begin, end = int(left[0]), int(left[-1]) + 1
-        shared = (there[begin:end] @ turned).toarray()[left - begin, right]
+        shared = (members[begin:end] @ transposed).toarray()[left - begin, right]
         yield left, right, shared, totals[left] + totals[right] - shared
 
 
 def _share(common: Floats, whole: Floats) -> Floats:
-    """Sums of weights in another order differ in their last digits, and equal sets must have exactly 1."""
+    """``common / whole``, exactly 1 for equal sets: the last digits of sums of weights depend on their order."""
     similarity = np.divide(common, whole, out=np.ones(len(common)), where=whole > 0)
     exact = np.isclose(similarity, 1, rtol=0, atol=1e-12)
     return np.where(exact, 1.0, similarity)
 
 
-def _numbers(size: int) -> Iterator[tuple[Ints, Ints]]:
-    """All pairs of numbers below ``size``, left < right, some rows of the triangle at a time."""
+def _numbers(size: int) -> Iterator[tuple[Positions, Positions]]:
+    """All pairs of numbers below ``size``, left < right, in blocks of rows of the triangle."""
     step = max(1, _CELLS // max(size, 1))
     for begin in range(0, size - 1, step):
         rows = np.arange(begin, min(begin + step, size - 1))

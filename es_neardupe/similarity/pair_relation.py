@@ -1,4 +1,4 @@
-"""Relation of two near texts: one text, the same form with other facts, one inside the other, or only near."""
+"""Relation of two similar texts: exact copy, revision with other facts, contained, or near."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, literal
-from es_neardupe.similarity.differing_facts import facts
-from es_neardupe.similarity.text_diff import changes
+from es_neardupe.similarity.differences import changes, facts
 
 __all__ = [
     "CONTAINED",
@@ -31,37 +30,37 @@ __all__ = [
 
 
 REVISION = 0.8
-"""Edit similarity from which on texts that differ in facts are revisions of one text."""
+"""Minimum edit similarity of revisions: texts that differ in facts."""
 
 CONTAINED = 0.9
-"""Part of the shorter text, in words of common passages, from which on it is contained in the longer one."""
+"""Minimum share of the words of a contained text that are in common passages with the longer text."""
 
 MUCH_SHORTER = 0.8
-"""A contained text has fewer words than this part of the longer one's: else both are versions of one length."""
+"""A contained text has fewer words than this share of the words of the longer text."""
 
 MAX_CELLS = 10**8
-"""Words times words of two texts up to which the edit similarity is computed: some milliseconds."""
+"""Maximum product of the numbers of words for which the edit similarity is computed; it takes some milliseconds."""
 
 
 class Relation(str, Enum):
-    """The first that holds. The same for (a, b) as for (b, a), and every pair has one.
+    """Relation of a pair: the first of these that holds. Every pair has one, and it does not depend on the order.
 
-    A text with fewer than 0.8 of the other's words has an edit similarity below 0.8: no pair could be a revision and
-    contained.
+    No pair can be both revision and contained: if a text has fewer than 0.8 times the words of the other, their edit
+    similarity is below 0.8.
     """
 
     EXACT = "exact"
     """The same tokens in the same order, so the same content hash."""
     REVISION = "revision"
-    """Edit similarity of at least `REVISION`, and other numbers, dates, amounts, negations or names."""
+    """Edit similarity of at least `REVISION`, and different numbers, dates, amounts, negations or names."""
     CONTAINED = "contained"
-    """`CONTAINED` of the shorter text's words lie in common passages, and it is `MUCH_SHORTER`."""
+    """At least `CONTAINED` of the shorter text's words are in common passages, and it is `MUCH_SHORTER`."""
     NEAR = "near"
-    """Any other pair that became a candidate; how near, its measures say."""
+    """Any other candidate pair. Its measures show the similarity."""
 
 
 class ComparedText(NamedTuple):
-    """A text as it is compared."""
+    """A text prepared for comparison."""
 
     text: str
     tokens: U64
@@ -72,25 +71,25 @@ class ComparedText(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PairDescription:
-    """The measures that are cheap on texts at hand, and the relation."""
+    """The relation of a pair, and the measures that it is based on."""
 
     resemblance: float
     jaccard: float
-    """Like containment, by literal matching."""
+    """By literal matching, like containment."""
     containment: float
     edit: float | None
-    """None for texts too long for it (`MAX_CELLS`); they are taken for no revision."""
+    """None for texts that are too long for it (`MAX_CELLS`). Such texts are not revisions."""
     relation: Relation
 
 
 def compared_texts(texts: Sequence[str], shingle: int) -> list[ComparedText]:
-    """Texts prepared for `describe_pair`, computed for all of them at once."""
+    """Prepare texts for `describe_pair`, all at once."""
     return list(map(ComparedText, texts, token_hashes(texts), features(texts, shingle)))
 
 
 def describe_pair(a: ComparedText, b: ComparedText, shingle: int) -> PairDescription:
-    """Compare two texts. ``shingle``: words in a shingle, and the least number of words in a common passage."""
-    if b.text < a.text:  # how changes are found may depend on the order
+    """Compare two texts. ``shingle``: words in a shingle, and the minimum number of words in a common passage."""
+    if b.text < a.text:  # changes may depend on the order
         a, b = b, a
     found = literal(a.tokens, b.tokens, shingle)
     affordable = len(a.tokens) * len(b.tokens) <= MAX_CELLS

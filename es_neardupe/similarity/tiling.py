@@ -1,6 +1,6 @@
-"""Greedy string tiling: the longest common runs of two texts first, each word in one tile at most.
+"""Greedy string tiling: the longest common runs of two texts first, each word in at most one tile.
 
-Texts that repeat themselves have too many pairs of equal windows to write them all down; these are tiled in rounds.
+Texts with many repetitions have too many pairs of equal windows to list them all; they are tiled in rounds.
 """
 
 from __future__ import annotations
@@ -12,31 +12,28 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Flags, Ints
 from es_neardupe.keys.shingles import window_hashes
 
 __all__ = ["EqualWindows", "choose", "join_windows", "runs_of", "tiles", "tiles_in_rounds", "unused_from"]
 
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 _Waiting = tuple[int, int, int, int]
 
 _FIRST = 256
-"""Runs looked at before the others are looked through for the first time."""
+"""Runs processed before the other runs are filtered for the first time."""
 
 
 class EqualWindows(NamedTuple):
-    """Which windows of one text are equal to which of another."""
+    """The pairs of equal windows of two texts."""
 
     order: Ints
-    """The windows of the other text, sorted."""
+    """The numbers of the windows of the second text, sorted by their hashes."""
     low: Ints
-    """Of each window of the one text: the first equal one in ``order``."""
+    """For each window of the first text: the position of the first equal window in ``order``."""
     counts: Ints
-    """And how many there are."""
+    """For each window of the first text: the number of equal windows."""
 
     @classmethod
     def of(cls, one: U64 | Ints, other: U64 | Ints) -> EqualWindows:
@@ -50,13 +47,14 @@ class EqualWindows(NamedTuple):
         return int(self.counts.sum())
 
     def places(self) -> tuple[Ints, Ints]:
-        """All pairs, written down."""
+        """All pairs: numbers of windows of the first text and of the second."""
         offsets = np.arange(self.pairs) - np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
         return np.repeat(np.arange(len(self.low)), self.counts), self.order[np.repeat(self.low, self.counts) + offsets]
 
 
 def runs_of(i: Ints, j: Ints, minimum: int) -> Ints:
-    """Pairs of equal windows -> the longest runs of equal words that they make, each on one diagonal."""
+    """The maximal runs of equal words formed by the pairs of equal windows ``(i[k], j[k])``, each on one diagonal:
+    int64[n, 3], first word in both texts, number of words."""
     width = int(i.max(initial=0)) + 2
     order = np.argsort((j - i + width) * width + i)
     return join_windows(i[order], j[order], minimum)
@@ -77,9 +75,9 @@ def join_windows(i: Ints, j: Ints, minimum: int) -> Ints:
 def choose(runs: Ints, size_a: int, size_b: int, minimum: int) -> Ints:
     """Choose tiles from runs, the longest first.
 
-    A run that is cut by tiles is cut at its ends only, since they are at least as long as it is: what remains is
-    one run, which waits for its turn again. Of texts that repeat themselves most runs are used up before their turn;
-    they are dropped by the thousand, now and then.
+    Tiles overlap a run only at its ends, since they are at least as long as the run: what remains is one run, which is
+    queued again. In texts with many repetitions, most runs are covered before their turn; they are filtered out from
+    time to time.
     """
     if not (_overlap(runs[:, 0], runs[:, 2]) or _overlap(runs[:, 1], runs[:, 2])):
         return runs
@@ -103,7 +101,7 @@ def choose(runs: Ints, size_a: int, size_b: int, minimum: int) -> Ints:
 def _take(
     waiting: list[_Waiting], until: _Waiting, used_a: bytearray, used_b: bytearray, minimum: int
 ) -> Iterator[tuple[int, int, int]]:
-    """The tiles among the runs that come before another one."""
+    """The tiles among the queued runs that come before ``until``."""
     heapify(waiting)
     while waiting and waiting[0] < until:
         negative, _, i, j = heappop(waiting)
@@ -117,7 +115,7 @@ def _take(
 
 
 def _alive(runs: Ints, used_a: bytearray, used_b: bytearray, minimum: int) -> Flags:
-    """Of which runs ``minimum`` words and more are unused."""
+    """Whether each run still has ``minimum`` unused words in a row: bool[runs]."""
     i, j, size = runs.T
     one, other = np.array(used_a, np.bool_), np.array(used_b, np.bool_)
     start = np.minimum(np.maximum(unused_from(~one)[i], unused_from(~other)[j]), size - 1)
@@ -133,7 +131,7 @@ def _overlap(starts: Ints, sizes: Ints) -> bool:
 
 
 def _unused(used_a: bytearray, used_b: bytearray, i: int, j: int, size: int) -> tuple[int, int]:
-    """The part of a run that no tile covers, as offsets."""
+    """The part of a run that is not covered by tiles, as offsets."""
     free_a, free_b = used_a.find(0, i, i + size), used_b.find(0, j, j + size)
     if free_a < 0 or free_b < 0:
         return 0, 0
@@ -144,16 +142,19 @@ def _unused(used_a: bytearray, used_b: bytearray, i: int, j: int, size: int) -> 
 
 
 def unused_from(used: Flags) -> Ints:
-    """How many words from each on are unused."""
-    places = np.arange(len(used))
-    taken = np.where(used, places, len(used))
+    """The number of unused words in a row from each word on."""
+    positions = np.arange(len(used))
+    taken = np.where(used, positions, len(used))
     ends: Ints = np.minimum.accumulate(taken[::-1])[::-1]
-    return ends - places
+    return ends - positions
 
 
 def tiles_in_rounds(a: U64, b: U64, minimum: int, limit: int) -> Ints:
-    """All tiles: int64[n, 3]. Each round takes the lengths from the longest left down to the last at which the runs
-    have ``limit`` words together at most. Where already the longest have more, it takes that length, by another way.
+    """All tiles: int64[n, 3], as in `tiles`, computed in rounds.
+
+    Each round chooses tiles of a range of lengths: from the longest remaining length down to the shortest at which all
+    runs have at most ``limit`` words together. If already the longest runs have more, the round chooses tiles of that
+    length only, without listing the runs (`_pick_equal`).
     """
     ranks = _Ranks(a, b)
     used_a, used_b = np.zeros(len(a), np.bool_), np.zeros(len(b), np.bool_)
@@ -164,8 +165,8 @@ def tiles_in_rounds(a: U64, b: U64, minimum: int, limit: int) -> Ints:
         longest = min(longest, int(free_a.max(initial=0)), int(free_b.max(initial=0)))
         if longest < minimum:
             return np.concatenate(found)
-        many = partial(ranks.crowded, free_a=free_a, free_b=free_b, limit=limit)
-        crowded = (_last if len(found) == 1 else _last_from_above)(many, minimum, longest)
+        is_crowded = partial(ranks.crowded, free_a=free_a, free_b=free_b, limit=limit)
+        crowded = (_last if len(found) == 1 else _last_from_above)(is_crowded, minimum, longest)
         some = choose(ranks.runs(crowded + 1, free_a, free_b), len(a), len(b), crowded + 1)
         longest = crowded
         if not len(some) and crowded >= minimum:
@@ -177,9 +178,10 @@ def tiles_in_rounds(a: U64, b: U64, minimum: int, limit: int) -> Ints:
 
 
 def _last(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The greatest number from ``low`` to ``high`` for which it holds, low - 1 if none; once false, it stays so.
+    """The greatest number from ``low`` to ``high`` for which ``holds`` is true, low - 1 if none. After the first number
+    for which it is false, it must be false for all greater ones.
 
-    Steps are doubled first, from below: the answer is mostly small, and looking at great lengths is dear.
+    The search goes up in doubling steps, since the answer is mostly small, and great lengths are expensive to check.
     """
     step, low = 1, low - 1
     while low + step <= high and holds(low + step):
@@ -188,7 +190,7 @@ def _last(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _last_from_above(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The same, where the answer is expected near ``high``."""
+    """Like `_last`, if the answer is expected near ``high``."""
     step, beyond = 1, high + 1
     while high >= low and not holds(high):
         beyond, high, step = high, high - step, 2 * step
@@ -196,7 +198,7 @@ def _last_from_above(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _between(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """By bisection, where it holds for ``low``."""
+    """The result of `_last` by bisection, if it is at least ``low``."""
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if holds(middle) else (low, middle - 1)
@@ -204,7 +206,7 @@ def _between(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 class _Ranks:
-    """Numbers for the windows of two texts, of any length: equal windows have equal numbers, others other ones.
+    """Numbers for the windows of two texts, for any length: two windows have equal numbers only if they are equal.
 
     Windows of 1, 2, 4, ... words are ranked, each by its two halves (Karp, Miller & Rosenberg 1972); a window of
     another length is covered by two of these.
@@ -214,9 +216,10 @@ class _Ranks:
         self._levels = [_ranked(a, b)]
 
     def crowded(self, size: int, free_a: Ints, free_b: Ints, limit: int) -> bool:
-        """Whether the runs of ``size`` unused words and more have more than ``limit`` words together.
+        """Whether the runs of at least ``size`` unused words have more than ``limit`` words together.
 
-        A run of n words has n - size + 1 pairs of windows, and one fewer of windows that are longer by a word.
+        A run of n words has n - size + 1 pairs of windows of ``size`` words, and one pair fewer of windows that are one
+        word longer.
         """
         pairs = self._pairs(size, free_a, free_b)
         if pairs > limit or pairs * size <= limit:
@@ -225,16 +228,16 @@ class _Ranks:
         return pairs + (pairs - longer) * (size - 1) > limit
 
     def runs(self, size: int, free_a: Ints, free_b: Ints) -> Ints:
-        """All runs of ``size`` unused words and more."""
+        """All runs of at least ``size`` unused words."""
         (at_a, one), (at_b, other) = self._windows(size, free_a, free_b)
         in_one, in_other = EqualWindows.of(one, other).places()
         return runs_of(at_a[in_one], at_b[in_other], size)
 
     def classes(self, size: int, free_a: Ints, free_b: Ints) -> Iterator[tuple[list[int], list[int]]]:
-        """The places in a and in b of each window that both have unused."""
+        """The positions in a and in b of each unused window that both texts have."""
         (at_a, one), (at_b, other) = self._windows(size, free_a, free_b)
         common = np.intersect1d(one, other)
-        yield from zip(_places(at_a, one, common), _places(at_b, other, common), strict=True)
+        yield from zip(_positions_of(common, at_a, one), _positions_of(common, at_b, other), strict=True)
 
     def _pairs(self, size: int, free_a: Ints, free_b: Ints) -> int:
         (_, one), (_, other) = self._windows(size, free_a, free_b)
@@ -242,7 +245,7 @@ class _Ranks:
         return int((np.searchsorted(other, one, "right") - np.searchsorted(other, one, "left")).sum())
 
     def _windows(self, size: int, free_a: Ints, free_b: Ints) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-        """Where the unused windows of both begin, and their numbers."""
+        """For each text, where its unused windows begin, and their numbers."""
         at_a, at_b = np.flatnonzero(free_a >= size), np.flatnonzero(free_b >= size)
         if not (len(at_a) and len(at_b)):
             return (at_a[:0], at_a[:0]), (at_b[:0], at_b[:0])
@@ -255,29 +258,29 @@ class _Ranks:
 
 
 def _ranked(a: U64 | Ints, b: U64 | Ints) -> tuple[Ints, Ints]:
-    """The ranks of the values of both among all of them."""
+    """The rank of each value among the distinct values of both arrays."""
     ranks = np.unique(np.concatenate((a, b)), return_inverse=True)[1].reshape(-1).astype(np.int64)
     return ranks[: len(a)], ranks[len(a) :]
 
 
 def _joined(both: tuple[Ints, Ints], shift: int) -> list[Ints]:
-    """One number for each value and the one ``shift`` places after it."""
+    """One number for each pair of a value and the value ``shift`` positions later."""
     factor = 1 + max(int(ranks.max(initial=0)) for ranks in both)
     return [ranks[: max(len(ranks) - shift, 0)] * factor + ranks[shift:] for ranks in both]
 
 
-def _places(places: Ints, numbers: Ints, wanted: Ints) -> list[list[int]]:
-    """The places that have each wanted number, ascending."""
+def _positions_of(common: Ints, positions: Ints, numbers: Ints) -> list[list[int]]:
+    """The ascending ``positions`` whose ``numbers`` are equal to each of the common numbers."""
     order = np.argsort(numbers, kind="stable")
     ordered = numbers[order]
-    low, high = (np.searchsorted(ordered, wanted, side) for side in ("left", "right"))
-    return [places[order[start:end]].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
+    low, high = (np.searchsorted(ordered, common, side) for side in ("left", "right"))
+    return [positions[order[start:end]].tolist() for start, end in zip(low.tolist(), high.tolist(), strict=True)]
 
 
 def _pick_equal(classes: Iterator[tuple[list[int], list[int]]], size_a: int, size_b: int, size: int) -> Ints:
-    """The tiles of one length, the greatest left.
+    """The tiles of one length, the greatest remaining one.
 
-    All windows are unused at first, and all tiles are as long as they are: the two ends of a window are enough.
+    All windows are unused at first, and have the length of all tiles: so it is enough to check both ends of a window.
     """
     used_a, used_b = bytearray(size_a), bytearray(size_b)
     fronts = [(iter(in_a), iter(in_b)) for in_a, in_b in classes]
@@ -299,13 +302,13 @@ def _taken(used: bytearray, at: int, size: int) -> bool:
     return bool(used[at] or used[at + size - 1])
 
 
-def _later(used: bytearray, at: int, size: int, places: Iterator[int]) -> int:
-    """This place or the next of its class that is unused, -1 if there is none."""
-    return next((one for one in chain((at,), places) if not _taken(used, one, size)), -1)
+def _later(used: bytearray, at: int, size: int, following: Iterator[int]) -> int:
+    """The first unused position among ``at`` and the following ones of its class, -1 if there is none."""
+    return next((one for one in chain((at,), following) if not _taken(used, one, size)), -1)
 
 
 def tiles(a: U64, b: U64, minimum: int) -> Ints:
-    """The tiles of ``minimum`` words and more, in any order: int64[n, 3], places in a and in b, size."""
+    """The tiles of at least ``minimum`` words, in any order: int64[n, 3], first word in a, first word in b, size."""
     equal = EqualWindows.of(window_hashes(a, minimum), window_hashes(b, minimum))
     if not equal.pairs:
         return np.empty((0, 3), np.int64)

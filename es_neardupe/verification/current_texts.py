@@ -1,6 +1,7 @@
 """Current texts of documents that were read before, and the similarity of pairs of them.
 
-Texts are read in bounded portions, and a document that changed or was deleted since is noted and takes part in nothing.
+Texts are read in bounded portions. Documents that were changed or deleted since then are recorded, and are part of no
+pair.
 """
 
 from __future__ import annotations
@@ -16,14 +17,13 @@ from es_neardupe.errors import NotFound, SettingsError
 from es_neardupe.index.document_text import text_of, values_by_field, values_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U64, Flags, Floats, Ints, Positions
 from es_neardupe.keys.text import contents
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Reference, TextClasses
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import search
+from es_neardupe.server.search import fetch, search
 from es_neardupe.similarity.features import INDEXED, fields_of
 from es_neardupe.similarity.measure import Measure, Prepared
 from es_neardupe.verification.spill_to_disk import SpilledRows, scratch
@@ -38,26 +38,24 @@ __all__ = [
     "prepared",
 ]
 
-Ints = NDArray[np.intp]
-Floats = NDArray[np.float64]
 Source = Mapping[str, Any]
 
 _TOKENS = 1_000_000
 _CHARS = 4_000_000
-"""Size of the texts that are read by one request, and of those compared at a time: some 8 MB of features."""
+"""Size of the texts read by one request, and of those compared at a time: about 8 MB of features."""
 
 _DOCUMENTS = 500
 """Documents read by one request."""
 
 _BLOCK = 1_000_000
-"""Numbers compared at a time where they are spilled to disk: 8 MB of them, from each side."""
+"""Numbers compared at a time if they are spilled to disk: 8 MB for each side."""
 
 _FETCH = 50
-"""Documents read at a time that are compared with one other."""
+"""Documents read at a time to compare with one other document."""
 
 
 class CurrentDocuments:
-    """Documents that were read before, as they are now. n documents, named by their numbers (rows)."""
+    """The current state of n documents that were read before, by their numbers (rows)."""
 
     def __init__(
         self,
@@ -65,21 +63,22 @@ class CurrentDocuments:
         references: Sequence[Reference],
         fields: Sequence[str],
         *,
-        sizes: NDArray[np.int64],
+        sizes: Ints,
         limit: int,
-        unchanged: Callable[[Ints, Sequence[Hit | None]], NDArray[np.bool_]],
+        unchanged: Callable[[Positions, Sequence[Hit | None]], Flags],
         text: Callable[[Source, Sequence[str]], str] = text_of,
     ) -> None:
-        """``fields`` are those of the text, ``sizes`` (shape (n,)) the sizes of the texts, of which ``limit`` are read
-        at a time; ``unchanged`` says which documents are as they were when they were read first."""
+        """``fields`` are the text fields, ``sizes`` (shape (n,)) the sizes of the texts, and ``limit`` the maximum size
+        of a portion; ``unchanged`` compares documents (rows, hits) with how they were first read."""
         self.fields = fields
         self.sizes = sizes
         self.limit = limit
         self.seen = np.zeros(len(references), np.bool_)
         """Documents that were read again; shape (n,)."""
         self.changed_or_deleted = np.zeros(len(references), np.bool_)
-        """Those that were changed or deleted since they were read first."""
+        """Documents that were changed or deleted since they were first read; shape (n,)."""
         self.deleted = np.zeros(len(references), np.bool_)
+        """Those that were deleted; shape (n,)."""
         self._client = client
         self.references = references
         self._unchanged = unchanged
@@ -87,11 +86,11 @@ class CurrentDocuments:
 
     @classmethod
     def of_corpus(cls, client: Client, settings: Settings, corpus: FingerprintColumns) -> CurrentDocuments:
-        """Documents with fingerprints. They are unchanged as long as their text has the stored content hash."""
+        """Documents with fingerprints. They are unchanged if their text has the stored content hash."""
 
-        def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
+        def unchanged(rows: Positions, hits: Sequence[Hit | None]) -> Flags:
             texts = ["" if hit is None else text_of(hit.source, settings.fields) for hit in hits]
-            same: NDArray[np.bool_] = np.array(contents(texts), "S32") == corpus.content[rows]
+            same: Flags = np.array(contents(texts), "S32") == corpus.content[rows]
             return same
 
         fields, sizes = settings.fields, corpus.tokens
@@ -99,60 +98,65 @@ class CurrentDocuments:
 
     @classmethod
     def of_scope(cls, client: Client, scope: DocumentsInScope, fields: Sequence[str]) -> CurrentDocuments:
-        """Documents of any index. They are unchanged as long as they have the same version."""
+        """Documents of any index. They are unchanged if they have the same version."""
 
-        def unchanged(rows: Ints, hits: Sequence[Hit | None]) -> NDArray[np.bool_]:
+        def unchanged(rows: Positions, hits: Sequence[Hit | None]) -> Flags:
             versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in hits]
-            same: NDArray[np.bool_] = (np.array(versions, np.int64) == scope.versions[rows]).all(axis=1)
+            same: Flags = (np.array(versions, np.int64) == scope.versions[rows]).all(axis=1)
             return same
 
         references, sizes = scope.references, scope.sizes
         return cls(client, references, fields, sizes=sizes, limit=_CHARS, unchanged=unchanged, text=_readable_values)
 
     @property
-    def changed(self) -> NDArray[np.bool_]:
-        """Documents that turned out to be changed, but not deleted; shape (n,)."""
+    def changed(self) -> Flags:
+        """Documents that were changed, but not deleted; shape (n,)."""
         return self.changed_or_deleted & ~self.deleted
 
     def adopt(self, earlier: CurrentDocuments) -> None:
-        """Take over what was noted of the same documents, as far as they are among these."""
+        """Take over the state of the documents that ``earlier`` has in common with these."""
         row_of = {reference[:2]: row for row, reference in enumerate(earlier.references)}
-        theirs = np.array([row_of.get(reference[:2], -1) for reference in self.references], np.intp)
-        mine = np.flatnonzero(theirs >= 0)
-        self.seen[mine] |= earlier.seen[theirs[mine]]
-        self.changed_or_deleted[mine] |= earlier.changed_or_deleted[theirs[mine]]
-        self.deleted[mine] |= earlier.deleted[theirs[mine]]
+        earlier_rows = np.array([row_of.get(reference[:2], -1) for reference in self.references], np.intp)
+        rows = np.flatnonzero(earlier_rows >= 0)
+        earlier_rows = earlier_rows[rows]
+        self.seen[rows] |= earlier.seen[earlier_rows]
+        self.changed_or_deleted[rows] |= earlier.changed_or_deleted[earlier_rows]
+        self.deleted[rows] |= earlier.deleted[earlier_rows]
 
-    def read(self, rows: Ints, fields: Sequence[str] | None = None) -> Iterator[tuple[Ints, list[Source | None]]]:
-        """Some of the rows with the named parts of these documents (default: those of the text), until all were read;
-        None for a document that was changed or deleted."""
+    def read(
+        self, rows: Positions, fields: Sequence[str] | None = None
+    ) -> Iterator[tuple[Positions, list[Source | None]]]:
+        """Portions of the rows with the given fields of their documents (default: the text fields); None for a document
+        that was changed or deleted."""
         for chunk in self._requests(rows):
             references = (self.references[row] for row in chunk.tolist())
             hits = list(fetch(self._client, references, self.fields if fields is None else fields, batch=_DOCUMENTS))
-            there = np.array([hit is not None for hit in hits], np.bool_)
-            same = there & self._unchanged(chunk, hits)
+            exists = np.array([hit is not None for hit in hits], np.bool_)
+            same = exists & self._unchanged(chunk, hits)
             self.seen[chunk] = True
             self.changed_or_deleted[chunk[~same]] = True
-            self.deleted[chunk[~there]] = True
+            self.deleted[chunk[~exists]] = True
             yield chunk, [hit.source if hit and one else None for hit, one in zip(hits, same.tolist(), strict=True)]
 
-    def texts(self, rows: Ints) -> Iterator[tuple[int, str]]:
-        """(row, text) in the order of ``rows``, without those that were changed or deleted."""
+    def texts(self, rows: Positions) -> Iterator[tuple[int, str]]:
+        """(row, text) in the order of ``rows``, without documents that were changed or deleted."""
         for chunk, sources in self.read(rows):
             for row, source in zip(chunk.tolist(), sources, strict=True):
                 if source is not None:
                     yield row, self._text(source, self.fields)
 
-    def prepared(self, rows: Ints, measures: Sequence[Measure]) -> Iterator[tuple[Ints, list[list[Prepared]]]]:
-        """Some of the rows with what each measure compares of them, until all were read; nothing of those that were
-        changed or deleted."""
-        wanted = list(dict.fromkeys([*self.fields, *(name for one in measures for name in one.fields(self.fields))]))
-        for chunk, sources in self.read(rows, wanted):
-            found = [{} if source is None else source for source in sources]
-            yield chunk, [prepared(measure, found, self.fields, self._text) for measure in measures]
+    def prepared(
+        self, rows: Positions, measures: Sequence[Measure]
+    ) -> Iterator[tuple[Positions, list[list[Prepared]]]]:
+        """Portions of the rows, with the prepared input of each measure; empty for documents that were changed or
+        deleted."""
+        fields = list(dict.fromkeys([*self.fields, *(name for one in measures for name in one.fields(self.fields))]))
+        for chunk, sources in self.read(rows, fields):
+            documents = [{} if source is None else source for source in sources]
+            yield chunk, [prepared(measure, documents, self.fields, self._text) for measure in measures]
 
-    def _requests(self, rows: Ints) -> Iterator[Ints]:
-        """Rows to ask for in one request: bounded in number and in text."""
+    def _requests(self, rows: Positions) -> Iterator[Positions]:
+        """The rows of each request, bounded in number and size."""
         start = total = 0
         for place, size in enumerate(self.sizes[rows].tolist()):
             if place > start and (place - start == _DOCUMENTS or total + size > self.limit):
@@ -164,7 +168,7 @@ class CurrentDocuments:
 
 
 def _readable_values(source: Source, fields: Sequence[str]) -> str:
-    """The values of the fields, one a line; a field that holds an object has none."""
+    """The values of the fields, one per line; objects have no value."""
     return "\n".join(value for values in values_by_field(source, fields).values() for value in values)
 
 
@@ -174,7 +178,7 @@ def prepared(
     fields: Sequence[str],
     text: Callable[[Source, Sequence[str]], str] = text_of,
 ) -> list[Prepared]:
-    """What the measure compares of documents that were read with ``measure.fields(fields)``."""
+    """The prepared input of the measure, for documents that were read with ``measure.fields(fields)``."""
     if not measure.sources:
         return measure.prepare([text(source, fields) for source in sources])
     names = {name for tree in measure.sources for name in fields_of(tree)}
@@ -189,95 +193,94 @@ class Compared(NamedTuple):
     """Pairs compared by m measures. p pairs of k documents or classes."""
 
     similarity: Floats
-    """NaN where a text is no longer there. Shape (m, p)."""
-    sizes: NDArray[np.int64]
-    """How much of each document is compared (`Measure.prepare`); 0 of one that was not read. Shape (m, k)."""
+    """NaN if a text was changed or deleted. Shape (m, p)."""
+    sizes: Ints
+    """Size of the prepared input of each document (`Measure.prepare`); 0 if it was not read. Shape (m, k)."""
 
 
 class PairComparer:
     """Compares pairs of documents, or of classes of documents with equal texts, by their current texts.
 
-    One document of each class is read; if it was changed or deleted, the next one. A class of which none is left takes
-    part in nothing.
+    One document of each class is read; if it was changed or deleted, the next one. A class without any unchanged
+    document is part of no pair.
     """
 
     def __init__(
         self, documents: CurrentDocuments, measures: Mapping[str, Measure], classes: TextClasses | None = None
     ) -> None:
-        """``measures`` by the names of their stages of progress. ``classes``: what is compared; by default single
-        documents."""
+        """``measures``: by the names of their progress stages. ``classes``: compared instead of single documents."""
         self.documents = documents
         self.measures = measures
         self.classes = classes
         self.compared = 0
         """Pairs whose texts were compared."""
         self.common: set[int] = set()
-        """Rows whose text has none but ignored shingles."""
+        """Rows whose text has only ignored shingles."""
         self._first = np.arange(len(documents.seen)) if classes is None else classes.first
         sizes = [1] * len(self._first) if classes is None else [len(rows) for rows in classes.members]
         self._several = np.array(sizes, np.int64) > 1
 
-    def compare(self, left: Ints, right: Ints, progress: Progress = silent) -> Compared:
-        """The similarity of pairs by each measure. A document with nothing to compare is like no other.
+    def compare(self, left: Positions, right: Positions, progress: Progress = silent) -> Compared:
+        """The similarity of pairs by each measure; 0 if there is nothing to compare in a document.
 
-        Clusters of connected pairs are taken together, so that each text is read once however many pairs it is in. If a
-        cluster is large, what is compared of it is spilled to disk, so memory stays bounded.
+        Clusters of connected pairs are compared together, so that each text is read once, however many pairs it is in.
+        The prepared input of a large cluster is spilled to disk, so memory stays bounded.
         """
         count, size = len(self.measures), len(self._first)
         similarity, sizes = np.full((count, len(left)), np.nan), np.zeros((count, size), np.int64)
-        wanted, places, done = np.zeros(size, np.bool_), np.zeros(size, np.int32), 0
+        needed, places, done = np.zeros(size, np.bool_), np.zeros(size, np.int32), 0
         for portion in portions(left, right, self.documents.sizes[self._first], self.documents.limit):
-            wanted[left[portion]] = wanted[right[portion]] = True
-            numbers = np.flatnonzero(wanted)
-            wanted[numbers] = False
+            needed[left[portion]] = needed[right[portion]] = True
+            numbers = np.flatnonzero(needed)
+            needed[numbers] = False
             with scratch() as files:
                 rows = [SpilledRows(files) for _ in self.measures]
                 places[numbers] = self._read(numbers, rows, progress)
-                found = numbers[places[numbers] >= 0]
+                existing = numbers[places[numbers] >= 0]
                 pairs, a, b = portion, places[left[portion]], places[right[portion]]
-                if len(found) < len(numbers):
-                    there = (a >= 0) & (b >= 0)
-                    pairs, a, b = portion[there], a[there], b[there]
+                if len(existing) < len(numbers):
+                    complete = (a >= 0) & (b >= 0)
+                    pairs, a, b = portion[complete], a[complete], b[complete]
                 done += len(portion) - len(pairs)
                 for k, (stage, measure) in enumerate(self.measures.items()):
-                    sizes[k, found] = rows[k].lengths[places[found]]
+                    sizes[k, existing] = rows[k].lengths[places[existing]]
                     reported = _part(progress, stage, done, len(left))
                     similarity[k, pairs] = _scores(measure, rows[k], a, b, reported)
             done += len(pairs)
             self.compared += len(pairs)
         return Compared(similarity, sizes)
 
-    def _read(self, numbers: Ints, spilled: Sequence[SpilledRows], progress: Progress) -> NDArray[np.int32]:
-        """Store what the measures compare of each class in ``spilled``, and return its place there: -1 for a class of
-        which no document is left."""
+    def _read(self, numbers: Positions, spilled: Sequence[SpilledRows], progress: Progress) -> NDArray[np.int32]:
+        """Add the prepared input of each class and measure to ``spilled``, and return its place there; -1 for a class
+        without any unchanged document."""
         places = np.full(len(numbers), -1, np.int32)
         waiting = np.arange(len(numbers))
         large = int(self.documents.sizes[self._first[numbers]].sum()) > self.documents.limit
         reported = progress if large else silent
         read = 0
         while len(waiting):
-            asked = self.first_rows(numbers[waiting])
-            waiting, asked = waiting[asked >= 0], asked[asked >= 0]
+            rows = self.first_rows(numbers[waiting])
+            waiting, rows = waiting[rows >= 0], rows[rows >= 0]
             places[waiting] = np.arange(read, read + len(waiting))
-            for chunk, each in self.documents.prepared(asked, list(self.measures.values())):
-                for rows, found in zip(spilled, each, strict=True):
-                    rows.add(found)
+            for chunk, each in self.documents.prepared(rows, list(self.measures.values())):
+                for spill, arrays in zip(spilled, each, strict=True):
+                    spill.add(arrays)
                 self._note_common(chunk, each)
                 read += len(chunk)
                 reported("reading candidates", min(read, len(numbers)), len(numbers))
-            lost = self.documents.changed_or_deleted[asked]
+            lost = self.documents.changed_or_deleted[rows]
             places[waiting[lost]] = -1
             waiting = waiting[lost]
         return places
 
-    def _note_common(self, rows: Ints, each: Sequence[Sequence[Prepared]]) -> None:
-        for measure, found in zip(self.measures.values(), each, strict=True):
+    def _note_common(self, rows: Positions, each: Sequence[Sequence[Prepared]]) -> None:
+        for measure, arrays in zip(self.measures.values(), each, strict=True):
             if measure.ignored is not None:
-                some = (row for row, one in zip(rows.tolist(), found, strict=True) if measure.only_ignored(one))
-                self.common.update(some)
+                pairs = zip(rows.tolist(), arrays, strict=True)
+                self.common.update(row for row, one in pairs if measure.only_ignored(one))
 
-    def first_rows(self, numbers: Ints) -> Ints:
-        """The first document of each class that is not known to be changed or deleted, -1 where there is none."""
+    def first_rows(self, numbers: Positions) -> Positions:
+        """The first document of each class that is not known to be changed or deleted; -1 if there is none."""
         rows = self._first[numbers]
         for place in np.flatnonzero(self.documents.changed_or_deleted[rows]).tolist():
             members = [] if self.classes is None else self.classes.members[int(numbers[place])].tolist()
@@ -285,45 +288,44 @@ class PairComparer:
         return rows
 
     def check_copies(self, progress: Progress = silent) -> None:
-        """Read the texts of exact copies that were not needed for any pair, and note those that have changed.
+        """Read the exact copies that were not read for any pair, and record those that were changed or deleted.
 
-        A copy is grouped without being compared, on the word of its stored content hash; an application that
-        changes only the text leaves that hash unchanged.
+        Copies are grouped by their stored content hash, without being compared. An application that changes only the
+        text leaves that hash unchanged.
         """
         self._check_unread(self._several, progress)
 
     def confirmed(
         self,
-        left: Ints,
-        right: Ints,
-        matches: NDArray[np.bool_],
+        left: Positions,
+        right: Positions,
+        matches: Flags,
         progress: Progress = silent,
         *,
-        among: NDArray[np.bool_] | None = None,
-    ) -> NDArray[np.bool_]:
-        """Those of the matches (bool of the pairs' number) whose texts are still there, after reading every text that
-        is in a match or a copy and was not read yet. Copies are read of all classes, or of those that are ``among``
-        (bool of their number).
+        among: Flags | None = None,
+    ) -> Flags:
+        """The matches (bool of each pair) whose texts still exist, after reading every text of a match, and every copy,
+        that was not read yet. Copies are those of all classes, or of the classes ``among`` (bool of each class).
 
-        To be called before matches are linked: a group must not be built around a text that is no longer there.
+        Call this before linking matches: a group must not be built around a text that was changed or deleted.
         """
-        wanted = self._several.copy() if among is None else self._several & among
-        wanted[left[matches]] = wanted[right[matches]] = True
-        self._check_unread(wanted, progress)
-        return matches & self.there(left) & self.there(right)
+        unconfirmed = self._several.copy() if among is None else self._several & among
+        unconfirmed[left[matches]] = unconfirmed[right[matches]] = True
+        self._check_unread(unconfirmed, progress)
+        return matches & self.exist(left) & self.exist(right)
 
-    def there(self, numbers: Ints) -> NDArray[np.bool_]:
-        """Which of the classes have a document that is not known to be changed or deleted; bool of their number."""
+    def exist(self, numbers: Positions) -> Flags:
+        """Whether each class has a document that is not known to be changed or deleted; bool of the same length."""
         if not self.documents.changed_or_deleted.any():
             return np.ones(len(numbers), np.bool_)
         return (self.first_rows(np.arange(len(self._first))) >= 0)[numbers]
 
-    def _check_unread(self, wanted: NDArray[np.bool_], progress: Progress) -> None:
-        """Read the documents of some classes (bool of their number) that were not read yet."""
-        numbers = np.flatnonzero(wanted)
+    def _check_unread(self, chosen: Flags, progress: Progress) -> None:
+        """Read the documents of the chosen classes (bool of each class) that were not read yet."""
+        rows = np.flatnonzero(chosen)
         if self.classes is not None:
-            numbers = np.concatenate([np.empty(0, np.intp), *(self.classes.members[k] for k in numbers.tolist())])
-        unseen = numbers[~self.documents.seen[numbers]]
+            rows = np.concatenate([np.empty(0, np.intp), *(self.classes.members[k] for k in rows.tolist())])
+        unseen = rows[~self.documents.seen[rows]]
         ignoring = any(measure.ignored is not None for measure in self.measures.values())
         done = 0
         progress("checking unread texts", 0, len(unseen))
@@ -335,7 +337,7 @@ class PairComparer:
 
 
 def _part(progress: Progress, name: str, before: int, whole: int) -> Progress:
-    """Progress in a part of the pairs, as that in all."""
+    """Reports the progress in a part of the pairs as progress in all of them."""
 
     def reported(stage: str, done: int, total: int | None) -> None:
         progress(name, before + done, whole)
@@ -346,7 +348,7 @@ def _part(progress: Progress, name: str, before: int, whole: int) -> Progress:
 def _scores(
     measure: Measure, rows: SpilledRows, left: NDArray[np.int32], right: NDArray[np.int32], reported: Progress
 ) -> Floats:
-    """The measure of pairs of rows; 0 where one is empty."""
+    """The similarity of pairs of rows; 0 if one of them is empty."""
     similarity = np.empty(len(left))
     done = 0
     reported("", done, len(left))
@@ -362,8 +364,8 @@ def _scores(
 
 def _blocks(
     rows: SpilledRows, left: NDArray[np.int32], right: NDArray[np.int32]
-) -> Iterator[tuple[Ints, list[U64], Ints, Ints]]:
-    """The pairs of rows in portions: which pairs, the arrays they need, and the two sides among these."""
+) -> Iterator[tuple[Positions, list[U64], Positions, Positions]]:
+    """Portions of the pairs: numbers of the pairs, the arrays that they need, and both sides as places in these."""
     block = (np.cumsum(rows.lengths + 1) // _BLOCK).astype(np.int32)
     if not block.any():
         yield np.arange(len(left)), rows.read(0, len(block)), left.astype(np.intp), right.astype(np.intp)
@@ -379,8 +381,8 @@ def _blocks(
         yield some, arrays, np.searchsorted(places, left[some]), np.searchsorted(places, right[some])
 
 
-def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Ints]:
-    """The pairs that have the same two blocks, whichever side is in which."""
+def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Positions]:
+    """The numbers of the pairs of each pair of blocks, whichever side is in which."""
     if not len(left):
         return []
     code = np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right)
@@ -389,7 +391,7 @@ def _by_blocks(left: NDArray[np.int32], right: NDArray[np.int32]) -> list[Ints]:
 
 
 def current_hits(client: Client, references: Iterable[Reference], fields: Sequence[str]) -> Iterator[list[Hit]]:
-    """Documents by their addresses, some at a time, without those that were deleted."""
+    """Documents by their addresses, in portions, without those that were deleted."""
     for chunk in chunked(references, _FETCH):
         yield [hit for hit in fetch(client, chunk, fields) if hit is not None]
 
@@ -397,24 +399,24 @@ def current_hits(client: Client, references: Iterable[Reference], fields: Sequen
 def compared_with(
     index: Index, measure: Measure, probe: Source, references: Sequence[Reference], *, more: Sequence[str] = ()
 ) -> Iterator[tuple[Hit, float]]:
-    """Each document with the similarity of its current text to the probe (a source), exact; one that was deleted
-    meanwhile is left out. ``more`` names fields to read besides."""
+    """Each document with the exact similarity of its current text to the probe (a source), without documents that were
+    deleted in the meantime. ``more``: additional fields to read."""
     fields = index.settings.fields
-    own = prepared(measure, [probe], fields)
+    first = prepared(measure, [probe], fields)
     for hits in current_hits(index.client, references, [*measure.fields(fields), *more]):
-        theirs = np.arange(1, len(hits) + 1)
-        arrays = own + prepared(measure, [hit.source for hit in hits], fields)
-        yield from zip(hits, measure.scores(arrays, np.zeros_like(theirs), theirs).tolist(), strict=True)
+        right = np.arange(1, len(hits) + 1)
+        arrays = first + prepared(measure, [hit.source for hit in hits], fields)
+        yield from zip(hits, measure.scores(arrays, np.zeros_like(right), right).tolist(), strict=True)
 
 
 def current_source(index: Index, id: str, fields: Sequence[str]) -> tuple[str, Source]:
-    """The concrete index of a document and the named fields of its source, as they are now.
+    """The concrete index of a document and the given fields of its current source.
 
-    A search finds it whatever its routing; a document that no search sees yet is asked for by its address.
-    Raises `NotFound`, and `SettingsError` for an id that is empty or in two of the indices.
+    A search finds the document whatever its routing. If it finds none, for example because the document is new, the
+    document is read by its address. Raises `NotFound`, and `SettingsError` for an id that is empty or in two indices.
     """
     if id == "":
-        raise SettingsError("The id is empty: no document has such a one.")
+        raise SettingsError("The id of a document cannot be empty.")
     body = {"size": 2, "query": {"ids": {"values": [id]}}, "_source": list(fields)}
     found = [(hit["_index"], hit["_source"]) for hit in search(index.client, index.path, body)["hits"]["hits"]]
     if not found:

@@ -1,6 +1,6 @@
-"""Evidence: every verified pair, accepted or rejected, one entry each, in a hidden index next to the user's.
+"""Evidence: one entry for every verified pair, accepted or rejected, in a hidden index.
 
-The id of an entry is made of the addresses of the two documents, so that a pair has one however often it is verified.
+The id of an entry is derived from the addresses of its documents, so a pair has one entry however often it is verified.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, exists, hidden_index_name
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
+from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Positions
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, FingerprintColumns, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
@@ -32,7 +33,6 @@ from es_neardupe.verification.current_texts import CurrentDocuments
 from es_neardupe.verification.verify import PairMemory, Verified, packed
 
 __all__ = [
-    "READ",
     "Evidence",
     "EvidenceBasis",
     "EvidencePlan",
@@ -42,35 +42,32 @@ __all__ = [
     "decisions",
     "entries",
     "evidence_of",
-    "load_evidence",
-    "measure_kept",
     "plan",
+    "read_entries",
     "read_evidence",
-    "read_kept",
-    "standing",
+    "stored_measure",
+    "valid_entries",
     "write_evidence",
 ]
 
-Ints = NDArray[np.intp]
-Bytes = NDArray[np.bytes_]
-Reader = Callable[[Ints], Iterable[tuple[int, str]]]
+Reader = Callable[[Positions], Iterable[tuple[int, str]]]
 
-READ = ["content_a", "content_b", "scheme", "measure", "value", "min", "max"]
-"""The parts of an entry that `read_kept` needs."""
+_ENTRY_FIELDS = ["content_a", "content_b", "scheme", "measure", "value", "min", "max"]
+"""The fields of an entry that `read_entries` needs."""
 
 _HASH = re.compile("[0-9a-f]{32}")
 _PAGE = 5000
 
 _BATCH_TOKENS = 5_000_000
-"""Tokens of the texts held at a time, unless one cluster of pairs alone has more."""
+"""Maximum tokens of the texts in memory, unless a single cluster of pairs has more."""
 
 
 class EvidenceBasis(NamedTuple):
-    """By what pairs are judged."""
+    """The scheme, measure and limits that decide about pairs."""
 
     scheme: str
     measure: str
-    """In words, with the sample of its weights if it has any: equal words mean equal numbers."""
+    """Label of the measure, with the sample of its weights if it has any: equal labels mean equal similarities."""
     min: float
     max: float
 
@@ -78,82 +75,86 @@ class EvidenceBasis(NamedTuple):
 class JudgedPairs(NamedTuple):
     """Verified pairs of documents, each once. p pairs."""
 
-    left: Ints
+    left: Positions
     """Rows of the corpus."""
-    right: Ints
-    value: NDArray[np.float64]
-    """What the deciding measure says."""
-    accepted: NDArray[np.bool_]
+    right: Positions
+    value: Floats
+    """Similarity by the deciding measure."""
+    accepted: Flags
+
+    def only(self, numbers: Positions) -> JudgedPairs:
+        """The pairs with these numbers."""
+        return JudgedPairs(self.left[numbers], self.right[numbers], self.value[numbers], self.accepted[numbers])
 
 
 @dataclass(frozen=True)
 class StoredEvidence:
-    """The evidence as it was stored. e entries."""
+    """The stored evidence. e entries."""
 
     memory: PairMemory
-    """Values of this scheme and measure."""
+    """Similarities of this scheme and measure."""
     pairs: Bytes
-    """The ids as bytes: two numbers of addresses, S16[e]."""
-    contents: NDArray[np.bytes_]
-    """Content hashes of both sides as bytes, S16[e, 2]."""
-    current: NDArray[np.bool_]
+    """The ids as bytes: the hashes of both addresses, S16[e]."""
+    contents: Bytes
+    """Content hashes of both documents as bytes, S16[e, 2]."""
+    current: Flags
     """Whether an entry is of this scheme, bool[e]."""
-    mine: NDArray[np.bool_]
-    """Whether it is of this measure too, bool[e]."""
-    limits: NDArray[np.float64]
-    """Least and greatest value that was accepted, float64[e, 2]."""
-    broken: tuple[str, ...]
-    """Ids of entries that our code cannot have written."""
+    same_measure: Flags
+    """Whether it is of this scheme and measure, bool[e]."""
+    limits: Floats
+    """Minimum and maximum of accepted similarities, float64[e, 2]."""
+    invalid: tuple[str, ...]
+    """Ids of entries that `write_evidence` cannot have written."""
 
     def __len__(self) -> int:
-        return len(self.pairs) + len(self.broken)
+        return len(self.pairs) + len(self.invalid)
 
 
 class EvidencePlan(NamedTuple):
-    """What has to be written."""
+    """The entries to write and to delete."""
 
-    fresh: Ints
-    """Numbers of judged pairs without an entry that holds."""
-    judged_anew: Ints
-    """Those whose entry holds, but was judged by other limits."""
+    fresh: Positions
+    """Numbers of the judged pairs without a valid entry."""
+    judged_anew: Positions
+    """Numbers of the judged pairs whose entry is valid, but was decided by other limits."""
     unchanged: int
     stale: list[str]
-    """Ids of entries about a document that changed or went, and of those of another scheme."""
+    """Ids of entries about a changed or deleted document, or of another scheme."""
 
 
-def read_kept(
+def read_entries(
     pages: Iterable[Sequence[Hit]], scheme: str, measure: str, memory: PairMemory | None = None
 ) -> StoredEvidence:
-    """Take the pages of entries apart into columns, and add their values to a memory (default: a new one)."""
-    broken: list[str] = []
+    """Split pages of entries into columns, and add their similarities to a memory (default: a new one)."""
+    invalid: list[str] = []
     memory = PairMemory() if memory is None else memory
     columns: list[tuple[NDArray[Any], ...]] = [_columns([], scheme, measure)[1:]]
     for page in pages:
-        fine = [hit for hit in page if _readable(hit)]
-        broken += [hit.id for hit in page if not _readable(hit)]
-        hashes, *part = _columns(fine, scheme, measure)
-        values = np.array([hit.source["value"] for hit in fine], np.float64)
-        mine = part[3]
-        memory.add(hashes[mine, 0], hashes[mine, 1], values[mine])
+        valid = [hit for hit in page if _is_valid(hit)]
+        invalid += [hit.id for hit in page if not _is_valid(hit)]
+        hashes, *part = _columns(valid, scheme, measure)
+        values = np.array([hit.source["value"] for hit in valid], np.float64)
+        same_measure = part[3]
+        memory.add(hashes[same_measure, 0], hashes[same_measure, 1], values[same_measure])
         columns.append(tuple(part))
     pairs, contents, current, mine, limits = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return StoredEvidence(memory, pairs, contents, current, mine, limits, tuple(broken))
+    return StoredEvidence(memory, pairs, contents, current, mine, limits, tuple(invalid))
 
 
-def _readable(hit: Hit) -> bool:
+def _is_valid(hit: Hit) -> bool:
     source = hit.source
     hashes = hit.id, source.get("content_a"), source.get("content_b")
-    words = source.get("scheme"), source.get("measure")
+    names = source.get("scheme"), source.get("measure")
     numbers = [source.get(name) for name in ("value", "min", "max")]
     return (
         all(isinstance(one, str) and _HASH.fullmatch(one) for one in hashes)
-        and all(isinstance(one, str) for one in words)
+        and all(isinstance(one, str) for one in names)
         and all(isinstance(one, int | float) and 0 <= one < 2 for one in numbers)  # a sum of weights may be above 1
     )
 
 
 def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[Any], ...]:
-    """Content hashes as they are, then the columns of `StoredEvidence`."""
+    """The content hashes as stored, then the columns of `StoredEvidence`."""
     sources = [hit.source for hit in hits]
     hashes = np.array([[one["content_a"], one["content_b"]] for one in sources], "S32").reshape(-1, 2)
     current = np.array([one["scheme"] == scheme for one in sources], np.bool_)
@@ -168,78 +169,80 @@ def _columns(hits: Sequence[Hit], scheme: str, measure: str) -> tuple[NDArray[An
 
 
 def plan(
-    kept: StoredEvidence,
+    stored: StoredEvidence,
     judged: JudgedPairs,
     corpus: FingerprintColumns,
     basis: EvidenceBasis,
     *,
-    changed_or_deleted: NDArray[np.bool_],
+    changed_or_deleted: Flags,
     whole: bool,
 ) -> EvidencePlan:
-    """Compare what is kept with what was judged. ``changed_or_deleted``: bool of the rows; ``whole``: the corpus
-    holds all documents of the index, so what is not in it was deleted."""
-    numbers = _numbers(corpus)
-    stale = ~standing(kept, corpus, changed_or_deleted=changed_or_deleted, whole=whole)
-    live = np.flatnonzero(~stale & kept.mine)
-    ids = _ids(numbers[judged.left], numbers[judged.right])
-    place = _places(kept.pairs[live], ids)
+    """Compare stored entries with judged pairs. ``changed_or_deleted``: bool of the rows. ``whole``: the corpus has all
+    documents of the index, so entries about other documents are stale."""
+    addresses = _address_hashes(corpus)
+    stale = ~valid_entries(stored, corpus, changed_or_deleted=changed_or_deleted, whole=whole)
+    usable = np.flatnonzero(~stale & stored.same_measure)
+    ids = _ids(addresses[judged.left], addresses[judged.right])
+    place = _places(stored.pairs[usable], ids)
     known = place >= 0
     same = known.copy()
-    same[known] = (kept.limits[live[place[known]]] == (basis.min, basis.max)).all(axis=1)
+    same[known] = (stored.limits[usable[place[known]]] == (basis.min, basis.max)).all(axis=1)
     fresh = np.flatnonzero(~known)
-    removed = kept.pairs[stale]
+    removed = stored.pairs[stale]
     return EvidencePlan(
         fresh=fresh,
         judged_anew=np.flatnonzero(known & ~same),
         unchanged=int(same.sum()),
-        stale=[*_texts(removed[~np.isin(removed, ids[fresh])]), *kept.broken],
+        stale=[*_texts(removed[~np.isin(removed, ids[fresh])]), *stored.invalid],
     )
 
 
-def standing(
-    kept: StoredEvidence,
+def valid_entries(
+    stored: StoredEvidence,
     corpus: FingerprintColumns,
     *,
-    changed_or_deleted: NDArray[np.bool_] | None = None,
+    changed_or_deleted: Flags | None = None,
     whole: bool = True,
-) -> NDArray[np.bool_]:
-    """Which entries are of this scheme and about contents that both documents still bear, as far as that is known;
-    bool[e]. ``changed_or_deleted`` and ``whole`` as for `plan`."""
+) -> Flags:
+    """Whether each entry is of this scheme and about the current contents of both documents, as far as known; bool[e].
+
+    ``changed_or_deleted`` and ``whole`` as for `plan`.
+    """
     content = packed(corpus.content)
     if changed_or_deleted is not None:
         content[changed_or_deleted] = b""
-    rows = _places(_numbers(corpus), kept.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
-    borne = np.where(rows >= 0, np.append(content, b"")[rows], b"" if whole else kept.contents)
-    found: NDArray[np.bool_] = kept.current & (borne == kept.contents).all(axis=1)
-    return found
+    rows = _places(_address_hashes(corpus), stored.pairs.view(">u8").astype(np.uint64)).reshape(-1, 2)
+    current = np.where(rows >= 0, np.append(content, b"")[rows], b"" if whole else stored.contents)
+    valid: Flags = stored.current & (current == stored.contents).all(axis=1)
+    return valid
 
 
-def _numbers(corpus: FingerprintColumns) -> NDArray[np.uint64]:
-    """A number for the address of each row. (Two with the same one would share entries, which are then written
-    anew each time, as their contents differ.)"""
+def _address_hashes(corpus: FingerprintColumns) -> U64:
+    """A hash of the address of each row. (Documents with equal hashes would share entries, which would be written again
+    in each run, since their contents differ.)"""
     addresses = ("\0".join(reference[:2]).encode("utf-8", "surrogatepass") for reference in corpus.references)
     return np.fromiter(map(xxhash.xxh3_64_intdigest, addresses), np.uint64, len(corpus))
 
 
-def _ids(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> Bytes:
-    """The id of each pair as bytes, the side with the lesser number first; S16[p]."""
+def _ids(left: U64, right: U64) -> Bytes:
+    """The id of each pair as bytes, the lower hash first; S16[p]."""
     both = np.stack([np.minimum(left, right), np.maximum(left, right)], axis=1)
     return both.astype(">u8").view("S16").reshape(-1)
 
 
 def _texts(ids: Bytes) -> list[str]:
-    """Ids as they are stored: 32 hexadecimal digits."""
+    """Ids as stored: 32 hexadecimal digits."""
     digits = ids.tobytes().hex()
     return [digits[start : start + 32] for start in range(0, len(digits), 32)]
 
 
-def _places(known: NDArray[Any], wanted: NDArray[Any]) -> Ints:
-    """Where each of the wanted stands in ``known``, -1 for those that do not."""
+def _places(known: NDArray[Any], values: NDArray[Any]) -> Positions:
+    """The place of each value in ``known``, -1 if it is not there."""
     if not len(known):
-        return np.full(len(wanted), -1, np.intp)
+        return np.full(len(values), -1, np.intp)
     order = np.argsort(known, kind="stable")
-    place = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return np.where(known[place] == wanted, place, -1)
+    place = order[np.minimum(np.searchsorted(known, values, sorter=order), len(known) - 1)]
+    return np.where(known[place] == values, place, -1)
 
 
 def entries(
@@ -253,33 +256,42 @@ def entries(
     at: str,
     progress: Progress = silent,
 ) -> Iterator[Action]:
-    """What to write of pairs, described by their present texts. ``read`` gives (row, text) of rows, without those
-    that are no longer as they were fingerprinted: their pairs are left out."""
-    numbers = _numbers(corpus)
-    made = _described(corpus, judged, read, shingle)
-    for k, found in tracked(made, progress, "describing pairs", len(judged.left)):
-        sides = sorted((int(judged.left[k]), int(judged.right[k])), key=lambda row: int(numbers[row]))
-        (id,) = _texts(_ids(numbers[sides[:1]], numbers[sides[1:]]))
-        verdict = _decision(bool(judged.accepted[k]), basis, at) | {"measure": basis.measure, "scheme": basis.scheme}
-        body = {**_addresses(corpus, sides), **verdict, "value": float(judged.value[k]), **_measures(found)}
+    """The new entries of judged pairs, described by their current texts.
+
+    ``read`` returns (row, text) of rows, without documents that have changed since they were fingerprinted: their pairs
+    are left out.
+    """
+    addresses = _address_hashes(corpus)
+    described = _described(corpus, judged, read, shingle)
+    for k, description in tracked(described, progress, "describing pairs", len(judged.left)):
+        sides = sorted((int(judged.left[k]), int(judged.right[k])), key=lambda row: int(addresses[row]))
+        (id,) = _texts(_ids(addresses[sides[:1]], addresses[sides[1:]]))
+        decision = _decision(bool(judged.accepted[k]), basis, at) | {"measure": basis.measure, "scheme": basis.scheme}
+        body = {
+            **_documents(corpus, sides),
+            **decision,
+            "value": float(judged.value[k]),
+            **asdict(description),
+            "relation": description.relation.value,
+        }
         yield Action(op="index", index=index, id=id, body=body)
 
 
 def _described(
     corpus: FingerprintColumns, judged: JudgedPairs, read: Reader, shingle: int
 ) -> Iterator[tuple[int, PairDescription]]:
-    """Pairs in clusters, so that each text is read once however many pairs it is in."""
+    """Descriptions of pairs by their numbers, in clusters, so that each text is read once."""
     for portion in portions(judged.left, judged.right, corpus.tokens, _BATCH_TOKENS):
         rows = np.unique([judged.left[portion], judged.right[portion]])
         texts = dict(read(rows))
-        words: dict[int, ComparedText] = dict(zip(texts, compared_texts(list(texts.values()), shingle), strict=True))
+        parts: dict[int, ComparedText] = dict(zip(texts, compared_texts(list(texts.values()), shingle), strict=True))
         for k in portion.tolist():
-            one, other = words.get(int(judged.left[k])), words.get(int(judged.right[k]))
+            one, other = parts.get(int(judged.left[k])), parts.get(int(judged.right[k]))
             if one and other:
                 yield k, describe_pair(one, other, shingle)
 
 
-def _addresses(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, Any]:
+def _documents(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, Any]:
     (index_a, id_a, _), (index_b, id_b, _) = (corpus.references[row] for row in sides)
     content_a, content_b = (corpus.content[row].decode() for row in sides)
     return {
@@ -290,16 +302,12 @@ def _addresses(corpus: FingerprintColumns, sides: Sequence[int]) -> dict[str, An
     }
 
 
-def _measures(found: PairDescription) -> dict[str, Any]:
-    return {**asdict(found), "relation": found.relation.value}
-
-
 def decisions(
     index: str, corpus: FingerprintColumns, judged: JudgedPairs, basis: EvidenceBasis, at: str
 ) -> Iterator[Action]:
-    """The updates of entries that hold but for their limits."""
-    numbers = _numbers(corpus)
-    ids = _texts(_ids(numbers[judged.left], numbers[judged.right]))
+    """Updates of valid entries that were decided by other limits."""
+    addresses = _address_hashes(corpus)
+    ids = _texts(_ids(addresses[judged.left], addresses[judged.right]))
     for id, accepted in zip(ids, judged.accepted.tolist(), strict=True):
         yield Action(op="update", index=index, id=id, body={"doc": _decision(accepted, basis, at)})
 
@@ -309,46 +317,46 @@ def _decision(accepted: bool, basis: EvidenceBasis, at: str) -> dict[str, Any]:
 
 
 class Evidence:
-    """What is kept in an index, as far as it was read, and by what the pairs of this run are judged."""
+    """The evidence of an index, as far as it was read, and the basis of this run's decisions."""
 
     def __init__(self, index: Index, basis: EvidenceBasis) -> None:
         self._index = index
         self.basis = basis
         self.memory = PairMemory()
-        """For `verified_pairs`: pairs that need not be verified again."""
+        """Known similarities, for `verified_pairs`."""
         self._all: StoredEvidence | None = None
         self._some: dict[str, Hit] = {}
-        self._asked: set[Address] = set()
+        self._queried: set[Address] = set()
 
     @property
-    def kept(self) -> StoredEvidence:
-        """What was read."""
+    def stored(self) -> StoredEvidence:
+        """The entries read so far."""
         if self._all is not None:
             return self._all
-        return read_kept([list(self._some.values())], self.basis.scheme, self.basis.measure)
+        return read_entries([list(self._some.values())], self.basis.scheme, self.basis.measure)
 
     def read_all(self, progress: Progress = silent) -> None:
         """Read every entry."""
         self._all = read_evidence(self._index, self.basis.measure, self.memory, progress)
 
-    def read_about(self, corpus: FingerprintColumns, rows: NDArray[np.bool_]) -> None:
-        """Read the entries about some documents (bool of the rows), and those about the contents that they bear. What
-        was asked for before is not asked again."""
+    def read_about(self, corpus: FingerprintColumns, rows: Flags) -> None:
+        """Read the entries about some documents (bool of the rows) and about their contents. Documents of earlier calls
+        are not queried again."""
         name = hidden_index_name(self._index.target, HiddenIndex.PAIRS)
-        new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._asked]
+        new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._queried]
         if not new or not exists(self._index.client, name):
             return
         refresh(self._index.client, name)
-        self._asked.update(corpus.references[row][:2] for row in new)
+        self._queried.update(corpus.references[row][:2] for row in new)
         for chunk in chunked(new, queries.MAX_TERMS):
             ids = sorted({corpus.references[row][1] for row in chunk})
             hashes = sorted({corpus.content[row].decode() for row in chunk})
             terms = {"a.id": ids, "b.id": ids, "content_a": hashes, "content_b": hashes}
             query = {"bool": {"should": [{"terms": {field: values}} for field, values in terms.items()]}}
-            for page in self._index.client.pages(name, {"query": query, "_source": READ}, page_size=_PAGE):
+            for page in self._index.client.pages(name, {"query": query, "_source": _ENTRY_FIELDS}, page_size=_PAGE):
                 more = [hit for hit in page if hit.id not in self._some]
                 self._some.update((hit.id, hit) for hit in more)
-                read_kept([more], self.basis.scheme, self.basis.measure, self.memory)
+                read_entries([more], self.basis.scheme, self.basis.measure, self.memory)
 
 
 @dataclass(frozen=True)
@@ -356,103 +364,93 @@ class EvidenceReport:
     """``pairs = accepted + rejected``, and ``pairs = written + judged_anew + unchanged + left_out + refused``."""
 
     index: str
-    """The hidden index that holds the evidence."""
+    """Hidden index with the evidence."""
     pairs: int
-    """Pairs that this run asked for: candidates of different texts, pairs within groups, and each exact copy with the
-    first of its kind."""
+    """Pairs of this run: candidates with different texts, pairs within groups, and each exact copy with the first
+    document of its class."""
     accepted: int
     rejected: int
     compared: int
     """Pairs whose texts were compared in this run."""
     remembered: int
-    """Pairs that were known from evidence, which were not compared again."""
+    """Pairs known from evidence, which were not compared again."""
     written: int
     without_edit: int
-    """Of these, pairs too long for the edit similarity; they are taken for no revision."""
+    """Of these, pairs too long for the edit similarity; they are not classified as revisions."""
     judged_anew: int
-    """Pairs whose entry only got this run's decision."""
+    """Pairs whose entry only got a new decision."""
     unchanged: int
     left_out: int
-    """Pairs with a document that changed or went while evidence was written."""
+    """Pairs with a document that was changed or deleted while evidence was written."""
     removed: int
-    """Entries taken out: about a document that changed or went, or of another scheme."""
+    """Deleted entries: about a changed or deleted document, or of another scheme."""
     refused: int
     refusals: tuple[str, ...]
 
 
-def evidence_of(index: Index, wanted: MatchCriterion) -> Evidence:
-    """The evidence of an index, of which nothing was read yet. Its memory takes the values of the index's scheme and
-    of the wanted measure only.
+def evidence_of(index: Index, criterion: MatchCriterion) -> Evidence:
+    """The evidence of an index, not read yet. Its memory has similarities of the index's scheme and this measure only.
 
-    Raises `SettingsError` for a measure that looks at more than the words: equal content hashes do not tell then
-    that it says the same again.
+    Raises `SettingsError` for a measure that depends on more than the words: equal content hashes do not mean equal
+    similarities then.
     """
-    if not wanted.measure.copies_are_equal:
+    if not criterion.measure.copies_are_equal:
         raise SettingsError(
-            f"Evidence is kept by the words of texts, and {wanted.measure.label} looks at more than these: what it "
-            f"said of two texts cannot be kept. Run `group` without `evidence`, or choose another measure."
+            f"Evidence is stored by the words of texts, and {criterion.measure.label} depends on more than these. Run "
+            f"`group` without `evidence`, or choose another measure."
         )
-    return Evidence(
-        index,
-        EvidenceBasis(index.scheme_id, measure_kept(wanted.measure.label, wanted.weights), wanted.min, wanted.max),
-    )
-
-
-def load_evidence(index: Index, wanted: MatchCriterion, progress: Progress = silent) -> Evidence:
-    """`evidence_of` an index, all of it read."""
-    found = evidence_of(index, wanted)
-    found.read_all(progress)
-    return found
+    measure = stored_measure(criterion.measure.label, criterion.weights)
+    return Evidence(index, EvidenceBasis(index.scheme_id, measure, criterion.min, criterion.max))
 
 
 def read_evidence(
     index: Index, measure: str, memory: PairMemory | None = None, progress: Progress = silent
 ) -> StoredEvidence:
-    """All entries, with the values of one measure; none where there is no such index."""
+    """All entries, with the similarities of one measure; none if the hidden index does not exist."""
     name = hidden_index_name(index.target, HiddenIndex.PAIRS)
     if not exists(index.client, name):
-        return read_kept([], index.scheme_id, measure, memory)
+        return read_entries([], index.scheme_id, measure, memory)
     refresh_if_allowed(index.client, name)
     total = count(index.client, name)
-    pages = index.client.pages(name, {"query": {"match_all": {}}, "_source": READ}, page_size=_PAGE)
-    told = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)
-    return read_kept(told, index.scheme_id, measure, memory)
+    pages = index.client.pages(name, {"query": {"match_all": {}}, "_source": _ENTRY_FIELDS}, page_size=_PAGE)
+    pages = tracked(pages, lambda stage, done, _: progress(stage, done * _PAGE, total), "reading evidence", total, 1)
+    return read_entries(pages, index.scheme_id, measure, memory)
 
 
-def measure_kept(label: str, weights: WeightsUsed | None) -> str:
-    """The measure as evidence names it, with the sample of its weights: other weights are another measure."""
+def stored_measure(label: str, weights: WeightsUsed | None) -> str:
+    """Label of a measure in evidence, with the sample of its weights: other weights are another measure."""
     return label if weights is None else f"{label}, weights of {weights.documents} documents taken {weights.at}"
 
 
 def write_evidence(
     index: Index,
-    wanted: MatchCriterion,
+    criterion: MatchCriterion,
     evidence: Evidence,
-    found: Verified,
+    verified: Verified,
     *,
     whole: bool = True,
     workers: int = 2,
     batch: int = 500,
     progress: Progress = silent,
 ) -> EvidenceReport:
-    """Keep what was verified, and take out what no longer holds. A second run without changes writes nothing.
+    """Store the verified pairs, and delete entries that are no longer valid. A second run without changes writes
+    nothing.
 
-    ``evidence`` is that whose memory `verified_pairs` used, read as far as it is about documents of the corpus. To be
-    called when all pairs were asked for, and after `Verifier.confirmed`, when it is known which texts are no longer
-    there. ``whole``: whether the corpus holds all documents of the index; if not, entries about documents that are
-    not in it stay. Makes the index if it is missing.
+    ``evidence`` must have the memory that `verified_pairs` used, and all entries about documents of the corpus. Call
+    this after all pairs were compared and after `Verifier.confirmed`, when changed and deleted texts are known.
+    ``whole``: whether the corpus has all documents of the index; if not, entries about other documents stay. Creates
+    the hidden index if it does not exist.
     """
     name = ensure(index, HiddenIndex.PAIRS)
-    corpus, verifier, basis = found.corpus, found.verifier, evidence.basis
-    judged, at = _judged(found, wanted), timestamp()
-    todo = plan(
-        evidence.kept, judged, corpus, basis, changed_or_deleted=verifier.documents.changed_or_deleted, whole=whole
-    )
+    corpus, verifier, basis = verified.corpus, verified.verifier, evidence.basis
+    judged, at = _judged(verified, criterion), timestamp()
+    changed_or_deleted = verifier.documents.changed_or_deleted
+    todo = plan(evidence.stored, judged, corpus, basis, changed_or_deleted=changed_or_deleted, whole=whole)
     described = _Counted(
         entries(
             name,
             corpus,
-            _only(judged, todo.fresh),
+            judged.only(todo.fresh),
             basis,
             read=CurrentDocuments.of_corpus(index.client, index.settings, corpus).texts,
             shingle=index.settings.shingle,
@@ -462,7 +460,7 @@ def write_evidence(
     )
     send = partial(_send, index.client, batch=batch, workers=workers)
     written = send(described)
-    anew = send(decisions(name, corpus, _only(judged, todo.judged_anew), basis, at))
+    anew = send(decisions(name, corpus, judged.only(todo.judged_anew), basis, at))
     removed = send(Action(op="delete", index=name, id=id, body={}) for id in todo.stale)
     refresh(index.client, name)
     return EvidenceReport(
@@ -477,21 +475,21 @@ def write_evidence(
         judged_anew=anew.counts["written"],
         unchanged=todo.unchanged,
         left_out=len(todo.fresh) - described.number + anew.counts["deleted"],
-        removed=removed.counts["written"] + removed.counts["deleted"],  # the answer to our deletion may have been lost
-        refused=sum(tally.counts["refused"] for tally in (written, anew, removed)),
+        removed=removed.counts["written"] + removed.counts["deleted"],  # deleted: the answer may have been lost
+        refused=sum(sent.counts["refused"] for sent in (written, anew, removed)),
         refusals=written.refusals or anew.refusals or removed.refusals,
     )
 
 
 def _send(client: Client, actions: Iterable[Action], *, batch: int, workers: int) -> BulkCounts:
-    tally = BulkCounts()
+    sent = BulkCounts()
     for outcome in write(client, actions, batch=batch, workers=workers):
-        tally.add(outcome)
-    return tally
+        sent.add(outcome)
+    return sent
 
 
 class _Counted:
-    """Passes entries on, and counts them."""
+    """Counts entries while they are iterated."""
 
     def __init__(self, actions: Iterable[Action]) -> None:
         self._actions = actions
@@ -505,23 +503,19 @@ class _Counted:
             yield action
 
 
-def _judged(found: Verified, wanted: MatchCriterion) -> JudgedPairs:
+def _judged(verified: Verified, criterion: MatchCriterion) -> JudgedPairs:
     """The verified pairs as pairs of documents: one of each class, and each copy with the first of its class."""
-    changed_or_deleted = found.verifier.documents.changed_or_deleted
-    present = [[row for row in rows.tolist() if not changed_or_deleted[row]] for rows in found.classes.members]
-    first = np.array([rows[0] if rows else -1 for rows in present], np.intp)
-    *pairs, similarity = found.verifier.answered()
+    changed_or_deleted = verified.verifier.documents.changed_or_deleted
+    unchanged = [[row for row in rows.tolist() if not changed_or_deleted[row]] for rows in verified.classes.members]
+    first = np.array([rows[0] if rows else -1 for rows in unchanged], np.intp)
+    *pairs, similarity = verified.verifier.answered()
     left, right = (first[side] for side in pairs)
-    there = (left >= 0) & (right >= 0)
-    copies = np.array([(rows[0], row) for rows in present for row in rows[1:]], np.intp).reshape(-1, 2)
-    value = np.concatenate([similarity[there], np.ones(len(copies))])
+    exist = (left >= 0) & (right >= 0)
+    copies = np.array([(rows[0], row) for rows in unchanged for row in rows[1:]], np.intp).reshape(-1, 2)
+    value = np.concatenate([similarity[exist], np.ones(len(copies))])
     return JudgedPairs(
-        np.concatenate([left[there], copies[:, 0]]),
-        np.concatenate([right[there], copies[:, 1]]),
+        np.concatenate([left[exist], copies[:, 0]]),
+        np.concatenate([right[exist], copies[:, 1]]),
         value,
-        wanted.matches(value),
+        criterion.matches(value),
     )
-
-
-def _only(judged: JudgedPairs, numbers: NDArray[np.intp]) -> JudgedPairs:
-    return JudgedPairs(judged.left[numbers], judged.right[numbers], judged.value[numbers], judged.accepted[numbers])

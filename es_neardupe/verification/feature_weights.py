@@ -1,4 +1,4 @@
-"""Frequencies of features in an index: from a sample, kept for a day in the user's cache folder."""
+"""Feature frequencies of an index: computed from a sample, and cached for a day in the cache folder of the user."""
 
 from __future__ import annotations
 
@@ -28,46 +28,47 @@ from es_neardupe.verification.current_texts import current_hits, prepared
 __all__ = ["SAMPLE", "Frequencies", "frequencies", "sampled"]
 
 SAMPLE = 2000
-"""Documents of the sample, at most."""
+"""Maximum number of documents in the sample."""
 
 _MAX_TOKENS = 10_000_000
-"""Words of the sample, at most: some 80 MB of features."""
+"""Maximum number of tokens in the sample: about 80 MB of features."""
 
 _DAY = timedelta(days=1)
 _FORM = "2"
+"""Version of the file format."""
 
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, TypeError, AttributeError, EOFError),
-    *(RuntimeError, zipfile.BadZipFile, zlib.error),  # RuntimeError: packed in a way that Python cannot unpack
+    *(RuntimeError, zipfile.BadZipFile, zlib.error),  # RuntimeError: unsupported compression
 )
-"""Errors of a file that was torn or written over."""
+"""Errors of a truncated or overwritten file."""
 
 
 @dataclass(frozen=True)
 class Frequencies:
-    """The weights of features, and when they were taken (UTC, whole seconds)."""
+    """The weights of features, and when they were computed (UTC, whole seconds)."""
 
     weights: Weights
     at: str
 
 
 def frequencies(index: Index, measure: Measure, *, renew: bool = False) -> Frequencies:
-    """The frequencies of the features of ``measure`` in an index: those of the last day, or new ones.
+    """The frequencies of the features of ``measure`` in an index, cached for a day. ``renew`` recomputes them.
 
     Raises `SettingsError` if the cache folder cannot be written.
     """
     file = _file(index, measure)
-    known = None if renew else _read(file)
-    if known is not None and _age(known.at) < _DAY:
-        return known
-    found = Frequencies(_sampled(index, measure), timestamp())
-    _write(file, found)
-    return found
+    cached = None if renew else _read(file)
+    if cached is not None and _age(cached.at) < _DAY:
+        return cached
+    computed = Frequencies(_sampled(index, measure), timestamp())
+    _write(file, computed)
+    return computed
 
 
 def _file(index: Index, measure: Measure) -> Path:
-    """Named after everything that decides the frequencies; an index that was made anew has another uuid, and another
-    user may see other documents of it."""
+    """The cache file, named by a hash of everything that determines the frequencies: an index that was created again
+    has another uuid, and another user may read other documents."""
     params = {"flat_settings": "true"}
     answer = index.client.request("GET", path(index.path, "_settings", "index.uuid"), params=params)
     indices = sorted(f"{concrete} {entry['settings']['index.uuid']}" for concrete, entry in answer.items())
@@ -91,14 +92,14 @@ def _age(at: str) -> timedelta:
 def _sampled(index: Index, measure: Measure) -> Weights:
     """Count in how many documents of a random sample each feature occurs."""
     fields = index.settings.fields
-    found: list[Prepared] = []
+    documents: list[Prepared] = []
     for hits in current_hits(index.client, sampled(index), measure.fields(fields)):
-        found += prepared(measure, [hit.source for hit in hits], fields)
-    return weights_of(found)
+        documents += prepared(measure, [hit.source for hit in hits], fields)
+    return weights_of(documents)
 
 
 def sampled(index: Index) -> list[Reference]:
-    """Random documents with keys, the same ones each time as long as the index stays as it is."""
+    """Random documents with keys; always the same ones as long as the index does not change."""
     refresh_if_allowed(index.client, index.path)
     scope = queries.fingerprinted(index.fields, index.scheme_id)
     size = min(SAMPLE, index.target.max_result_window)
@@ -112,38 +113,38 @@ def sampled(index: Index) -> list[Reference]:
     return chosen
 
 
-def _write(file: Path, found: Frequencies) -> None:
-    weights = found.weights
+def _write(file: Path, computed: Frequencies) -> None:
+    weights = computed.weights
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with folders.replaced(file) as draft, draft.open("wb") as opened:
             np.savez(
                 opened,
-                at=np.array(found.at),
+                at=np.array(computed.at),
                 documents=np.array(weights.documents),
                 features=weights.features,
                 frequencies=weights.frequencies,
             )
     except OSError as error:
         raise SettingsError(
-            f"The frequencies cannot be kept in {file.parent} ({error.strerror}): name a folder that can be written "
-            f"as ES_NEARDUPE_CACHE."
+            f"Cannot store the feature frequencies in {file.parent} ({error.strerror}): set ES_NEARDUPE_CACHE to a "
+            f"writable folder."
         ) from error
 
 
 def _read(file: Path) -> Frequencies | None:
-    """Read what `_write` wrote; None where there is no such file, or another thing than that."""
+    """Read the output of `_write`; None if the file does not exist or is invalid."""
     try:
         with file.open("rb") as opened, np.load(opened, allow_pickle=False) as stored:
             at, number, features, counts = (stored[name] for name in ("at", "documents", "features", "frequencies"))
-            found = Frequencies(Weights(int(number), features, counts), str(at))
-        _age(found.at)
+            cached = Frequencies(Weights(int(number), features, counts), str(at))
+        _age(cached.at)
     except _UNREADABLE:
         return None
-    return found if _sound(found.weights) else None
+    return cached if _is_valid(cached.weights) else None
 
 
-def _sound(weights: Weights) -> bool:
+def _is_valid(weights: Weights) -> bool:
     features, counts = weights.features, weights.frequencies
     return (
         features.dtype == np.uint64

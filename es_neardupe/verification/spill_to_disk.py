@@ -1,7 +1,7 @@
-"""Arrays that may outgrow memory: up to a limit they are held, beyond it they are spilled to a temporary file.
+"""Arrays that may outgrow memory: held in memory up to a limit, beyond it spilled to a temporary file.
 
-A file is written once, from start to end, and read in pieces. It has no name on systems that allow that, so nothing of
-it is left even if the program is killed. Writing raises `SettingsError` if there is no space or no permission.
+A file is written once, from start to end, and read in pieces. On systems that support it, the file has no name, so it
+is removed even if the program is killed. Writing raises `SettingsError` if there is no space or no permission.
 """
 
 from __future__ import annotations
@@ -17,41 +17,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.hashing import U64
+from es_neardupe.keys.arrays import U32, U64, Ints
 
 __all__ = ["Scratch", "SpilledEntries", "SpilledRows", "scratch"]
 
 T = TypeVar("T", bound=np.generic)
-U32 = NDArray[np.uint32]
-Ints = NDArray[np.int64]
 
 HELD = 1_000_000
-"""Numbers held in memory before they are written: 12 MB of entries, 8 MB of rows."""
+"""Maximum number of values held in memory: 12 MB of entries, 8 MB of rows."""
 
 _PARTS = 256
-"""Ranges of hashes: by the upper 8 bits."""
+"""Number of ranges of hashes, by the upper 8 bits."""
 
 
 Scratch = Callable[[], BinaryIO]
-"""Gives a new temporary file, where the system keeps such (``TMPDIR``)."""
+"""Opens a new temporary file, in the folder of the system (``TMPDIR``)."""
 
 
 @contextmanager
 def scratch() -> Iterator[Scratch]:
-    """Temporary files that are always removed in the end."""
+    """Temporary files, removed when the context ends."""
     with ExitStack() as files:
         yield lambda: cast(BinaryIO, files.enter_context(tempfile.TemporaryFile(prefix="es-neardupe-")))
 
 
 class _File:
-    """A temporary file that is there from the first writing on."""
+    """A temporary file, created when it is first written."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._scratch = scratch
         self._opened: BinaryIO | None = None
 
     def append(self, arrays: Sequence[NDArray[np.generic]]) -> None:
-        """Write arrays behind what is there."""
+        """Write arrays at the end of the file."""
         try:
             if self._opened is None:
                 self._opened = self._scratch()
@@ -61,12 +59,12 @@ class _File:
             self._opened.flush()
         except OSError as error:
             raise SettingsError(
-                f"The features cannot be written to a temporary file ({error.strerror or error}): name a folder "
-                f"with more room as TMPDIR."
+                f"Cannot write the features to a temporary file ({error.strerror or error}): set TMPDIR to a folder "
+                f"with more free space."
             ) from error
 
     def read(self, kind: type[T], start: int, end: int) -> NDArray[T]:
-        """The elements from ``start`` to before ``end``, in a file of one kind of them."""
+        """The elements from ``start`` to ``end`` (exclusive) of a file with elements of one type."""
         if self._opened is None:
             return np.empty(0, kind)
         self._opened.seek(0)
@@ -74,9 +72,9 @@ class _File:
 
 
 class SpilledEntries:
-    """Pairs of a hash and the number of the document that has it, to be read again in the order of hashes.
+    """Pairs of a hash and the number of a document that has it, read back in the order of hashes.
 
-    What is written is sorted by the upper bits of the hash only; so each range of hashes is one piece of every writing.
+    Each write is sorted by the upper bits of the hash only, so every range of hashes is one piece of each write.
     """
 
     def __init__(self, scratch: Scratch) -> None:
@@ -84,7 +82,7 @@ class SpilledEntries:
         self._held: list[tuple[U64, U32]] = []
         self._size = 0
         self._runs: list[Ints] = []
-        """Where each range of each writing begins, counted in entries of the whole file; int64[_PARTS + 1]."""
+        """Start of each range in each write, in entries of the whole file; int64[_PARTS + 1]."""
         self.total = 0
         """Entries so far."""
 
@@ -97,7 +95,7 @@ class SpilledEntries:
             self._write()
 
     def _taken(self) -> tuple[U64, U32]:
-        """What is held, as two arrays; nothing is held then."""
+        """Take all entries out of memory, as two arrays."""
         hashes = np.concatenate([np.empty(0, np.uint64), *(hashes for hashes, _ in self._held)])
         rows = np.concatenate([np.empty(0, np.uint32), *(rows for _, rows in self._held)])
         self._held, self._size = [], 0
@@ -113,7 +111,7 @@ class SpilledEntries:
         self._runs.append(before + np.concatenate(([0], np.cumsum(np.bincount(part, minlength=_PARTS)))))
 
     def pieces(self) -> Iterator[tuple[U64, U32]]:
-        """All entries, in pieces of about `HELD` as far as equal ranges allow it; equal hashes are in one piece."""
+        """All entries, in pieces of about `HELD` if the sizes of ranges allow it; equal hashes are in one piece."""
         if not self._runs:
             yield self._taken()
             return
@@ -129,7 +127,7 @@ class SpilledEntries:
 
 
 class SpilledRows:
-    """Arrays of uint64 of any lengths, numbered as they come, to be read again as runs of numbers."""
+    """Arrays of uint64 of any lengths, numbered in the order of adding, read back by ranges of numbers."""
 
     def __init__(self, scratch: Scratch) -> None:
         self._file = _File(scratch)
@@ -140,7 +138,7 @@ class SpilledRows:
         self._edges: Ints = np.zeros(0, np.int64)
 
     def add(self, arrays: Sequence[U64]) -> None:
-        """Add some arrays (uint64[n], n may be 0)."""
+        """Add arrays (uint64[n], n may be 0)."""
         self._held += arrays
         lengths = [len(one) for one in arrays]
         self._lengths += lengths
@@ -150,7 +148,7 @@ class SpilledRows:
 
     @property
     def lengths(self) -> Ints:
-        """The length of each array, int64 of their number."""
+        """The length of each array; int64."""
         return np.array(self._lengths, np.int64)
 
     def _write(self) -> None:
@@ -167,5 +165,5 @@ class SpilledRows:
         if len(self._edges) <= len(self._lengths):
             self._edges = np.concatenate(([0], np.cumsum(self.lengths)))
         edges = self._edges[first : last + 1]
-        found = self._file.read(np.uint64, int(edges[0]), int(edges[-1]))
-        return [found[start:end] for start, end in pairwise((edges - edges[0]).tolist())]
+        values = self._file.read(np.uint64, int(edges[0]), int(edges[-1]))
+        return [values[start:end] for start, end in pairwise((edges - edges[0]).tolist())]

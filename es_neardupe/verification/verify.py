@@ -1,4 +1,4 @@
-"""Verification: candidate pairs compared exactly, by their current texts, and none that is known already."""
+"""Verification of candidate pairs: exact similarity of their current texts, and a memory of known similarities."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import classes_of
 from es_neardupe.candidates.join import CandidatePairs, candidate_pairs
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
+from es_neardupe.keys.arrays import Bytes, Flags, Floats, Positions
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
-__all__ = ["PairMemory", "Verified", "Verifier", "packed", "verified_pairs"]
+__all__ = ["AffectedRows", "PairMemory", "Verified", "Verifier", "packed", "verified_pairs"]
 
-Ints = NDArray[np.intp]
-Bytes = NDArray[np.bytes_]
-Floats = NDArray[np.float64]
 
 _STAGE = "verifying pairs"
 _EMPTY = (np.empty(0, "S32"), np.empty(0))
@@ -31,23 +28,33 @@ _EMPTY = (np.empty(0, "S32"), np.empty(0))
 
 @dataclass(frozen=True)
 class Verified:
-    """The candidate pairs of a corpus with their exact similarity."""
+    """The candidate pairs of a corpus with their exact similarity. p pairs, n rows."""
 
     corpus: FingerprintColumns
     classes: TextClasses
     candidates: CandidatePairs
     verifier: Verifier
     similarity: Floats
-    """Of each candidate pair; NaN where a text is no longer there."""
-    inside: NDArray[np.bool_]
-    """The rows whose pairs were all looked for, bool of the corpus; of two other rows no pair counts."""
+    """Similarity of each candidate pair, NaN if a text was changed or deleted; shape (p,)."""
+    inside: Flags
+    """Rows whose pairs are complete; pairs of two other rows are ignored; shape (n,)."""
 
-    def confirmed(self, fits: Callable[[Floats], NDArray[np.bool_]], progress: Progress = silent) -> NDArray[np.bool_]:
-        """Which candidates are matches of classes inside, after a look whether all their texts are still there."""
+    def confirmed(self, matching: Callable[[Floats], Flags], progress: Progress = silent) -> Flags:
+        """The matches between classes inside, after checking that all their texts still exist; shape (p,)."""
         left, right = self.candidates.left, self.candidates.right
         among = self.inside[self.classes.first]
-        matches = fits(self.similarity) & among[left] & among[right]
+        matches = matching(self.similarity) & among[left] & among[right]
         return self.verifier.confirmed(left, right, matches, progress, among=among)
+
+
+@dataclass(frozen=True)
+class AffectedRows:
+    """The rows of a corpus whose pairs are verified in one step of an incremental run."""
+
+    inside: Flags
+    """Pairs with at least one of these rows are verified; bool of the corpus."""
+    earlier: Verifier | None = None
+    """Verifier of the step before, whose texts are not read again."""
 
 
 def verified_pairs(
@@ -58,32 +65,29 @@ def verified_pairs(
     copies: bool,
     rules: GroupRules = DEFAULT_RULES,
     memory: PairMemory | None = None,
-    inside: NDArray[np.bool_] | None = None,
-    earlier: Verifier | None = None,
+    affected: AffectedRows | None = None,
     progress: Progress = silent,
 ) -> Verified:
     """Join the keys of a corpus, and compare each candidate pair by its current texts.
 
-    ``copies``: whether exact copies go through all of it as one text. The rules say which documents may meet, the
-    memory which pairs need no reading. ``inside`` (default: all rows): only pairs that touch such a row. ``earlier``:
-    the verifier of a smaller corpus, whose reading need not be done again.
+    ``copies``: whether exact copies are treated as one text. ``rules`` limit which documents may form a pair. Pairs in
+    ``memory`` are not read. With ``affected``, only pairs with at least one of these rows are verified.
     """
     classes = classes_of(corpus, copies)
     candidates = candidate_pairs(index, corpus, classes, rules)
-    if inside is None:
-        inside = np.ones(len(corpus), np.bool_)
-    else:
+    inside = np.ones(len(corpus), np.bool_) if affected is None else affected.inside
+    if affected is not None:
         touched = classes.touching(inside)
         candidates = candidates.only(touched[candidates.left] | touched[candidates.right])
     verifier = Verifier(index.client, index.settings, corpus, classes, measure, memory=memory)
-    if earlier is not None:
-        verifier.adopt(earlier)
+    if affected is not None and affected.earlier is not None:
+        verifier.adopt(affected.earlier)
     similarity = verifier.similarities(candidates.left, candidates.right, progress)
     return Verified(corpus, classes, candidates, verifier, similarity, inside)
 
 
 class Verifier(PairComparer):
-    """Compares classes of equal texts by one measure, and remembers what it said of them."""
+    """Compares classes of equal texts by one measure, and remembers their similarities."""
 
     def __init__(
         self,
@@ -95,8 +99,8 @@ class Verifier(PairComparer):
         *,
         memory: PairMemory | None = None,
     ) -> None:
-        """``memory``: similarities by this measure that are known already; new ones are added. Not used where the
-        measure looks at more than the tokens: the content hash does not decide then what it says."""
+        """``memory``: known similarities by this measure; new ones are added. It is not used if the measure depends on
+        more than the tokens, since the content hash does not determine the similarity then."""
         super().__init__(CurrentDocuments.of_corpus(client, settings, corpus), {_STAGE: measure}, classes)
         self.corpus = corpus
         self.measure = measure
@@ -104,12 +108,12 @@ class Verifier(PairComparer):
         self.remembered = 0
         """Pairs taken from the memory."""
         self._content = corpus.content[self._first]
-        self._answers: list[tuple[Ints, Ints, Floats]] = []
+        self._answers: list[tuple[Positions, Positions, Floats]] = []
 
-    def similarities(self, left: Ints, right: Ints, progress: Progress = silent) -> Floats:
-        """The measure of pairs of classes; float64 of the pairs' number, NaN where a text is no longer there.
+    def similarities(self, left: Positions, right: Positions, progress: Progress = silent) -> Floats:
+        """The similarity of pairs of classes; float64 of the same length, NaN if a text was changed or deleted.
 
-        What the memory knows is taken without reading anything: see `confirmed`.
+        Pairs in the memory are not read, so their texts may have changed: see `confirmed`.
         """
         result = self._recalled(left, right)
         unknown = np.flatnonzero(np.isnan(result))
@@ -125,43 +129,44 @@ class Verifier(PairComparer):
         self._answers.append((left, right, result))
         return result
 
-    def answered(self) -> tuple[Ints, Ints, Floats]:
-        """Every pair of classes that has got a number so far, once, ``left < right``, with its number."""
+    def answered(self) -> tuple[Positions, Positions, Floats]:
+        """Every pair of classes with a similarity so far, each once, as (left, right, similarity) with ``left <
+        right``."""
         if not self._answers:
             return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
         left, right, similarity = (np.concatenate(column) for column in zip(*self._answers, strict=True))
         left, right = np.minimum(left, right), np.maximum(left, right)
-        there = np.flatnonzero(~np.isnan(similarity))
-        _, first = np.unique(left[there] * len(self._first) + right[there], return_index=True)
-        return left[there[first]], right[there[first]], similarity[there[first]]
+        valid = np.flatnonzero(~np.isnan(similarity))
+        _, first = np.unique(left[valid] * len(self._first) + right[valid], return_index=True)
+        return left[valid[first]], right[valid[first]], similarity[valid[first]]
 
     def adopt(self, earlier: Verifier) -> None:
-        """Take over what another one, of a corpus with some of these documents, has seen of their texts.
+        """Take over the documents that the verifier of a smaller corpus has read.
 
-        What it compared is counted as this one's, which finds it in the memory.
+        Pairs that it compared count as compared here, although they now come from the memory.
         """
         self.compared += earlier.compared
         self.remembered -= earlier.compared
         self.documents.adopt(earlier.documents)
 
-    def _recalled(self, left: Ints, right: Ints) -> Floats:
-        """What the memory knows of pairs of classes that are still there; float64 of the pairs' number, else NaN."""
+    def _recalled(self, left: Positions, right: Positions) -> Floats:
+        """The similarity of pairs of existing classes in the memory; float64 of the same length, NaN for others."""
         if self.memory is None or not self.measure.copies_are_equal:
             return np.full(len(left), np.nan)
         known = self.memory.lookup(self._content[left], self._content[right])
-        known[~(self.there(left) & self.there(right))] = np.nan
+        known[~(self.exist(left) & self.exist(right))] = np.nan
         return known
 
-    def _remember(self, left: Ints, right: Ints, similarity: Floats) -> None:
+    def _remember(self, left: Positions, right: Positions, similarity: Floats) -> None:
         if self.memory is not None and self.measure.copies_are_equal:
             self.memory.add(self._content[left], self._content[right], similarity)
 
 
 class PairMemory:
-    """Unordered pairs of content hashes, each with one number: 40 bytes a pair, three times that while it grows.
+    """Similarities of unordered pairs of content hashes: 40 bytes a pair, three times that while it grows.
 
-    A content hash is 32 hexadecimal digits of ASCII, as in `FingerprintColumns.content`; pairs with an empty one are
-    not kept. The numbers must be of one measure that looks at nothing but the tokens (`Measure.copies_are_equal`).
+    A content hash is 32 hexadecimal digits of ASCII, as in `FingerprintColumns.content`; pairs with an empty hash are
+    not stored. All similarities must be by one measure that depends on the tokens only (`Measure.copies_are_equal`).
     """
 
     def __init__(self) -> None:
@@ -173,26 +178,26 @@ class PairMemory:
         return len(self._keys)
 
     def add(self, left: Bytes, right: Bytes, similarity: Floats) -> None:
-        """Keep the numbers of pairs (n hashes, n hashes, n numbers). NaN is not kept; what is added last counts."""
-        kept = ~np.isnan(similarity) & (left != b"") & (right != b"")
-        if kept.any():
-            self._waiting.append((_keys(left[kept], right[kept]), similarity[kept].astype(np.float64)))
+        """Store the similarities of pairs (n hashes, n hashes, n numbers), except NaN. Replaces existing ones."""
+        valid = ~np.isnan(similarity) & (left != b"") & (right != b"")
+        if valid.any():
+            self._waiting.append((_keys(left[valid], right[valid]), similarity[valid].astype(np.float64)))
 
     def lookup(self, left: Bytes, right: Bytes) -> Floats:
-        """The numbers of pairs (n hashes, n hashes); float64[n], NaN where nothing is known."""
+        """The similarities of pairs (n hashes, n hashes); float64[n], NaN for unknown pairs."""
         self._merge()
         result = np.full(len(left), np.nan)
         if len(self._keys) and len(left):
-            wanted = _keys(left, right)
-            order = np.argsort(wanted)  # in order, the search stays where the last one ended
-            wanted = wanted[order]
-            places = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-            found = (self._keys[places] == wanted) & (left[order] != b"") & (right[order] != b"")
-            result[order[found]] = self._values[places[found]]
+            keys = _keys(left, right)
+            order = np.argsort(keys)  # a sorted search stays near its last position
+            keys = keys[order]
+            places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+            known = (self._keys[places] == keys) & (left[order] != b"") & (right[order] != b"")
+            result[order[known]] = self._values[places[known]]
         return result
 
     def _merge(self) -> None:
-        """Sort in what was added since. Put off until somebody asks, so that many small additions cost one sort."""
+        """Merge the added pairs. Done only before reading, so that many small additions cost one sort."""
         if not self._waiting:
             return
         parts = [(self._keys, self._values), *self._waiting]
@@ -205,9 +210,9 @@ class PairMemory:
 
 
 def packed(hashes: Bytes) -> Bytes:
-    """Hashes of 32 hexadecimal digits as the 16 bytes they stand for; S16[n], in the same order as the digits.
+    """Hashes of 32 hexadecimal digits as 16 bytes; S16[n], which sort in the same order.
 
-    (Such strings are compared in their whole width: bytes that are zero at the end do no harm.)
+    (Such strings are compared in their whole width, so zero bytes at the end do no harm.)
     """
     digits = np.ascontiguousarray(hashes.astype("S32")).view(np.uint8).reshape(-1, 32)
     values = (digits & 15) + 9 * (digits >> 6)
@@ -215,7 +220,7 @@ def packed(hashes: Bytes) -> Bytes:
 
 
 def _keys(left: Bytes, right: Bytes) -> Bytes:
-    """The two hashes of each pair as 16 bytes each, the lesser first; S32[n]."""
+    """The two hashes of each pair as 16 bytes each, the lower one first; S32[n]."""
     one, other = packed(left), packed(right)
-    turned = one > other
-    return np.stack([np.where(turned, other, one), np.where(turned, one, other)], axis=1).view("S32").reshape(-1)
+    swap = one > other
+    return np.stack([np.where(swap, other, one), np.where(swap, one, other)], axis=1).view("S32").reshape(-1)

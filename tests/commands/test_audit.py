@@ -1,4 +1,4 @@
-"""`audit` on real servers: every figure against other code that compares everything with everything."""
+"""`audit` on real servers: every number compared with independent code that compares all pairs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _HAN = [chr(0x4E00 + k) for k in range(3000)]
 
 
 def han(seed: int, size: int) -> list[str]:
-    """Near-duplicates in single characters of Han, with blanks so that any code finds the words."""
+    """Near-duplicates of single Han characters, separated by spaces so that any code finds the words."""
     rng = np.random.default_rng(seed)
     base = [_HAN[k] for k in rng.integers(0, 3000, 400)]
     return [" ".join([*base[:200], _HAN[number], *base[200:]]) for number in range(size)]
@@ -58,7 +58,7 @@ CHANGED: dict[str, JSON] = {
     "failed-1": {"state": "failed", "content": None, "bands": None, "tokens": 0, "features": 0},
     "removed-1": {"bands": None},
 }
-"""Our fields as nobody should write them."""
+"""Damaged neardupe fields."""
 
 REASONS = {
     "scheme-1": LossReason.UNPROCESSED,
@@ -106,7 +106,7 @@ def damaged(client: Client, index_name: str) -> str:
 
 
 def expected(client: Client, index: str, minimum: float) -> dict[Pair, LossReason | None]:
-    """The true pairs and why each is lost: from the stored documents, and from what `pairs` lists."""
+    """The true pairs and why each is lost, from the stored documents and from the list of `pairs`."""
     stored = {hit["_id"]: hit["_source"] for hit in hits(client, index)}
     texts = {id: one["text"] for id, one in stored.items()}
     ours = {id: one.get("neardupe", {}) for id, one in stored.items()}
@@ -126,7 +126,7 @@ def expected(client: Client, index: str, minimum: float) -> dict[Pair, LossReaso
 
 
 def check(report: AuditReport, truth: Mapping[Pair, LossReason | None], sampled: set[str]) -> None:
-    """Each figure against the true pairs that touch the sample."""
+    """Each number compared with the true pairs of the sample."""
     mine = {pair: loss for pair, loss in truth.items() if sampled & set(pair)}
     inner = {pair: loss for pair, loss in truth.items() if sampled >= set(pair)}
     for one, pairs in ((report.recall, mine), (report.within, inner)):
@@ -180,7 +180,7 @@ def test_every_reason_is_found(damaged: str, client: Client, server_cli: Cli) ->
 
 
 def shows_all(index: str, client: Client, server_cli: Cli) -> None:
-    """The command: as the function, with other bands for an index whose bands lose too much."""
+    """The command prints the numbers of the function, and other bands for an index whose bands lose too many pairs."""
     options = ("--min", "0.8", "--max-bucket", str(MAX_BUCKET))
     report = NearDupe(index, url=client.url).audit(min=0.8, max_bucket=MAX_BUCKET)
     printed = server_cli("audit", index, *options, "--json")
@@ -237,7 +237,7 @@ def test_a_wrong_verification_is_denied(
     assert "denied: d-" in shown.out
     assert "an error of this program" in shown.err
     assert server_cli("audit", index_name, "--json").code == 1
-    change(client, index_name, denied.a.id, {"text": "something else"})  # no claim any more, but stale
+    change(client, index_name, denied.a.id, {"text": "something else"})  # no longer a claim, but stale
     assert NearDupe(index_name, client).audit().recall.pairs == 3
 
 
@@ -270,7 +270,7 @@ def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli)
     with pytest.raises(NotInitialised):
         NearDupe(index_name, client).audit()
     NearDupe(index_name, client).init(Settings(("text",)))
-    with pytest.raises(IndexUnusable, match="has 0 documents, and a pair takes two"):
+    with pytest.raises(IndexUnusable, match="has 0 documents, but an audit needs at least 2"):
         NearDupe(index_name, client).audit()
     put(client, index_name, {"a": {"text": "one two"}, "b": {"text": ""}})
     report = NearDupe(index_name, client).audit()
@@ -287,7 +287,7 @@ def test_too_little_to_measure(client: Client, index_name: str, server_cli: Cli)
 
 
 def test_several_indices(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Pairs reach over all indices behind a name, and documents are named with theirs."""
+    """Pairs of documents in all indices of a name, each document with its index."""
     names = [f"{index_name}-a", f"{index_name}-b"]
     for number, name in enumerate(names):
         make_index(client, name)
@@ -312,7 +312,7 @@ TRUTH = "senate_press/sample_12_senators.exact_pairs.tsv"
 
 
 def real_truth(ids: Iterable[str], minimum: float) -> set[Pair]:
-    """The pairs that other code has found among these press releases."""
+    """The pairs that independent code found among these press releases."""
     known = set(ids)
     lines = (line.split("\t") for line in read_data(TRUTH).read_text("utf-8").splitlines() if line[0] != "#")
     return {(min(a, b), max(a, b)) for a, b, value in lines if float(value) >= minimum and {a, b} <= known}
@@ -340,7 +340,7 @@ def test_real_press_releases(client: Client, index_name: str) -> None:
 
 @pytest.mark.long
 def test_an_application_that_writes_meanwhile(client: Client, index_name: str) -> None:
-    """Texts change, documents come and go, groups are formed anew: the sums hold, and nothing is denied."""
+    """Texts change, documents are added and deleted, groups are made again: the sums hold, and nothing is refuted."""
     texts = {id: text for k in range(40) for id, text in named(f"w{k}", family(f"w{k}", 5, edits=2)).items()}
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in texts.items()})
@@ -380,7 +380,7 @@ def test_an_application_that_writes_meanwhile(client: Client, index_name: str) -
 
 @pytest.mark.long
 def test_all_real_press_releases(client: Client, index_name: str, server_cli: Cli) -> None:
-    """12,169 releases, all of them in the sample: not one pair more or less than other code has found."""
+    """12,169 releases, all of them in the sample: exactly the pairs that independent code found."""
     file = read_data("senate_press/sample_12_senators.jsonl.xz")
     assert server_cli("init", index_name, "--field", "text", "--create").code == 0
     assert server_cli("load", index_name, str(file)).code == 0

@@ -1,4 +1,4 @@
-"""`clean` on real servers: what it asks, and what it leaves. (What becomes of documents: test_flow.py.)"""
+"""`clean` on real servers: the confirmation, and a second run. (The documents: test_flow.py.)"""
 
 from __future__ import annotations
 

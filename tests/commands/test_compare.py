@@ -1,4 +1,4 @@
-"""Documents compared on real servers: which texts, which settings, and what is refused."""
+"""The command compare on real servers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def filled(client: Client, index_name: str) -> str:
 
 
 def test_two_documents(filled: str, server_cli: Cli) -> None:
-    """The texts are those of all fields; shingle and signatures those of the index."""
+    """Texts of all fields are compared, with the shingle and signatures of the index."""
     done = server_cli("compare", filled, "one", "other", "--json")
     assert (done.code, done.err) == (0, "")
     texts = f"Head\n{ONE}", f"Head\n{OTHER}"
@@ -89,11 +89,11 @@ def test_weighted(filled: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch,
     assert "Left out: weighted, since it needs the frequencies of shingles in an index." in without.out
     wrong = server_cli("compare", filled, "one", "other", "--weighted", "--shingle", "6")
     assert wrong.code == 2
-    assert "leave out either --shingle or --weighted" in one_line(wrong.err)
+    assert "Omit either --shingle or --weighted" in one_line(wrong.err)
 
 
-def test_present_texts(filled: str, client: Client) -> None:
-    """Whatever was stored before, and before any search sees it."""
+def test_current_texts(filled: str, client: Client) -> None:
+    """Not those of the stored keys, and even before a refresh."""
     change(client, filled, "other", {"body": ONE})
     assert NearDupe(filled, client).compare("one", "other").value(MeasureName.EDIT) == 1
     client.request("PUT", path(filled, "_doc", "fresh"), body={"title": "Head", "body": ONE})
@@ -122,8 +122,8 @@ def test_empty_and_large(filled: str, client: Client, server_cli: Cli) -> None:
     assert "large is too large to compare: 10,000,005 characters" in one_line(failed.err)
 
 
-def test_too_large_for_keys_is_compared_all_the_same(filled: str, client: Client) -> None:
-    """The state says that a text has no keys; comparing needs none."""
+def test_a_text_too_large_for_keys_is_compared(filled: str, client: Client) -> None:
+    """The comparison needs no keys."""
     NearDupe(filled, client).enrich(all=True, max_chars=50)
     assert NearDupe(filled, client).compare("one", "other").value(MeasureName.RESEMBLANCE) > 0.8
 
@@ -131,7 +131,7 @@ def test_too_large_for_keys_is_compared_all_the_same(filled: str, client: Client
 def test_what_is_missing(filled: str, client: Client, server_cli: Cli, index_name: str) -> None:
     with pytest.raises(NotFound, match="There is no document 'none'"):
         NearDupe(filled, client).compare("one", "none")
-    with pytest.raises(SettingsError, match="The id is empty"):
+    with pytest.raises(SettingsError, match="The id of a document cannot be empty"):
         NearDupe(filled, client).compare("", "one")
     assert "There is no document 'none'" in one_line(server_cli("compare", filled, "none", "one").err)
     assert "There is no index 'nowhere'" in one_line(server_cli("compare", "nowhere", "1", "2").err)
@@ -146,7 +146,7 @@ def test_what_is_missing(filled: str, client: Client, server_cli: Cli, index_nam
 
 
 def test_a_document_that_holds_no_text(client: Client, index_name: str) -> None:
-    """As a mapping takes it that does not look into the field."""
+    """A disabled field accepts any value."""
     make_index(client, index_name, {"part": {"type": "object", "enabled": False}, "text": {"type": "text"}})
     NearDupe(index_name, client).init(Settings(("text",)))
     meta = {"neardupe": Settings(("part",)).to_meta()}

@@ -1,4 +1,4 @@
-"""Texts that contain others: what is found by sampled keys on a real server, and what becomes of it."""
+"""The command contained on real servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from server_tools import change, make_index, mapping, one_line, ours, put, send,
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands import contained
-from es_neardupe.commands.enrich.ingest import fingerprinted_actions
+from es_neardupe.commands.fingerprinted import fingerprinted_actions
 from es_neardupe.errors import IndexUnusable, SchemeMismatch, SettingsError
 from es_neardupe.index import queries, target
 from es_neardupe.keys.fingerprint import fingerprints
@@ -23,7 +23,7 @@ from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import Matching
 from es_neardupe.server.client import Client, path
 from es_neardupe.similarity.alignment import align
-from es_neardupe.similarity.containment import Direction
+from es_neardupe.similarity.comparison import Direction
 
 SAMPLED = Settings(("text",), sample_mod=4)
 
@@ -110,7 +110,7 @@ def test_both_directions_are_named(mails: str, client: Client) -> None:
 
 @pytest.mark.parametrize("linkage", ["star", "chain"])
 def test_containment_makes_no_groups(linkage: str, mails: str, client: Client) -> None:
-    """Neither asking for it nor the keys for it bring anything together."""
+    """Neither the command nor sampled keys change groups."""
     NearDupe(mails, client).contained(id="anthology")
     before = versions(client, mails)
     assert NearDupe(mails, client).contained(id="mail0").found == 2
@@ -122,7 +122,7 @@ def test_containment_makes_no_groups(linkage: str, mails: str, client: Client) -
 
 @pytest.mark.parametrize("matching", list(Matching))
 def test_against_comparing_everything(matching: Matching, client: Client, index_name: str) -> None:
-    """Every document that shares a key and enough words, and no other; the probe itself is none."""
+    """Exactly the documents that share a key and enough words are found, without the probe."""
     rng = np.random.default_rng(6)
     parts = [" ".join(words(f"part{n}", 40)) for n in range(12)]
     texts = {f"d{n}": " ".join(parts[k] for k in rng.choice(12, rng.integers(1, 6))) for n in range(40)}
@@ -148,12 +148,12 @@ def test_small_requests_find_the_same(mails: str, client: Client, monkeypatch: p
     assert NearDupe(mails, client).contained(id="anthology", top=100) == expected
 
 
-def test_what_is_cut_is_counted(mails: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_omissions_are_counted(mails: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     few = server_cli("contained", mails, "--id", "anthology", "--max-candidates", "4", "--top", "2", "--json")
     assert (len(few.json["hits"]), few.json["found"], few.json["not_compared"]) == (2, 4, 7)
     assert "7 candidates with lower estimates were not compared: raise --max-candidates." in few.err
     monkeypatch.setattr(contained, "_POSTINGS", 1)
-    monkeypatch.setattr(contained, "_FEW", 1)
+    monkeypatch.setattr(contained, "_MIN_CANDIDATES", 1)
     cut = server_cli("contained", mails, "--id", "anthology", "--max-candidates", "10", "--json")
     assert 250 < cut.json["keys_left_out"] <= cut.json["keys"] - 10  # some are in no other document
     assert f"{cut.json['keys_left_out']} keys that too many documents share were left out" in cut.err
@@ -163,7 +163,7 @@ def test_what_is_cut_is_counted(mails: str, server_cli: Cli, monkeypatch: pytest
     assert "is contained in the probe" in whole.out
 
 
-def test_what_few_keys_can_find_is_said(mails: str, server_cli: Cli) -> None:
+def test_few_keys_are_reported(mails: str, server_cli: Cli) -> None:
     few = server_cli("contained", mails, "--text", " ".join(MAILS["mail3"].split()[:12]), "--json")
     keys, probability = few.json["keys"], few.json["detection"]["probability"]
     assert probability == 1 - 0.5**keys < 0.99
@@ -192,11 +192,11 @@ def test_documents_without_keys_are_counted(mails: str, client: Client, server_c
 def test_progress_of_many_keys(mails: str, client: Client) -> None:
     told: list[tuple[str, int, int | None]] = []
     found = NearDupe(mails, client).contained(id="anthology", progress=lambda *one: told.append(one))
-    assert ("asking for keys", found.keys, found.keys) in told
+    assert ("looking up keys", found.keys, found.keys) in told
     assert told[-1] == ("comparing", 11, 11)
 
 
-def test_filter_file_and_present_texts(mails: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
+def test_query_file_and_current_texts(mails: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "quoted.txt"
     file.write_text(MAILS["mail0"], "utf-8")
     done = server_cli("contained", mails, "--file", str(file), "--query", '{"term": {"kind": "r"}}', "--json")
@@ -208,7 +208,7 @@ def test_filter_file_and_present_texts(mails: str, client: Client, server_cli: C
     assert {hit.id for hit in NearDupe(mails, client).contained(text=MAILS["mail0"]).hits} == {"mail0"}
 
 
-def test_keys_that_somebody_spoilt(mails: str, client: Client, server_cli: Cli) -> None:
+def test_malformed_keys(mails: str, client: Client, server_cli: Cli) -> None:
     keys = ours(client, mails)["reply"]["samples"]
     change(client, mails, "reply", {"neardupe": {"samples": [*keys, "short"]}})
     done = server_cli("contained", mails, "--id", "mail0", "--json")
@@ -244,8 +244,8 @@ def test_all_writers_write_the_same_keys(client: Client, index_name: str, tmp_pa
     assert ours(client, f"{index_name}-a")["reply"]["samples"] == []
 
 
-def test_an_index_from_before_there_were_sampled_keys(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Its mapping has no such field: everything else goes on, and nobody asks for a new init."""
+def test_an_index_made_before_sampled_keys_existed(client: Client, index_name: str, server_cli: Cli) -> None:
+    """Its mapping has no field for them: everything else works without a new init."""
     settings = Settings(("text",))
     fields = target.schema.fields_mapping()
     older = {name: one for name, one in fields["properties"].items() if name != "samples"}
@@ -262,7 +262,7 @@ def test_an_index_from_before_there_were_sampled_keys(client: Client, index_name
     assert f"`es-neardupe migrate {index_name} --sample-mod 8`" in one_line(refused.err)
 
 
-def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, server_cli: Cli) -> None:
+def test_number_of_keys_instead_of_a_modulus(client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name, {"text": {"type": "text"}})
     with pytest.raises(IndexUnusable, match="no document with words in text"):
         NearDupe(index_name, client).init(Settings(("text",)), sample_keys=10)
@@ -279,9 +279,7 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
     assert (again.sample_mod, again.sampling, again.prepared) == (12, None, ())
     kept = server_cli("init", index_name, "--field", "text", "--sample-keys", "50")
     assert "keeps it: --sample-keys 50 chose nothing" in kept.err
-    assert "sampled keys of one in 12 shingles" in " ".join(
-        one.message for one in NearDupe(index_name, client).doctor()
-    )
+    assert "sampled keys: one in 12 shingles" in " ".join(one.message for one in NearDupe(index_name, client).doctor())
     with pytest.raises(SchemeMismatch, match="sample_mod: 12, not 4"):
         NearDupe(index_name, client).init(SAMPLED)
     with pytest.raises(SettingsError, match="Give either"):
@@ -305,7 +303,7 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
         (("--file", "/no/such/file"), 1, "/no/such/file"),
     ],
 )
-def test_refused(options: tuple[str, ...], code: int, said: str, mails: str, server_cli: Cli) -> None:
+def test_invalid_options(options: tuple[str, ...], code: int, said: str, mails: str, server_cli: Cli) -> None:
     done = server_cli("contained", mails, *options)
     assert (done.code, done.out) == (code, "")
     assert said in " ".join(done.err.replace("│", " ").split())
@@ -348,7 +346,7 @@ LEAST = 0.15
 
 
 def test_plagiarised_answers(client: Client, index_name: str) -> None:
-    """Of the answers that were not used for choosing; docs/contained.md has these figures."""
+    """The answers that were not used to choose the settings; docs/contained.md has these numbers."""
     file = read_data("clough_stevenson/file_information.csv")
     rows = list(csv.DictReader(file.read_text("utf-8").splitlines()))
     texts = {row["File"]: (file.parent / row["File"]).read_text("utf-8", "replace") for row in rows}

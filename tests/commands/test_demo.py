@@ -1,4 +1,4 @@
-"""The demonstration, on a small file of one's own."""
+"""`demo` on a small file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_the_demo_on_a_file(client: Client, index_name: str, cli: Cli, tmp_path:
     lines = [{"id": f"d{n}", "title": f"Title {n}", "body": text} for n, text in enumerate(texts)]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     arguments = ["demo", "--url", client.url, "--index", index_name, "--file", str(file), "--text-field", "body"]
-    for _ in range(2):  # its own index is made anew
+    for _ in range(2):  # its own index is replaced
         done = cli(*arguments)
         assert done.code == 0, done.err
         for step in range(1, 8):
@@ -28,20 +28,20 @@ def test_the_demo_on_a_file(client: Client, index_name: str, cli: Cli, tmp_path:
     assert all(hit["_source"]["neardupe"]["group"] for hit in hits(client, index_name))
 
 
-def test_an_index_of_the_users_is_left_alone(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
+def test_another_index_of_that_name_is_kept(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
     make_index(client, index_name)
     put(client, index_name, {"mine": {"text": "do not touch"}})
     file = tmp_path / "two.jsonl"
     file.write_text('{"id": "a", "text": "one"}\n{"id": "b", "text": "two"}\n', "utf-8")
     done = cli("demo", "--url", client.url, "--index", index_name, "--file", str(file))
     assert done.code == 1
-    assert "was not made by the demo" in one_line(done.err)
+    assert "was not created by the demo" in one_line(done.err)
     assert [hit["_source"] for hit in hits(client, index_name)] == [{"text": "do not touch"}]
 
 
-def test_a_file_that_is_no_demo(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
+def test_unusable_files(client: Client, index_name: str, cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
-    for content, words_ in [("{}\n{}\n", "--text-field"), ("nonsense\n", "no JSON"), ("", "0 documents")]:
+    for content, words_ in [("{}\n{}\n", "--text-field"), ("nonsense\n", "invalid JSON"), ("", "0 documents")]:
         file.write_text(content, "utf-8")
         done = cli("demo", "--url", client.url, "--index", index_name, "--file", str(file))
         assert done.code == 1

@@ -1,4 +1,4 @@
-"""`distribution` on real servers: every figure against comparing everything with everything."""
+"""The command distribution on real servers, compared with brute force."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_totals(report: DistributionReport) -> None:
 
 
 def test_all_figures_of_a_whole_index(filled: str, client: Client) -> None:
-    """The sample is the index, so that nothing is estimated."""
+    """The sample is the whole index, so nothing is estimated."""
     report = NearDupe(filled, client).distribution()
     (one,) = report.distributions
     check_totals(report)
@@ -198,7 +198,7 @@ def test_command(filled: str, server_cli: Cli, client: Client, tmp_path: Path) -
     assert titles == [("bag", 1), ("bag", 3), ("jaccard", 1), ("jaccard", 3)]
 
 
-def test_nothing_from_documents_steers_the_terminal(client: Client, index_name: str, server_cli: Cli) -> None:
+def test_control_characters_of_documents_are_not_printed(client: Client, index_name: str, server_cli: Cli) -> None:
     base = words("steer", 60)
     ids = {"[red]x[/]": "\x1b[31m[bold]evil[/bold]", "<b>": "\u202emirror", "a:smile:": "good :smile:"}
     make_index(client, index_name)
@@ -243,7 +243,7 @@ def test_too_few_documents(client: Client, index_name: str, server_cli: Cli) -> 
         if documents:
             put(client, index_name, documents)
             NearDupe(index_name, client).enrich()
-        with pytest.raises(IndexUnusable, match=r"has [01] documents with keys, and a distribution takes two"):
+        with pytest.raises(IndexUnusable, match=r"has [01] documents with keys, but a distribution needs at least 2"):
             NearDupe(index_name, client).distribution()
     said = server_cli("distribution", index_name)
     assert said.code == 1
@@ -264,13 +264,13 @@ BAD: list[tuple[list[str], str]] = [
     (["--shingle", ""], "is not a list of whole numbers"),
     (["--shingle", "1,,2"], "is not a list of whole numbers"),
     (["--thresholds", "0.5;0.6"], "is not a list of numbers"),
-    (["--shingle", "0"], "A shingle has 1 word or more"),
+    (["--shingle", "0"], "--shingle must be from 1 to 1,000,000 words, not 0"),
     (["--measure", "bag", "--shingle", "8"], "1 to 7 words"),
-    (["--thresholds", "0.5,1.5"], "1.5 does not"),
-    (["--thresholds", "nan"], "nan does not"),
+    (["--thresholds", "0.5,1.5"], "not 1.5."),
+    (["--thresholds", "nan"], "not nan."),
     (["--threshold", "0"], "0 is not in (0, 1]"),
     (["--plot", "a.pdf"], "ends in .png or .svg"),
-    (["--plot", "/no/such/folder/a.png"], "There is no folder"),
+    (["--plot", "/no/such/folder/a.png"], "its folder does not exist"),
     (["--seed", str(2**64)], "--seed"),
 ]
 
@@ -283,9 +283,9 @@ def test_wrong_options(filled: str, server_cli: Cli) -> None:
 
 
 def test_wrong_arguments(filled: str, client: Client) -> None:
-    with pytest.raises(SettingsError, match="The measures are resemblance, jaccard"):
+    with pytest.raises(SettingsError, match="Unknown measure 'cosine'"):
         NearDupe(filled, client).distribution(measure=["cosine"])
-    with pytest.raises(SettingsError, match="2 documents or more"):
+    with pytest.raises(SettingsError, match="`sample` must be 2 or more"):
         NearDupe(filled, client).distribution(sample=0)
     with pytest.raises(NotFound):
         NearDupe("no-such-index", client).distribution()
@@ -295,10 +295,10 @@ def test_wrong_arguments(filled: str, client: Client) -> None:
 
 
 def test_real_press_releases(client: Client, index_name: str) -> None:
-    """Of 2,000 releases: what is found, and what 700 of them say of all. The truth was computed by other code.
+    """2,000 releases, and estimates from 700 of them. The true similarities were computed by other code.
 
-    An interval misses the truth for one sample in twenty, and samples differ with the name of the index: of several
-    samples most must hit.
+    An interval misses the true number for one sample in twenty, and samples depend on the name of the index: most of
+    several samples must contain it.
     """
     documents: list[dict[str, Any]] = read_jsonl("senate_press/sample_12_senators.jsonl.xz")[:2000]
     texts = {one["id"]: one["text"] for one in documents}

@@ -1,4 +1,4 @@
-"""`doctor` on real servers: what lacks, command by command. (Each kind of problem is in the tests of its subject.)"""
+"""`doctor` on real servers: the next step after each command. Other problems are in the tests of their subjects."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.server.client import Client
 
 
-def test_doctor_tells_of_an_unknown_index(index_name: str, server_cli: Cli) -> None:
+def test_unknown_index(index_name: str, server_cli: Cli) -> None:
     done = server_cli("doctor", index_name, "--json")
     assert done.code == 1
     assert [one["level"] for one in done.json["checks"]] == ["ok", "error"]
 
 
 def test_doctor_before_init(client: Client, index_name: str, server_cli: Cli) -> None:
-    """It says whether the index can be used, and that init comes next: nothing is wrong with it."""
+    """It reports whether the index can be used, and that init comes next; this is no error."""
     make_index(client, index_name, {"title": {"type": "text"}, "body": {"properties": {"en": {"type": "text"}}}})
     done = server_cli("doctor", index_name, "--json")
     levels = {one["name"]: one["level"] for one in done.json["checks"]}
@@ -34,7 +34,7 @@ def test_doctor_of_an_index_without_texts(client: Client, index_name: str, serve
 
 
 def test_what_to_do_next(client: Client, index_name: str, server_cli: Cli) -> None:
-    """From an index that was never prepared to one in which nothing is left to do, and back."""
+    """From an index without settings to one with nothing left to do, and back."""
 
     def problems() -> dict[str, tuple[str, str]]:
         done = server_cli("doctor", index_name, "--json")

@@ -1,4 +1,4 @@
-"""The command duplicates on real servers: the ready requests, every output, and what goes wrong on the user's side."""
+"""The command duplicates on real servers: the example requests, every output, and user errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import Cli, Run
 from server_tools import JSON, delete_all, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.duplicates.request_parse import example, names
+from es_neardupe.commands.duplicates.request_json import example, names
 from es_neardupe.server.client import Client
 
 FIELDS = {name: {"type": "text"} for name in ("title", "abstract", "body")} | {"year": {"type": "integer"}}
@@ -23,7 +23,7 @@ TITLE = words("title", 20)
 ABSTRACT = words("abstract", 60)
 DISCLAIMER = "The views in this message are those of its sender only."
 SLASH, ODD, UNICODE = "a/b c", "?#%&+ =1", "ü 日本 \u202e"
-"""Ids that have to be escaped somewhere."""
+"""Ids that need escaping."""
 
 
 def changed(text: list[str], *places: int) -> str:
@@ -55,7 +55,7 @@ OTHER: dict[str, JSON] = {
 
 @pytest.fixture(scope="module")
 def news(client: Client) -> Iterator[str]:
-    """An alias of two indices without any field of ours; they are ``NAME-one`` and ``NAME-other``."""
+    """An alias of two indices without neardupe fields; they are ``NAME-one`` and ``NAME-other``."""
     name = new_name()
     for part, sources in (("one", ONE), ("other", OTHER)):
         make_index(client, f"{name}-{part}", FIELDS, aliases={name: {}})
@@ -77,7 +77,7 @@ def ask(server_cli: Cli, tmp_path: Path) -> Any:
 
 
 def ready(name: str, **change: Any) -> JSON:
-    """A ready request; ``change``: properties of the stage that finds the pairs."""
+    """An example request; ``change``: properties of the stage that finds the pairs."""
     made: JSON = json.loads(example(name))
     made["stages"]["similarPairs"] |= change
     return made
@@ -99,7 +99,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_ready_requests(ask: Any, news: str, name: str) -> None:
+def test_example_requests(ask: Any, news: str, name: str) -> None:
     done = ask(f"{news}-one", example(name), "--json")
     assert done.code == 0
     assert ids(done.json) == FOUND[name]
@@ -108,12 +108,12 @@ def test_ready_requests(ask: Any, news: str, name: str) -> None:
         assert done.json["pairs"][0]["explanation"].startswith("Documents share ")
 
 
-def test_every_ready_request_is_tested() -> None:
+def test_every_example_request_is_tested() -> None:
     assert sorted(FOUND) == names()
 
 
 def test_copies_across_the_indices_of_an_alias(ask: Any, news: str) -> None:
-    """Copies within one index are out of scope, and counted as that."""
+    """Copies within one index are counted as out of scope."""
     answer = ask(news, example("copies-across-indices"), "--json").json
     assert answer["indices"] == [f"{news}-one", f"{news}-other"]
     found = {tuple((one["index"][len(news) + 1 :], one["id"]) for one in pair["pair"]) for pair in answer["pairs"]}
@@ -194,7 +194,7 @@ def test_table(ask: Any, news: str) -> None:
     assert "\u202e" not in done.out
 
 
-def test_skipped_groups_are_told(ask: Any, news: str) -> None:
+def test_skipped_groups_are_reported(ask: Any, news: str) -> None:
     request = ready("copies-between-fields")
     request["stages"]["similarPairs"]["hashGrouping"]["pairing"]["maxHashGroupSize"] = 2
     done = ask(f"{news}-one", request)
@@ -211,7 +211,7 @@ def test_skipped_groups_are_told(ask: Any, news: str) -> None:
 
 
 def test_lines_csv_and_page(ask: Any, news: str, tmp_path: Path) -> None:
-    """The same pairs in each, whatever the ids are."""
+    """Each output has the same pairs, even with unusual ids."""
     index, file, page = f"{news}-one", tmp_path / "pairs.csv", tmp_path / "pairs.html"
     done = ask(index, example("copies-between-fields"), "--pairs-only", "--csv", str(file), "--html", str(page))
     assert done.code == 0
@@ -230,8 +230,8 @@ def test_lines_csv_and_page(ask: Any, news: str, tmp_path: Path) -> None:
     assert printed.out == file.read_text("utf-8")
 
 
-def test_results_that_go_nowhere(ask: Any, news: str, tmp_path: Path) -> None:
-    """Said before the work."""
+def test_outputs_that_cannot_be_written(ask: Any, news: str, tmp_path: Path) -> None:
+    """The error comes before the run."""
     for option in ("--csv", "--html"):
         for place, why in {tmp_path: "is a folder", tmp_path / "none" / "file": "its folder does not exist"}.items():
             done = ask(news, example("identical-titles"), option, str(place))
@@ -239,7 +239,7 @@ def test_results_that_go_nowhere(ask: Any, news: str, tmp_path: Path) -> None:
             assert why in one_line(done.err)
 
 
-def test_explain_comes_before_the_work(ask: Any, news: str) -> None:
+def test_explain_comes_before_the_run(ask: Any, news: str) -> None:
     done = ask(news, example("near-identical-titles"), "--explain", "--json")
     assert done.code == 0
     assert done.err.startswith(f"similarPairs: find pairs of similar documents in {news}.\n")
@@ -267,7 +267,7 @@ def test_a_query_that_matches_nothing(ask: Any, news: str) -> None:
     assert lines.err == "similarPairs: no document is in scope: the query matches none, or the index is empty.\n"
 
 
-def test_documents_without_features_are_told(ask: Any, news: str) -> None:
+def test_documents_without_features_are_reported(ask: Any, news: str) -> None:
     done = ask(news, example("near-identical-abstracts"), "--pairs-only")
     assert "similarPairs: documents without features, in no pair: 5." in done.err
 
@@ -276,7 +276,7 @@ def test_documents_without_features_are_told(ask: Any, news: str) -> None:
     "query", [{"type": "query:string", "query": "year:["}, {"no_such_query": {}}, {"term": {"year": "many"}}]
 )
 def test_a_query_that_the_server_rejects(ask: Any, news: str, query: JSON) -> None:
-    """Its own words, in one line."""
+    """The message of the server, in one line."""
     done = ask(f"{news}-one", ready("identical-titles", query=query))
     assert (done.code, done.out) == (1, "")
     line = one_line(done.err)
@@ -303,7 +303,7 @@ def test_an_unknown_index(ask: Any, index_name: str) -> None:
     assert f"There is no index '{index_name}'" in one_line(done.err)
 
 
-def test_keys_of_an_index_that_has_none(ask: Any, news: str) -> None:
+def test_stored_keys_of_an_index_without_keys(ask: Any, news: str) -> None:
     request = ready("near-identical-titles")
     request["stages"]["similarPairs"]["hashGrouping"]["features"] = "scheme"
     done = ask(f"{news}-one", request)
@@ -312,7 +312,7 @@ def test_keys_of_an_index_that_has_none(ask: Any, news: str) -> None:
 
 
 def test_keys_of_an_enriched_index(client: Client, index_name: str, ask: Any) -> None:
-    """Exact copies share every key; the words of a far text share none."""
+    """Exact copies share every key; an unrelated text shares none."""
     make_index(client, index_name, FIELDS)
     put(client, index_name, ONE | {"copy": ONE[ODD]})
     NearDupe(index_name, client).init(Settings(("abstract",)))

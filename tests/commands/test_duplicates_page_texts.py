@@ -10,7 +10,7 @@ from page_reader import NASTY, Reader
 from server_tools import make_index, one_line, put
 from unit_tools import words
 
-from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeKeys, Validation
 from es_neardupe.commands.duplicates.results import DocumentPair, page_texts
 from es_neardupe.options import Matching
@@ -37,7 +37,7 @@ def texts_of(
 
 
 def test_the_fields_of_the_page() -> None:
-    """What was compared comes first, then what made the candidates, each once."""
+    """The fields of the validation come first, then those of the grouping, each once."""
     assert PLAN.fields == ("title", "body.text")
     assert replace(PLAN, grouping=Words(("body.text", "title"))).fields == ("title", "body.text")
     assert replace(PLAN, grouping=SchemeKeys()).fields == ("title",)
@@ -45,8 +45,8 @@ def test_the_fields_of_the_page() -> None:
     assert replace(PLAN, validation=measure, grouping=TITLES).fields == ("b", "a", "title")
 
 
-def test_texts_are_found_wherever_they_lie(client: Client, index_name: str) -> None:
-    """Whatever the ids, the index and the routing; what is gone is left out."""
+def test_texts_are_found_in_all_indices(client: Client, index_name: str) -> None:
+    """With any id and routing; deleted documents are left out."""
     ids = ["a/b c", "ü?*,\"'", "<b>"]
     for name in (f"{index_name}-1", f"{index_name}-2"):
         make_index(client, name, settings={"number_of_shards": 3})
@@ -74,7 +74,7 @@ def test_more_documents_than_are_read_at_once(client: Client, index_name: str) -
 
 
 def test_page_of_the_command(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    """Hostile titles in, a page that holds them as text out."""
+    """Markup in titles is shown as text."""
     make_index(client, index_name, FIELDS)
     titles = {id: f"{NASTY} {words(0, 60)} {colour}" for id, colour in (("a/1", "red"), ("ü 2 \u202e", "blue"))}
     put(client, index_name, {id: {"title": title} for id, title in titles.items()} | {"3": {"abstract": "no title"}})

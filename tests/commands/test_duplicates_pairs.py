@@ -1,4 +1,4 @@
-"""Requests for duplicates over real indices, by the library."""
+"""Requests for duplicates on real servers, from Python."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_a_query_is_the_scope(client: Client, cats: str) -> None:
     assert (listed(none), numbers(none)["Documents"], numbers(none)[CANDIDATES]) == ([], 0, 0)
 
 
-def test_what_cannot_be_answered_is_said(client: Client, cats: str) -> None:
+def test_requests_that_cannot_be_run(client: Client, cats: str) -> None:
     with pytest.raises(SettingsError, match=r"no field 'titel'.*copy, kind, title"):
         run(client, cats, stage(source("values", "titel"), ratio(WORDS)))
     with pytest.raises(SettingsError, match=r"no field 'titel'"):
@@ -194,21 +194,21 @@ def test_what_cannot_be_answered_is_said(client: Client, cats: str) -> None:
         run(client, cats, stage("scheme", ratio(WORDS)))
 
 
-def test_an_index_without_source_is_refused(client: Client, index_name: str) -> None:
+def test_an_index_without_source_is_rejected(client: Client, index_name: str) -> None:
     make_index(client, index_name, TITLE, _source={"enabled": False})
     with pytest.raises(IndexUnusable, match="_source disabled"):
         run(client, index_name, stage(WORDS, ratio(WORDS)))
 
 
 @pytest.mark.parametrize("source", [{"excludes": ["ti*"]}, {"includes": ["body"]}])
-def test_a_field_that_source_leaves_out_is_refused(client: Client, index_name: str, source: dict[str, Any]) -> None:
+def test_a_field_excluded_from_source_is_rejected(client: Client, index_name: str, source: dict[str, Any]) -> None:
     make_index(client, index_name, TITLE, _source=source)
     put(client, index_name, {"1": {"title": "same"}, "2": {"title": "same"}})
-    with pytest.raises(IndexUnusable, match="leaves title out of _source"):
+    with pytest.raises(IndexUnusable, match="excludes title from _source"):
         run(client, index_name, stage(WORDS, ratio(WORDS)))
 
 
-def test_what_changes_while_a_run_goes_on_is_counted(client: Client, cats: str) -> None:
+def test_changes_during_a_run_are_counted(client: Client, cats: str) -> None:
     """One document is deleted and one changed after they were hashed."""
     done = []
 

@@ -1,4 +1,4 @@
-"""What enrich reads, renews and leaves alone."""
+"""`enrich`: the documents that it reads, renews and skips."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conftest import Cli
 from server_tools import JSON, change, family, hits, jaccard, make_index, ours, put, theirs, versions, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.enrich.enrich import EnrichReport
+from es_neardupe.commands.enrich import EnrichReport
 from es_neardupe.errors import InputError
 from es_neardupe.server.client import Client, path
 
@@ -56,7 +56,7 @@ def test_check_renews_what_an_application_changed_and_only_that(client: Client, 
     before = ours(client, index_name)
     change(client, index_name, "d03", {"text": " ".join(words("else", 40))})
     change(client, index_name, "d04", {"kind": "c"})
-    assert ours(client, index_name) == before  # the application leaves our fields standing
+    assert ours(client, index_name) == before  # the application keeps the neardupe fields
     assert written_by(client, index_name)[0].scope.read == 0
     assert NearDupe(index_name, client).enrich(check=True, dry_run=True).writes.written == 1
     report, changed = written_by(client, index_name, check=True)
@@ -84,11 +84,11 @@ def test_since_limits_what_is_read_again(client: Client, index_name: str, server
     assert (done.json["scope"]["read"], done.json["writes"]["written"]) == (6, 2)  # d15 to d19, and the new one
     stored = ours(client, index_name)
     assert (stored["d17"]["state"], stored["d17"]["tokens"]) == ("short", 4)
-    assert (stored["d02"]["state"], stored["d02"]["tokens"]) == ("signed", 40)  # older: not looked at
+    assert (stored["d02"]["state"], stored["d02"]["tokens"]) == ("signed", 40)  # older: not read
     assert server_cli("enrich", index_name, "--since", "changed").code == 2
 
 
-def test_all_writes_every_document_anew(client: Client, index_name: str) -> None:
+def test_all_writes_every_document_again(client: Client, index_name: str) -> None:
     filled(client, index_name)
     NearDupe(index_name, client).enrich()
     NearDupe(index_name, client).group()
@@ -98,7 +98,7 @@ def test_all_writes_every_document_anew(client: Client, index_name: str) -> None
     assert written_by(client, index_name, check=True)[0].writes.written == 0
     report = NearDupe(index_name, client).enrich(all=True)
     assert (report.scope.read, report.writes.written) == (20, 20)
-    assert ours(client, index_name) == before  # and the groups stand
+    assert ours(client, index_name) == before  # the groups are unchanged
     assert NearDupe(index_name, client).group().writes.written == 0
 
 
@@ -228,11 +228,11 @@ def test_values_of_every_kind_and_totals_that_reconcile(client: Client, index_na
     assert grouped.groups.grouped + grouped.groups.alone == len(ODD)
     assert len({one["group"] for one in ours(client, index_name).values()}) == len(ODD)  # none resembles another
     assert NearDupe(index_name, client).similar(id="null").hits == ()
-    assert written_by(client, index_name, check=True)[1] == {"large"}  # it is not too large any more
+    assert written_by(client, index_name, check=True)[1] == {"large"}  # it is no longer too large
 
 
 def test_an_object_where_a_text_belongs(client: Client, index_name: str) -> None:
-    """A mapping that does not look into it takes anything; such a document is counted, not dropped."""
+    """A mapping with ``enabled: false`` accepts any value; such a document is counted, not dropped."""
     make_index(client, index_name, {"part": {"type": "object", "enabled": False}, "text": {"type": "text"}})
     put(client, index_name, {"fine": {"text": "one two three four five six"}, "other": {"part": {"text": "one"}}})
     meta = Settings(("part",)).to_meta()
@@ -266,8 +266,8 @@ def test_workers_and_batches_change_nothing(client: Client, index_name: str) -> 
 
 
 @pytest.mark.parametrize("analysis", ["keyword", "off"])
-def test_what_analysis_does_is_no_matter(analysis: str, client: Client, index_name: str) -> None:
-    """The text is read from `_source`: neither analyser nor index options touch it."""
+def test_analysis_has_no_effect(analysis: str, client: Client, index_name: str) -> None:
+    """The text is read from `_source`: analyzer and index options have no effect."""
     field: JSON = {"type": "text", "index": False} if analysis == "off" else {"type": "text", "analyzer": "keyword"}
     make_index(client, index_name, {"text": field})
     put(

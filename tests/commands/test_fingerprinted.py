@@ -1,4 +1,4 @@
-"""New documents get their keys in the user's own bulk requests, sent by the real drivers' helpers."""
+"""`fingerprinted`: keys are added to bulk requests, which are sent by the helpers of real drivers."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_an_update_of_all_fields_renews_the_keys(
     assert now["d1"]["group"] == old["d1"]["group"]
     assert "similarity" not in now["d1"]
     assert near.stats(quick=True).scope.ungrouped == 1
-    assert near.enrich(check=True).writes.written == 0  # the keys fit the new text
+    assert near.enrich(check=True).writes.written == 0  # the keys match the new text
     assert near.group().writes.written >= 1
     assert ours(client, index_name)["d1"]["group"] != old["d1"]["group"]
 
@@ -126,7 +126,7 @@ def test_a_partial_update_marks_stale_and_enrich_renews(
     assert application.bulk(near.fingerprinted(actions)) == 3
     stored = ours(client, index_name)
     assert "scheme" not in stored["d0"]
-    assert "group" in stored["d0"]  # collapse goes on to need one
+    assert "group" in stored["d0"]  # collapse still needs one
     assert "similarity" in stored["d1"]  # its text is the same
     assert "d5" not in stored
     assert near.stats(quick=True).scope.unprocessed == 1
@@ -155,7 +155,7 @@ def test_documents_whose_id_the_server_chooses(
 ) -> None:
     application.bulk(near.fingerprinted({"_index": index_name, **source} for source in documents().values()))
     assert all("bands" in fields and "group" not in fields for fields in ours(client, index_name).values())
-    assert near.enrich().writes.written == len(documents())  # they get a group of their own
+    assert near.enrich().writes.written == len(documents())  # each gets a group of its own
     groups = [fields["group"] for fields in ours(client, index_name).values()]
     assert len(set(groups)) == len(documents())
     assert near.group().groups.count == 2

@@ -1,4 +1,4 @@
-"""Groups stay true while documents come, change and go: an incremental run leaves nothing for a whole one to do."""
+"""Incremental runs while documents are added, changed and deleted: a run over all documents changes nothing after."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ FIELDS = {
     "published": {"type": "date"},
 }
 TWO_BANDS = 6
-"""The seed of a run in which candidates share two keys or more."""
+"""The seed of a run in which candidates share two or more keys."""
 
 
 def start(client: Client, index: str, texts: dict[str, Any], **options: Any) -> None:
-    """An index of these documents, grouped for the first time."""
+    """Create an index of these documents, and group it for the first time."""
     make_index(client, index, FIELDS)
     put(client, index, texts)
     NearDupe(index, client).init(Settings(("text",)))
@@ -45,7 +45,7 @@ def start(client: Client, index: str, texts: dict[str, Any], **options: Any) -> 
 
 
 def regroup(client: Client, index: str, *, check: bool = True, **options: Any) -> Any:
-    """What a user runs after changes; asserts that it was an incremental run."""
+    """Run the commands that a user runs after changes; asserts that the run was incremental."""
     NearDupe(index, client).enrich(check=True)
     report = NearDupe(index, client).group(check=check, **options)
     assert not report.scope.whole
@@ -57,7 +57,7 @@ def members(client: Client, index: str) -> dict[str, set[str]]:
 
 
 class Application:
-    """A user's application that does to documents what applications do."""
+    """An application that adds, changes and deletes documents."""
 
     def __init__(self, client: Client, index: str, seed: int) -> None:
         self.client, self.index = client, index
@@ -66,7 +66,7 @@ class Application:
         self.next = 0
 
     def text(self) -> str:
-        """One of a few texts with up to three of its words changed: families overlap, and drift into chains."""
+        """One of a few texts with up to three changed words: families overlap, and form chains."""
         base = list(self.dice.choice(self.bases))
         for _ in range(self.dice.choice((0, 0, 1, 1, 2, 3))):
             base[self.dice.randrange(len(base))] = f"other{self.dice.randrange(6)}"
@@ -126,7 +126,7 @@ def test_as_after_a_whole_run(client: Client, index_name: str, seed: int, option
 
 
 def asked_for(spy: Spy) -> set[str]:
-    """The band keys whose documents were asked for."""
+    """The band keys whose documents were queried."""
     clauses = [clause for _, body in spy.asked if body for clause in walked(body) if "neardupe.bands" in clause]
     return {key for clause in clauses for key in clause["neardupe.bands"]}
 
@@ -141,7 +141,7 @@ def walked(part: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize(("linkage", "longer"), [("star", False), ("star", True), ("chain", False)])
 def test_whose_neighbours_are_asked_for(client: Client, index_name: str, linkage: str, longer: bool) -> None:
-    """A text that joins a star moves nobody; one that takes the principal's place, or joins a chain, may move all."""
+    """A text that joins a star moves no other; one that replaces the principal, or joins a chain, can move all."""
     first, second, third, new = family("asked", 4)
     texts = {"a": f"{first} more", "b": second, "c": third}
     start(client, index_name, {id: {"text": text} for id, text in texts.items()}, linkage=linkage)
@@ -180,7 +180,7 @@ def test_ids_and_groups_do_not_depend_on_how_documents_arrived(client: Client, i
 
 
 def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
-    """A family of three and one of two become one by a text between them, and fall apart when it goes."""
+    """A text between a family of three and one of two merges them; they split when it is deleted."""
     base = words("lineage", 100)
     far = [*base[:70], *words("else", 6), *base[76:]]
     between = [*base[:73], *far[73:]]
@@ -195,13 +195,13 @@ def test_merge_split_and_end_are_told(client: Client, index_name: str) -> None:
     start(client, index_name, {id: {"text": text} for id, text in texts.items()}, linkage="chain", min=0.85)
     before = {tuple(sorted(ids)): id for id, ids in members(client, index_name).items()}
     larger, smaller = before["a1", "a2", "a3"], before["b1", "b2"]
-    founded = registry(client, index_name).entries({larger, smaller})
+    founded = registry(client, index_name).records({larger, smaller})
     assert {one.history[0].event for one in founded.values()} == {"founded"}
 
     put(client, index_name, {"x": {"text": " ".join(between)}})
     regroup(client, index_name, check=False, linkage="chain", min=0.85)
     assert members(client, index_name) == {larger: {*texts, "x"}}
-    told = registry(client, index_name).entries({larger, smaller})
+    told = registry(client, index_name).records({larger, smaller})
     assert [(one.event, one.group) for one in told[larger].history] == [("founded", None), ("merged with", smaller)]
     assert [(one.event, one.group) for one in told[smaller].history] == [("founded", None), ("merged into", larger)]
     assert told[smaller].ended is not None
@@ -231,7 +231,7 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
     start(client, index_name, {id: {"text": text} for id, text in texts.items()})
     ((id, ids),) = members(client, index_name).items()
     assert (ids, groups_of(client, index_name)[0].members[0].id) == ({*texts}, "p")
-    put(client, index_name, {"p": {"text": " ".join(words("gone", 50))}})  # our fields are gone with it
+    put(client, index_name, {"p": {"text": " ".join(words("gone", 50))}})  # removes the neardupe fields too
     regroup(client, index_name, check=False)
     left = ours(client, index_name)
     assert members(client, index_name) == {id: {"m1", "m2", "m3"}}
@@ -241,7 +241,7 @@ def test_a_group_keeps_its_id_when_its_principal_leaves(client: Client, index_na
 
 
 def test_the_guarantee_is_reported(client: Client, index_name: str) -> None:
-    """One text between two others: both like it, but not each other."""
+    """A text similar to two others that are not similar to each other."""
     base = words("guarantee", 60)
     texts = {
         "middle": " ".join([*base, "and", "longer"]),
@@ -295,9 +295,9 @@ def test_policies_scopes_and_advice(client: Client, index_name: str, server_cli:
     ("options", "message"),
     [
         (["--principal", "shortest"], "longest, oldest, newest"),
-        (["--principal", "text:asc"], "There: published, site"),
-        (["--principal", "oldest"], "by the one date field"),
-        (["--within", "sites"], "There: published, site"),
+        (["--principal", "text:asc"], "Available: published, site"),
+        (["--principal", "oldest"], "exactly one date field"),
+        (["--within", "sites"], "Available: published, site"),
         (["--window", "site:3"], "date field 'site'"),
         (["--window", "published"], "FIELD:DAYS"),
         (["--window", "published:-1"], "FIELD:DAYS"),
@@ -314,7 +314,7 @@ def test_rules_that_mean_nothing(
 
 
 def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> None:
-    """Kept by a whole run even where nothing is to be grouped anew; then nothing is compared twice."""
+    """A run over all documents stores it even if no group changes; then nothing is compared twice."""
     application = Application(client, index_name, 21)
     start(client, index_name, {f"d{number}": application.document() for number in range(40)})
     first = server_cli("group", index_name, "--evidence", "--json").json
@@ -333,15 +333,15 @@ def test_evidence_of_group(client: Client, index_name: str, server_cli: Any) -> 
 
 
 def test_other_features_need_whole_runs(client: Client, index_name: str) -> None:
-    """No fingerprint tells when a field changes that it is not made from."""
+    """Fingerprints do not show changes of other fields."""
     start(client, index_name, {str(n): {"text": text} for n, text in enumerate(family("whole", 3))}, features=["words"])
     again = NearDupe(index_name, client).group(features=["words"])
     assert (again.scope.whole, again.writes.written) == (True, 0)
-    assert again.scope.reason == "the measure looks at more than the words that keys are made from"
+    assert again.scope.reason == "the measure uses more than the words that keys are made from"
 
 
 def test_a_former_principal_that_waits_is_not_shown_as_one(client: Client, index_name: str) -> None:
-    """Its text has changed behind our back: it keeps its fields till it is renewed, and its group has another one."""
+    """With a new text and old keys, it keeps its fields until the next enrich; its group has another principal."""
     texts = dict(zip(("p", "m1", "m2"), family("former", 3), strict=True))
     texts["p"] += " and a few words more"
     alone = {f"alone{n}": " ".join(words(f"alone{n}", 30)) for n in range(5)}

@@ -28,7 +28,7 @@ def mails() -> dict[str, str]:
 
 
 def similar_pairs(texts: dict[str, str], common: set[tuple[str, ...]]) -> set[tuple[str, str]]:
-    """Pairs at least so similar by what is not common, by other code than ours."""
+    """Pairs with this minimum similarity without common shingles, computed by independent code."""
     left = {id: shingles(text) - common or shingles(text) for id, text in texts.items()}
     return {
         (a, b)
@@ -89,12 +89,12 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
     together = {(a, b) for a, b in combinations(sorted(groups), 2) if groups[a] == groups[b]}
     assert together == wanted
 
-    # Later runs use the same list, also for documents that came since; another share needs a new one.
+    # Later runs use the same list, also for new documents; another share needs a new one.
     put(client, index_name, {f"new{row}": {"text": " ".join(words(f"new{row}", 60))} for row in range(5)})
     NearDupe(index_name, client).enrich()
     again = NearDupe(index_name, client).group(ignore_common=0.2, max_bucket=500)
     assert (again.scope.whole, again.writes.written) == (False, 5)
-    with pytest.raises(SettingsError, match=r"is for `ignore_common` 0\.2\. Use that, or add `renew`"):
+    with pytest.raises(SettingsError, match=r"is for `ignore_common` 0\.2\. Use this value, or add `renew`"):
         NearDupe(index_name, client).pairs(ignore_common=0.3)
     listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")
     assert {(one["a"]["id"], one["b"]["id"]) for one in listed.lines} == wanted
@@ -124,14 +124,14 @@ def test_large_buckets_say_what_their_texts_share(
     shown = server_cli("pairs", index_name, "--max-bucket", "30")
     assert f"documents share: '{top.passage}'" in shown.err
 
-    # The near-copies are found among all the others all the same.
+    # The near-copies are still found among all the others.
     found = {(pair.a[1], pair.b[1]) for pair in NearDupe(index_name, client).pairs(max_bucket=30)}
     planted = {(f"mail{row:03}", f"mail{row:03}-copy") for row in range(0, 120, 10)}
     assert len(planted & found) >= 11
 
 
 def test_too_few_documents(client: Client, index_name: str) -> None:
-    """Asked again when there are enough, it takes another sample."""
+    """With enough documents, the next call draws another sample."""
     make_index(client, index_name)
     put(client, index_name, {str(row): {"text": " ".join(words(row, 30))} for row in range(20)})
     NearDupe(index_name, client).init(SETTINGS)

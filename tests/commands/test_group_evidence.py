@@ -1,4 +1,4 @@
-"""Evidence on real servers: every verified pair is kept, used again, judged anew, and taken out when stale."""
+"""Evidence on real servers: every verified pair is stored, reused, judged again, and deleted when stale."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from es_neardupe.index.target import open_target
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.progress import silent
 from es_neardupe.server.client import Client, path
-from es_neardupe.verification.criterion import MatchOptions, criterion
-from es_neardupe.verification.evidence import EvidenceReport, load_evidence, write_evidence
+from es_neardupe.verification.criterion import MatchOptions, match_criterion
+from es_neardupe.verification.evidence import EvidenceReport, evidence_of, write_evidence
 from es_neardupe.verification.verify import Verified, verified_pairs
 
 BASE = words("base", 120)
@@ -41,15 +41,16 @@ class Ran(NamedTuple):
 
 
 def run(client: Client, index: str, *, whole: bool = True, **chosen: Any) -> Ran:
-    """What group does with evidence, up to the pairs."""
+    """The steps of group with evidence, up to the pairs."""
     target = open_target(client, index, DEFAULT_PREFIX)
-    wanted = criterion(index_of(client, target), MatchOptions().having(**chosen))
-    evidence = load_evidence(index_of(client, target), wanted)
+    wanted = match_criterion(index_of(client, target), MatchOptions().having(**chosen))
+    evidence = evidence_of(index_of(client, target), wanted)
+    evidence.read_all()
     found = verified_pairs(
         index_of(client, target),
         wanted.measure,
         read_fingerprints(index_of(client, target)),
-        copies=wanted.copies_fit,
+        copies=wanted.copies_match,
         memory=evidence.memory,
         progress=silent,
     )
@@ -108,7 +109,7 @@ def test_no_two_contents_are_verified_twice(client: Client, index_name: str) -> 
     assert again.matches.tolist() == first.matches.tolist()
     assert versions(client, evidence) == before
 
-    lost = hits(client, evidence)[0]["_id"]  # as after a run that was killed while it wrote
+    lost = hits(client, evidence)[0]["_id"]  # as after a run that was killed while writing
     client.request("DELETE", path(evidence, "_doc", lost), params={"refresh": True})
     rest = run(client, index_name, min=0.8)
     assert (rest.report.written, rest.report.unchanged) == (1, first.report.pairs - 1)
@@ -131,7 +132,7 @@ def test_other_measures_have_evidence_of_their_own(client: Client, index_name: s
     entries = kept(client, evidence).values()
     assert all(one["measure"] == "jaccard (literal)" and one["value"] == one["jaccard"] for one in entries)
     assert run(client, index_name, measure="jaccard").report.compared == 0
-    with pytest.raises(SettingsError, match="looks at more than these"):
+    with pytest.raises(SettingsError, match="depends on more than these"):
         run(client, index_name, measure="bag", whitespace=True)
 
 
@@ -147,7 +148,7 @@ def test_evidence_of_changed_and_deleted_documents_is_not_used(client: Client, i
     NearDupe(index_name, client).enrich(query={"ids": {"values": ["new"]}})
     NearDupe(index_name, client).enrich(query={"ids": {"values": ["f1"]}}, check=True)
 
-    partly = run(client, index_name, whole=False)  # what is not in the corpus may still be there
+    partly = run(client, index_name, whole=False)  # documents outside of the corpus may still exist
     gone = {ids for ids in before if "f0" in ids and "f1" not in ids}
     assert len(gone) == 2
     entries = kept(client, evidence)
@@ -172,7 +173,7 @@ def test_evidence_of_changed_and_deleted_documents_is_not_used(client: Client, i
 
 
 def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, index_name: str) -> None:
-    """It takes the values that it needs, keeps the new pairs, and takes out what it sees to be stale."""
+    """It reads the similarities that it needs, stores new pairs, and deletes stale entries that it finds."""
     texts = corpus() | {f"other-{k}": text for k, text in enumerate(family(2, 4, edits=3))}
     evidence = prepared(client, index_name, texts)
     first = NearDupe(index_name, client).group(evidence=True).evidence
@@ -188,7 +189,7 @@ def test_an_incremental_run_reads_the_evidence_around_a_change(client: Client, i
     assert ran is not None
     assert (ran.compared, ran.left_out, ran.refused) == (3, 0, 0)  # f1 with the other texts of its family
     assert ran.remembered == 3
-    assert ran.removed == 1  # f1 with f2, for which "again" stands now; the other two of f1 were written anew
+    assert ran.removed == 1  # f1 with f2, now represented by "again"; the other two of f1 were written again
     assert set(after) == (set(before) | {pair("again", other) for other in ("f0", "f1", "f2", "f3")}) - {
         pair("f1", "f2")
     }

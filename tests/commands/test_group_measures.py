@@ -1,4 +1,4 @@
-"""Any measure decides in similar, group and pairs: what they say is what the measure says of the texts."""
+"""Every measure in similar, group and pairs: similarities are those of the texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def filled(client: Client, index_name: str) -> str:
 
 @pytest.fixture(autouse=True)
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """No frequencies are left in anybody's cache folder."""
+    """Frequencies are stored in a temporary cache folder."""
     monkeypatch.setenv("ES_NEARDUPE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -156,7 +156,7 @@ def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) 
 
 
 def test_groups_of_near_copies_only(filled: str, client: Client) -> None:
-    """Exact copies of a principal are no members of its group."""
+    """Exact copies of a principal are not members of its group."""
     report = NearDupe(filled, client).group(min=0.7, max=0.999)
     stored = ours(client, filled)
     assert (report.pairs.copies, report.max) == (0, 0.999)
@@ -182,11 +182,11 @@ def test_chains(filled: str, client: Client) -> None:
 
 def test_containment_makes_no_chains(filled: str, client: Client) -> None:
     """One text that contains ten others would join them all."""
-    with pytest.raises(SettingsError, match="an anthology would glue together"):
+    with pytest.raises(SettingsError, match="an anthology would link all texts"):
         NearDupe(filled, client).group(min=0.3, measure="containment", linkage="chain")
     report = NearDupe(filled, client).group(min=0.3, measure="containment", linkage="complete", evidence=True)
     assert report.groups.count > 0
-    with pytest.raises(SettingsError, match="an anthology would glue together"):
+    with pytest.raises(SettingsError, match="an anthology would link all texts"):
         NearDupe(filled, client).what_if(min=[0.5], linkage="chain")
 
 
@@ -218,7 +218,7 @@ def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
 
 
 def test_information_against_literal(filled: str, client: Client) -> None:
-    """A text pasted twice tells nothing new, but half of its words have no partner."""
+    """A text pasted twice contains nothing new, but half of its words have no counterpart."""
 
     def of(matching: str) -> float:
         hits = NearDupe(filled, client).similar(id="twice", measure="jaccard", matching=matching, min=0.01).hits
@@ -234,7 +234,7 @@ def test_fields_of_features(filled: str, client: Client, server_cli: Cli) -> Non
     assert all(pair["measure"] == "resemblance (tags:values)" for pair in tags)
     assert found["b", "c"] == 1 / 3
     assert found["long", "short"] == 1 / 3
-    assert not [pair for pair in found if "copy2" in pair]  # it has no tags: it is like no other
+    assert not [pair for pair in found if "copy2" in pair]  # it has no tags, so it is similar to no other
     assert ("a", "copy") not in found  # a, b c; c, x
     titles = NearDupe(filled, client).similar(id="a", features=["title:flatten(words)"], min=0.3)
     assert {hit.id: hit.similarity for hit in titles.hits} == dict.fromkeys(["b", "c", "d", "copy"], 1 / 3)
@@ -250,7 +250,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
         "is not one of resemblance, jaccard, containment, containment-longer, bag, weighted, edit.",
     ),
     (("--measure", "estimate"), "'estimate' is not one of resemblance"),
-    (("--min", "0.9", "--max", "0.8"), "--min 0.9 is above --max 0.8"),
+    (("--min", "0.9", "--max", "0.8"), "--min 0.9 is greater than --max 0.8"),
     (("--max", "0"), "0 is not in (0, 1]"),
     (("--min", "nan"), "nan is not in (0, 1]"),
     (("--measure", "edit", "--matching", "literal"), "--matching is for jaccard, containment"),
@@ -262,8 +262,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("--measure", "containment", "--features", "words"), "compares words in order"),
     (("--features", "wrods"), "Known: words, ngrams(w)"),
     (("--features", "ngrams(0)"), "must be 1 or more"),
-    (("--features", "tytle:words"), "Fields: tags, text, title."),
-    (("--features", "place:values"), "Fields: tags, text, title."),
+    (("--features", "tytle:words"), "Available: tags, text, title."),
+    (("--features", "place:values"), "Available: tags, text, title."),
     (("--renew",), "--renew is for weighted"),
 ]
 
@@ -277,7 +277,7 @@ def test_refused(filled: str, server_cli: Cli) -> None:
 
 
 def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) -> None:
-    """Empty and too large ones take part in nothing, a missing one is an error, a deleted one is counted."""
+    """Empty and too large documents are in no pair, a missing one is an error, a deleted one is counted."""
     for id, state in (("empty", "empty"), ("none", "empty")):
         found = NearDupe(filled, client).similar(id=id, measure="edit", min=0.1)
         assert (found.query["state"], found.hits) == (state, ())
@@ -295,7 +295,7 @@ def test_documents_without_keys(filled: str, client: Client, server_cli: Cli) ->
 
 
 def test_weighted(filled: str, client: Client, server_cli: Cli, cache: Path) -> None:
-    """Shingles that many documents have count less; the frequencies are those of the index, kept and shown."""
+    """Frequent shingles have less weight; the frequencies of the index are stored and reported."""
     done = server_cli("pairs", filled, "--measure", "weighted", "--min", "0.05", "--json")
     (file,) = (cache / "frequencies").iterdir()
     with np.load(file) as stored:
@@ -311,7 +311,7 @@ def test_weighted(filled: str, client: Client, server_cli: Cli, cache: Path) -> 
     said = f"Weights of features: from {weights.documents} random documents, taken {at}."
     assert said in done.err
     again = server_cli("similar", filled, "--id", "a", "--measure", "weighted")
-    assert said in again.err  # the same ones
+    assert said in again.err  # the same frequencies
     hits = server_cli("group", filled, "--measure", "weighted", "--dry-run", "--json").json
     assert hits["weights"] == {"documents": weights.documents, "at": at}
 

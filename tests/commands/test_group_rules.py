@@ -39,7 +39,7 @@ def documents() -> dict[str, JSON]:
 
 @pytest.fixture(params=["inline", "sidecar"])
 def news(client: Client, index_name: str, request: pytest.FixtureRequest) -> NearDupe:
-    """An enriched index that was never grouped."""
+    """An enriched index that has not been grouped."""
     make_index(client, index_name, FIELDS)
     put(client, index_name, documents())
     found = NearDupe(index_name, client)
@@ -49,7 +49,7 @@ def news(client: Client, index_name: str, request: pytest.FixtureRequest) -> Nea
 
 
 def in_force(report: GroupReport) -> JSON:
-    """The rules of a run that can be told from its figures, by the names of the options."""
+    """The rules of a run that its report shows, by the names of the options."""
     names = ("measure", "min", "max", "linkage", "principal", "within", "window")
     return {name: getattr(report, name) for name in names} | {"max_bucket": report.rules.group.max_bucket}
 
@@ -59,9 +59,9 @@ def stop(*_: object, **__: object) -> None:
 
 
 def killed(news: NearDupe, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-    """A run that ends after it said that it has begun."""
+    """A run that is killed after it recorded that it has begun."""
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_write_documents", stop)
+        patch.setattr(module, "write_groups", stop)
         with pytest.raises(KeyboardInterrupt):
             news.group(**options)
 
@@ -121,7 +121,7 @@ def test_neither_a_dry_run_nor_a_killed_one_is_remembered(news: NearDupe, monkey
     assert (in_force(shown), shown.scope.whole) == (DEFAULTS | {"min": 0.7}, True)
     assert [one.policy for one in news.suggest_keep()] == ["longest"] * len(news.groups())
     again = news.group()
-    assert (in_force(again), again.scope.reason) == (DEFAULTS | {"min": 0.7}, "the last run did not come to its end")
+    assert (in_force(again), again.scope.reason) == (DEFAULTS | {"min": 0.7}, "the last run did not finish")
     assert not news.group().scope.whole
 
 
@@ -137,7 +137,7 @@ def test_how_a_run_behaves_is_not_remembered(news: NearDupe) -> None:
 
 
 def test_the_threshold_of_the_index_given_as_min_is_remembered(news: NearDupe) -> None:
-    """It decides the same, so nothing is grouped anew; but it is a rule now."""
+    """It makes the same groups, so nothing changes, but it is a rule now."""
     assert news.group().rules.match.min is None
     given = news.group(min=0.6)
     assert (given.scope.whole, given.writes.written, given.rules.match.min) == (False, 0, 0.6)
@@ -211,7 +211,7 @@ def test_another_run_changes_the_rules_meanwhile(news: NearDupe, monkeypatch: py
         return found
 
     monkeypatch.setattr(Registry, "last_run", late)
-    with pytest.raises(LeaseHeld, match="by other rules meanwhile"):
+    with pytest.raises(LeaseHeld, match="by other rules in the meantime"):
         news.group()
     assert news.group().min == 0.9
 

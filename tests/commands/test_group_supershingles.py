@@ -1,4 +1,4 @@
-"""The preset ``supershingles`` on real servers: what two common keys of six find, everywhere by the same rule."""
+"""The preset ``supershingles`` on real servers: pairs found by two common keys of six, by the same rule everywhere."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from es_neardupe.server.client import Client, path
 
 PRESET = Settings.chosen(("text",), preset="supershingles")
 LOW = 1e-6
-"""Nearly everything that is a candidate is this similar."""
+"""The minimum similarity of nearly all candidates."""
 
 Pairs = dict[tuple[str, str], float]
 
 
 def edited(seed: str, edits: int) -> str:
-    """A text of 600 words, so many of them replaced."""
+    """A text of 600 words, with a number of them replaced."""
     text, chance = words("supershingles", 600), random.Random(seed)
     for place in chance.sample(range(600), edits):
         text[place] = f"edit{seed}x{place}"
@@ -32,7 +32,7 @@ TEXTS = {id: edited(id, k) for k, id in enumerate(IDS)} | {"copy": edited("a/b",
 
 
 def in_common(client: Client, index: str) -> dict[tuple[str, str], int]:
-    """How many keys each pair of documents shares, by what is stored."""
+    """Number of stored keys that each pair of documents shares."""
     keys = {id: set(own.get("bands", ())) for id, own in sorted(ours(client, index).items())}
     assert {len(one) for one in keys.values()} == {6}
     return {pair: len(keys[pair[0]] & keys[pair[1]]) for pair in combinations(keys, 2)}
@@ -146,7 +146,7 @@ def test_figures(client: Client, filled: str, server_cli: Cli) -> None:
 
 
 def test_an_alias_of_two_indices(client: Client, filled: str) -> None:
-    """As in one index."""
+    """The same in several indices."""
     alone = found_pairs(client, filled, LOW)
     parts = [f"{filled}-{number}" for number in (1, 2)]
     for number, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""`groups` on real servers: which are listed, in which order, and what is said of one."""
+"""`groups` on real servers: the listed groups, their order, and the history of one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def filled(client: Client, index_name: str) -> str:
 
 @pytest.fixture
 def grouped(client: Client, index_name: str) -> str:
-    """Groups of two to five documents, and one that is alone."""
+    """Groups of two to five documents, and a document without a group."""
     texts = {f"{size}-{number}": text for size in (3, 5, 2, 4) for number, text in enumerate(family(size, size))}
     texts["alone"] = " ".join(words("alone", 60))
     make_index(client, index_name)
@@ -55,7 +55,7 @@ def test_the_history_of_a_group(client: Client, grouped: str, server_cli: Cli) -
     assert (told["group"], told["size"], told["principal"]["id"]) == (first.group, 5, first.members[0].id)
     assert [one["event"] for one in told["history"]] == ["founded"]
     assert "founded" in server_cli("groups", grouped, "--history", first.group).out
-    refused(server_cli("groups", grouped, "--history", "unknown"), "knows no group 'unknown'")
+    refused(server_cli("groups", grouped, "--history", "unknown"), "Unknown group 'unknown'")
 
 
 def test_what_to_keep(client: Client, grouped: str, server_cli: Cli) -> None:

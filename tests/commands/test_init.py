@@ -1,4 +1,4 @@
-"""`init` on real servers: what it adds to a mapping, and what it refuses."""
+"""`init` on real servers: the added mapping, and rejected settings and indices."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from existing_index import existing_index
 from server_tools import JSON, make_index, mapping, one_line, put, versions
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.errors import NotFound
 from es_neardupe.server.client import Client
 
 
@@ -20,7 +21,7 @@ def filled(client: Client, index_name: str) -> str:
     return index_name
 
 
-def test_init_leaves_what_is_the_users(client: Client, index_name: str) -> None:
+def test_init_keeps_existing_fields_and_documents(client: Client, index_name: str) -> None:
     existing_index(client, index_name)
     before, written = mapping(client, index_name), versions(client, index_name)
     dry = NearDupe(index_name, client).init(Settings(("text",)), dry_run=True)
@@ -40,11 +41,25 @@ def test_init_leaves_what_is_the_users(client: Client, index_name: str) -> None:
     assert mapping(client, index_name) == again
 
 
+def test_a_template_before_there_is_an_index(client: Client, index_name: str) -> None:
+    """It has the fields and the settings that `init` adds to an index; nothing is created."""
+    report = NearDupe(index_name, client).init(Settings(("text",)), template=True)
+    assert (report.prepared, report.created, report.dry_run) == ((index_name,), False, True)
+    assert report.template is not None
+    with pytest.raises(NotFound):
+        mapping(client, index_name)
+    make_index(client, index_name)
+    NearDupe(index_name, client).init(Settings(("text",)))
+    added = report.template["template"]["mappings"]
+    assert added["_meta"] == mapping(client, index_name)["_meta"]
+    assert added["properties"]["neardupe"] == mapping(client, index_name)["properties"]["neardupe"]
+
+
 @pytest.mark.parametrize("name", ["_all", "_mapping", "", "a b", "UPPER", "a/b", "..", '"', "a#b", "a,_all"])
-def test_names_that_are_none(name: str, server_cli: Cli, client: Client, index_name: str) -> None:
+def test_invalid_names(name: str, server_cli: Cli, client: Client, index_name: str) -> None:
     done = server_cli("init", name, "--field", "text", "--create")
     one_line(done.err)
-    assert done.code == (1 if name == "UPPER" else 2)  # the server alone knows that names are in lower case
+    assert done.code == (1 if name == "UPPER" else 2)  # only the server checks for lower case
 
 
 @pytest.mark.parametrize(
@@ -62,7 +77,7 @@ def test_fields_that_are_no_text(
     field: str, words: tuple[str, ...], client: Client, filled: str, server_cli: Cli
 ) -> None:
     before = mapping(client, filled), versions(client, filled)
-    wrong = field in ("", "neardupe.bands")  # whatever the index has
+    wrong = field in ("", "neardupe.bands")  # for any index
     refused(server_cli("init", filled, "--field", field), *words, code=2 if wrong else 1)
     assert (mapping(client, filled), versions(client, filled)) == before
 
@@ -71,7 +86,7 @@ def test_fields_that_are_no_text(
     ("source", "word"),
     [({"enabled": False}, "disabled"), ({"excludes": ["body"]}, "excludes"), ({"includes": ["text"]}, "includes")],
 )
-def test_source_that_is_not_whole(source: JSON, word: str, client: Client, index_name: str, server_cli: Cli) -> None:
+def test_incomplete_source(source: JSON, word: str, client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name, _source=source)
     put(client, index_name, {"a": {"text": "some text", "body": "more"}})
     before = mapping(client, index_name), versions(client, index_name)
@@ -92,7 +107,7 @@ def test_source_that_is_not_whole(source: JSON, word: str, client: Client, index
         {"properties": {"bands": {"type": "keyword", "index": False, "doc_values": False}}},
     ],
 )
-def test_our_field_is_mapped_otherwise(ours_before: JSON, client: Client, index_name: str, server_cli: Cli) -> None:
+def test_conflicting_mapping(ours_before: JSON, client: Client, index_name: str, server_cli: Cli) -> None:
     make_index(client, index_name, {"text": {"type": "text"}, "neardupe": ours_before})
     put(client, index_name, {"a": {"text": "some text"}})
     before = mapping(client, index_name)

@@ -1,4 +1,4 @@
-"""Files of every kind become documents that equal those that were enriched."""
+"""`load`: files of every kind are indexed as the same documents as by indexing and `enrich`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def json_lines(**more: str) -> bytes:
 
 
 def make_files(folder: Path, kind: str) -> str:
-    """The texts as a file or folder of one kind; its name."""
+    """Write the texts to a file or folder of one kind; returns its name."""
     file = folder / f"texts.{kind}"
     if kind == "folder":
         for id, text in TEXTS.items():
@@ -96,7 +96,7 @@ def test_text_field_and_id_field(client: Client, index_name: str, server_cli: Cl
     assert (missing.json["scope"]["bad"], missing.json["writes"]["written"]) == (len(TEXTS), 0)
 
 
-def test_what_is_there_is_left_alone_unless_it_is_replaced(
+def test_existing_documents_are_skipped_or_replaced(
     client: Client, index_name: str, server_cli: Cli, tmp_path: Path
 ) -> None:
     make_index(client, index_name)
@@ -124,9 +124,7 @@ def test_what_is_there_is_left_alone_unless_it_is_replaced(
     assert json.loads(users[index_name, "other"]) == there["other"]
 
 
-def test_several_files_and_an_id_that_comes_twice(
-    client: Client, index_name: str, server_cli: Cli, tmp_path: Path
-) -> None:
+def test_several_files_with_duplicate_ids(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     server_cli("init", index_name, "--field", "text", "--create")
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl.gz"
     one.write_bytes(json_lines(n="first"))
@@ -136,15 +134,15 @@ def test_several_files_and_an_id_that_comes_twice(
     assert {hit["_source"]["n"] for hit in hits(client, index_name)} == {"first"}
 
 
-def test_a_packed_file_that_breaks_off(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
+def test_a_truncated_compressed_file(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
     server_cli("init", index_name, "--field", "text", "--create")
     file = tmp_path / "cut.jsonl.gz"
     lines = (json.dumps({"id": f"line{n}", "text": f"words of line {n}"}) + "\n" for n in range(500))
     file.write_bytes(gzip.compress("".join(lines).encode())[:-200])
     done = server_cli("load", index_name, str(file), "--json")
     assert "Traceback" not in done.err
-    assert "cannot be read further" in done.err
-    assert done.json["scope"]["bad"] in (1, 2)  # the rest of a line may have come out
+    assert "the rest cannot be read" in done.err
+    assert done.json["scope"]["bad"] in (1, 2)  # a part of a line may have been decompressed
     assert 0 < done.json["writes"]["written"] < 500
 
 

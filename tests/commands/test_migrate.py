@@ -1,4 +1,4 @@
-"""Other keys for an index on real servers: beside the old ones, the switch, the same end after any kill."""
+"""`migrate` on real servers: new keys in addition to the old ones, the switch, the same result after any kill."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kill_tools import Command, Moment, State, copies_of, put_back, run_commands
 from server_tools import JSON, change, family, hits, make_index, mapping, one_line, ours, put, send, theirs, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.watch import may_pass
+from es_neardupe.commands.watch import may_succeed_later
 from es_neardupe.errors import BeingMigrated, LeaseHeld, SchemeMismatch
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.server.client import Client, path
@@ -32,7 +32,7 @@ def texts() -> dict[str, JSON]:
 
 
 def grouped(client: Client, index: str) -> None:
-    """An index from before there were sampled keys, enriched and grouped."""
+    """An index of a version without sampled keys, enriched and grouped."""
     fields = fields_mapping()
     older = fields | {"properties": {name: one for name, one in fields["properties"].items() if name != "samples"}}
     properties = {"text": {"type": "text"}, "neardupe": older}
@@ -42,12 +42,12 @@ def grouped(client: Client, index: str) -> None:
 
 
 def partition(client: Client, index: str) -> set[frozenset[str]]:
-    """The documents that are together."""
+    """The groups, as sets of document ids."""
     return {frozenset(member.id for member in one.members) for one in NearDupe(index, client).groups()}
 
 
 def collapsed(client: Client, index: str) -> int:
-    """Hits of a user's own search; each document must have a group id, or ``collapse`` would merge it with others."""
+    """Hits of a plain search; each document must have a group id, or ``collapse`` would merge it with others."""
     body = {"size": 100, "collapse": {"field": "neardupe.group"}, "query": {"match_all": {}}}
     body |= {"aggs": {"without": {"missing": {"field": "neardupe.group"}}}}
     answer = client.request("POST", path(index, "_search"), body=body)
@@ -56,7 +56,7 @@ def collapsed(client: Client, index: str) -> int:
 
 
 def check_new(client: Client, index: str) -> None:
-    """Nothing tells of the migration any more, and a run of each command finds nothing to do."""
+    """No trace of the migration is left, and each command finds nothing to do."""
     assert mapping(client, index)["_meta"].keys() == {"neardupe", "yours"}
     assert all("neardupe_next" not in hit["_source"] for hit in hits(client, index))
     assert NearDupe(index, client).enrich(check=True).writes.written == 0
@@ -66,8 +66,8 @@ def check_new(client: Client, index: str) -> None:
     assert all(fields["samples"] for fields in ours(client, index).values() if fields["tokens"] > 40)
 
 
-def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name: str) -> None:
-    """What is prepared changes nothing that serves; ids stay; users' changes in the middle are not lost."""
+def test_new_keys_are_prepared_and_then_replace_the_old_ones(client: Client, index_name: str) -> None:
+    """Preparing does not affect searches; group ids stay; changes of other clients during the migration are kept."""
     grouped(client, index_name)
     before, users = ours(client, index_name), theirs(client, index_name)
     assert NearDupe(index_name, client).migrate(**NEW, dry_run=True).writes.enriched == len(before)
@@ -106,7 +106,7 @@ def test_beside_the_old_keys_and_then_in_their_place(client: Client, index_name:
 
 
 def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Killed while it prepares, while it switches and while it cleans: each time it goes on, to the same end."""
+    """Killed while it prepares, switches and cleans: each time it continues, with the same result."""
     grouped(client, index_name)
     beginning, former = copies_of(client, index_name), State.of(client, index_name)
     migrate: list[Command] = [("migrate", {**NEW, "evidence": True})]
@@ -134,7 +134,7 @@ def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli)
         assert f"`es-neardupe migrate {index_name}`" in one_line(refused.err)
     with pytest.raises(BeingMigrated) as waits:
         NearDupe(index_name, client).watch(once=True)
-    assert may_pass(waits.value)
+    assert may_succeed_later(waits.value)
     (told,) = (one for one in NearDupe(index_name, client).doctor() if one.name == "migration")
     assert (told.level, "switching" in told.message) == ("warning", True)
     run_to_death(client, index_name, [("migrate", {})], Moment(1, "before", ("_mapping", 2), "_mapping"))
@@ -160,7 +160,7 @@ def test_killed_at_many_moments(client: Client, index_name: str) -> None:
 
 
 def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Asked before the switch; refused for other settings meanwhile, and where there is nothing to go to."""
+    """Asks before the switch; rejects other settings during a migration, and a call without any."""
     make_index(client, index_name)
     put(client, index_name, {id: {"text": id * 9} for id in "ab"})
     NearDupe(index_name, client).init(OLD)
@@ -187,7 +187,7 @@ def test_on_the_command_line(client: Client, index_name: str, server_cli: Cli) -
 
 
 def test_two_at_once(client: Client, index_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One waits for the other; and what it saw before it had the lease counts no more."""
+    """The second run waits for the first, and notices a phase that changed before it got the lease."""
     make_index(client, index_name)
     put(client, index_name, {id: {"text": id * 9} for id in "ab"})
     NearDupe(index_name, client).init(OLD)
@@ -214,7 +214,7 @@ def test_two_at_once(client: Client, index_name: str, monkeypatch: pytest.Monkey
 
 
 def test_several_indices(client: Client, index_name: str) -> None:
-    """An alias whose indices were told of a phase one by one, and the run was killed in between."""
+    """Killed when only some of the indices of an alias were marked with a phase."""
     names = [f"{index_name}-{part}" for part in "ab"]
     alias = f"{index_name}-all"
     for name in names:

@@ -1,4 +1,4 @@
-"""Other keys beside an index: the same end as with keys in the documents, after any kill; the index stays as it is."""
+"""`migrate` with a sidecar: the same result as with keys in the documents, after any kill; the index is unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def grouped(client: Client, index: str, *, write_group: bool = False) -> None:
 
 
 def beside(client: Client, index: str) -> dict[str, JSON]:
-    """All that is ours, but leases and dates, by the names of our indices."""
+    """Hidden index -> its mapping and documents, without leases and dates."""
     copies = {name: one for name, one in copies_of(client, index).items() if name != index}
     return {
         name: {"mappings": one["mappings"], "sources": without_dates(one["sources"])} for name, one in copies.items()
@@ -47,7 +47,7 @@ def beside(client: Client, index: str) -> dict[str, JSON]:
 
 
 def check_new(client: Client, index: str) -> None:
-    """Nothing tells of the migration any more, and a run of each command finds nothing to do."""
+    """No trace of the migration is left, and each command finds nothing to do."""
     ours = mapping(client, sidecar_name(index, "neardupe"))
     assert ours["_meta"].keys() == {"neardupe", "@source"}
     assert "migration" not in ours["_meta"]["neardupe"]
@@ -99,7 +99,7 @@ def test_as_with_keys_in_the_documents(client: Client, index_name: str, write_gr
     assert one == other
 
 
-def test_what_is_prepared_changes_nothing_that_serves(client: Client, index_name: str) -> None:
+def test_preparing_does_not_affect_searches(client: Client, index_name: str) -> None:
     grouped(client, index_name)
     ours, users = beside(client, index_name), state(client, index_name)
     dry = NearDupe(index_name, client).migrate(**NEW, dry_run=True, show_requests=3)
@@ -115,7 +115,7 @@ def test_what_is_prepared_changes_nothing_that_serves(client: Client, index_name
     assert NearDupe(index_name, client).migrate(dry_run=True).groups == prepared.groups
     shown = NearDupe(index_name, client).migrate(dry_run=True, show_requests=2).requests
     assert [one.path.partition("?")[0] for one in shown] == [f"/{index_name}-neardupe_next-sidecar/_mapping"] * 2
-    with pytest.raises(SchemeMismatch, match="on its way to other settings"):
+    with pytest.raises(SchemeMismatch, match="already being migrated to other settings"):
         NearDupe(index_name, client).migrate(shingle=4)
     with pytest.raises(BeingMigrated, match="--abort"):
         NearDupe(index_name, client).clean()
@@ -125,7 +125,7 @@ def test_what_is_prepared_changes_nothing_that_serves(client: Client, index_name
 
 
 def test_killed_in_every_phase(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Killed while it prepares, while it switches and while it cleans: each time it goes on, to the same end."""
+    """Killed while it prepares, switches and cleans: each time it continues, with the same result."""
     grouped(client, index_name)
     users, beginning, former = state(client, index_name), copies_of(client, index_name), beside(client, index_name)
     migrate: list[Command] = [("migrate", {**NEW, "evidence": True})]
@@ -173,7 +173,7 @@ def test_killed_at_many_moments(client: Client, index_name: str) -> None:
 
 
 def test_group_ids_in_the_documents(client: Client, index_name: str) -> None:
-    """With ``--write-group`` a user's own search finds an id in each document, in the end that of the new group."""
+    """With ``--write-group`` a search finds a group id in each document at any time, finally that of the new group."""
     grouped(client, index_name, write_group=True)
     assert NearDupe(index_name, client).migrate(**NEW, prepare=True).state == "prepared"
     assert "neardupe_next" not in mapping(client, index_name)["properties"]
@@ -201,7 +201,7 @@ def test_group_ids_in_the_documents(client: Client, index_name: str) -> None:
 
 
 def test_several_indices(client: Client, index_name: str) -> None:
-    """An alias whose indices were told of a phase one by one, and the run was killed in between."""
+    """Killed when only some of the indices of an alias were marked with a phase."""
     names = [f"{index_name}-{part}" for part in "ab"]
     alias = f"{index_name}-all"
     for name in names:

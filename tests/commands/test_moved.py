@@ -1,4 +1,4 @@
-"""Where lost documents are found: the oracle is the record that the generator of a site's history keeps."""
+"""The command moved, compared with the record that the generator of a site's history keeps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from conftest import Cli, Run
 from server_tools import JSON, family, jaccard, make_index, new_name, one_line, put, send, words
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.moved.answer import Moved
+from es_neardupe.commands.moved.moved import Moved
 from es_neardupe.errors import Forbidden, SettingsError
 from es_neardupe.server.client import Client, path
 
@@ -29,11 +29,11 @@ LEAST = 0.8
 
 @dataclass
 class History:
-    """A site that is crawled each day something happens to a page: what is at each address, and what was there."""
+    """A site that is crawled whenever a page changes: what is at each address now, and what was there before."""
 
     rng: random.Random
     sources: dict[str, JSON] = field(default_factory=dict)
-    """What the index has: one document for each visit."""
+    """Documents of the index by id, one per visit."""
     now: dict[str, tuple[str, date]] = field(default_factory=dict)
     """The text at each address and since when, by what was done to it."""
     day: date = date(2024, 1, 1)
@@ -50,7 +50,7 @@ class History:
         return " ".join(tokens)
 
     def best(self, url: str) -> tuple[set[str], float]:
-        """The addresses that bear the most similar text now, from the day of the last visit on; by brute force."""
+        """By brute force: the addresses that now have the most similar text, from the day of the last visit on."""
         text, since = self.now[url]
         found = {
             other: jaccard(text, its)
@@ -99,7 +99,7 @@ def crawled(client: Client, site: History) -> Iterator[str]:
 
 
 def test_every_address_of_the_history(client: Client, crawled: str, site: History) -> None:
-    """The most similar place that is there now is where the record says; texts are compared exactly."""
+    """The best place is the one of the record; similarities are exact."""
     answers = list(NearDupe(crawled, client).moved_all(sorted(site.now)))
     assert [one.address for one in answers] == sorted(site.now)
     found = 0
@@ -224,14 +224,14 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert "1 address that led nowhere has several documents" in _as_list(server_cli, index_name, "/old").err
     assert "Now at /copy, 1.0000 similar." in server_cli("moved", index_name, "1").out
     empty = one_line(server_cli("moved", index_name, "").err)
-    assert empty == "error: An address is empty: name one, or the id of a document."
+    assert empty == "error: The address is empty. Give an address, or the id of a document."
     low = server_cli("moved", index_name, "/old", "--min", "0.5")
     assert "Pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
 
 
 @pytest.mark.parametrize("basis", ["evidence", "grouping"])
 def test_a_deleted_document(basis: str, client: Client, index_name: str, server_cli: Cli) -> None:
-    """Its id was its address; what was found out about it while it was there is told with its date."""
+    """Its id was its address: similarities computed before the deletion are reported with their date."""
     gone = "https://site.example/ä b/gone"
     texts = family("gone", 4)
     pages = {gone: page(f"{texts[0]} and some words more", gone)}
@@ -261,7 +261,7 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
 
 
 def test_a_page_that_was_written_over(client: Client, index_name: str, server_cli: Cli) -> None:
-    """Its present text leads nowhere; evidence knows the one before, and knows nothing new of a text that stays."""
+    """Its current text has no copies, but evidence knows those of its former text."""
     texts = family("over", 3)
     pages = {str(n): page(texts[n], f"/p{n}", f"2024-05-0{n + 1}") for n in range(3)}
     small(client, index_name, pages, evidence=True)
@@ -282,7 +282,7 @@ def test_a_page_that_was_written_over(client: Client, index_name: str, server_cl
 
 
 class Walled:
-    """A connection whose user may not read our indices beside the user's own."""
+    """A connection whose user may not read the hidden indices."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -327,12 +327,15 @@ def test_fields_that_must_be_named(client: Client, index_name: str, server_cli: 
     }
     small(client, index_name, pages, properties=properties)
     for options, said in (
-        ((), "2 fields could hold addresses"),
+        ((), "2 keyword fields have a name such as url or link. Set --url-field."),
         ((), "link, url.keyword"),
-        (("--url-field", "url"), "Several fields"),
-        (("--url-field", "url"), "--date-field. There: date, seen."),
-        (("--url-field", "title"), "no keyword field 'title', nor a text with one keyword part"),
-        (("--url-field", "absent"), "Keyword fields there: link, url.keyword."),
+        (("--url-field", "url"), "has several date fields"),
+        (("--url-field", "url"), "Set --date-field to one of date, seen."),
+        (
+            ("--url-field", "title"),
+            "no keyword field 'title', and no text field of this name with one",
+        ),
+        (("--url-field", "absent"), "Keyword fields: link, url.keyword."),
         (("--url-field", "url", "--date-field", "link"), "no date field 'link'. There: date, seen."),
         (("--url-field", "url", "--date-field", "seen", "--min", "0"), "0 is not in (0, 1]"),
     ):

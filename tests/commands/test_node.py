@@ -1,4 +1,4 @@
-"""Real local servers: start, stop, start again. Each test has a home of its own."""
+"""Real local servers: start, stop, start again. Each test has its own home folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NEWEST = [versions.pick(server) for server in ("opensearch", "elasticsearch")]
     ]
 )
 def release(request: pytest.FixtureRequest) -> versions.Release:
-    """Each release whose jars can be had; CI must have them all."""
+    """Each release whose jars are available; CI must have all of them."""
     with required():
         download.ensure(request.param)
     return request.param  # type: ignore[no-any-return]
@@ -95,7 +95,7 @@ class TestOneServer:
         one = control.start(release.server, data=home / "one", heap="256m")
         two = control.start(release.server, data=home / "two", heap="256m")
         assert one.port != two.port
-        with pytest.raises(NodeError, match=f"port {one.port} is in use"):
+        with pytest.raises(NodeError, match=f"Port {one.port} is in use"):
             control.start(release.server, data=home / "three", port=one.port)
         control.stop(data=one.data)
         assert control.running() == (two,)
@@ -113,7 +113,7 @@ class TestOneServer:
 
     @pytest.mark.long
     def test_two_that_start_at_the_same_time(self, release: versions.Release, tmp_path: Path) -> None:
-        """With homes of their own they know nothing of each other, and may choose the same port."""
+        """With separate home folders they do not know each other, and may choose the same port."""
         command = [sys.executable, "-m", "es_neardupe", "node", "start", "--heap", "256m", "--json"]
         homes = [tmp_path / "one", tmp_path / "two"]
         environments = [{**os.environ, "ES_NEARDUPE_HOME": str(one)} for one in homes]
@@ -133,6 +133,6 @@ class TestOneServer:
         (data / "config").mkdir(parents=True)
         (data / "node_1").mkdir()
         (data / "node_1/data").write_text("a file where a folder belongs", "utf-8")
-        with pytest.raises(NodeError, match=r"(?s)exited during startup; the last lines of .*\.log:.*node_1/data"):
+        with pytest.raises(NodeError, match=r"(?s)exited during startup. The last lines of .*\.log:.*node_1/data"):
             control.start(release.server, data=data)
         assert control.status() == state.Status((), (), ())

@@ -1,4 +1,4 @@
-"""Every document is accounted for: the sums of stats and of each report, whatever was done to the index."""
+"""`stats`: the sums of its report and of all others count each document, after any changes to the index."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WHOLE = {"signed": 15, "short": 4, "empty": 3, "too_large": 2, "failed": 0}
 
 
 def check(client: Client, index: str) -> Stats:
-    """The sums of stats, and each part against the stored documents, counted by other code."""
+    """Check the sums of stats, and each part against a separate count of the stored documents."""
     found = NearDupe(index, client).stats(quick=True)
     scope, groups = found.scope, found.groups
     stored = [hit["_source"].get("neardupe") or {} for hit in hits(client, index)]
@@ -55,13 +55,13 @@ def check(client: Client, index: str) -> Stats:
 
 
 def check_group(report: GroupReport) -> GroupReport:
-    """The sums of a run, whether it looked at all documents or at some."""
+    """Check the sums of a run over all documents or some."""
     reconcile("group", report)
     return report
 
 
 def part_of(stored: JSON) -> str:
-    """Where a document is counted; a field with several values fits if one of them does."""
+    """The part in which a document is counted; a field with several values matches if one of them does."""
     schemes, states = (value if isinstance(value, list) else [value] for value in map(stored.get, ("scheme", "state")))
     schemes = [one for one in schemes if one is not None]
     if not schemes:
@@ -96,7 +96,7 @@ GARBAGE: list[JSON] = [
 ]
 
 
-def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str, server_cli: Cli) -> None:
+def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, server_cli: Cli) -> None:
     filled(client, index_name)
     assert check(client, index_name).scope.unprocessed == len(TEXTS)
     NearDupe(index_name, client).enrich(max_chars=MAX_CHARS)
@@ -130,7 +130,7 @@ def test_stats_of_an_index_that_others_write_to(client: Client, index_name: str,
         assert grouped.scope.documents + grouped.scope.unprocessed == found.scope.documents
     assert grouped.scope.affected == grouped.scope.documents > grouped.scope.corrupt > 0
 
-    NearDupe(index_name, client).enrich(check=True, max_chars=MAX_CHARS)  # mends all of it
+    NearDupe(index_name, client).enrich(check=True, max_chars=MAX_CHARS)  # repairs all of it
     found = check(client, index_name)
     assert (found.scope.unknown, found.scope.other_schemes, found.scope.unprocessed) == (0, 0, 0)
 

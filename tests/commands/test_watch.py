@@ -1,4 +1,4 @@
-"""The service for an index that grows: what comes while it runs, what fails meanwhile, how it stops."""
+"""Watching an index that grows: new documents, failures, and how it stops."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def texts(seed: str, size: int) -> dict[str, JSON]:
 
 
 def together(client: Client, index: str, *ids: str) -> bool:
-    """Whether these documents are one group, by what is stored in them."""
+    """Whether these documents have the same stored group."""
     stored = ours(client, index)
     return len({stored.get(id, {}).get("group", id) for id in ids}) == 1
 
@@ -61,7 +61,7 @@ def lease_is_free(client: Client, index: str) -> bool:
 
 @contextmanager
 def watching(client: Client, index: str, lag: Lag | None = None) -> Iterator[list[Round]]:
-    """Watch in a thread as long as the block runs; the rounds so far."""
+    """Watch in a thread while the block runs; yields the rounds so far."""
     stop, rounds = threading.Event(), list[Round]()
     reports: list[WatchReport] = []
 
@@ -87,10 +87,10 @@ def test_what_comes_and_changes_while_it_runs(client: Client, index_name: str) -
     lag = Lag()
     with watching(client, index_name, lag) as rounds:
         wait_until(lambda: together(client, index_name, "a0", "a1"))
-        put(client, index_name, texts("b", 3) | texts("a", 3))  # our fields of a0 and a1 are gone
+        put(client, index_name, texts("b", 3) | texts("a", 3))  # removes the neardupe fields of a0 and a1
         wait_until(lambda: together(client, index_name, "b0", "b1", "b2"))
         wait_until(lambda: together(client, index_name, "a0", "a1", "a2"))
-        change(client, index_name, "b1", {"text": " ".join(words("else", 60))})  # our fields go on standing
+        change(client, index_name, "b1", {"text": " ".join(words("else", 60))})  # keeps the neardupe fields
         wait_until(lambda: not together(client, index_name, "b0", "b1"))
         done = len(rounds)
         wait_until(lambda: len(rounds) > done + 1)
@@ -105,7 +105,7 @@ def test_what_comes_and_changes_while_it_runs(client: Client, index_name: str) -
 
 
 class Troubled:
-    """A driver whose server answers well twice, then has each of these troubles once, then answers well again."""
+    """A driver whose server answers twice, then has each of these problems once, then answers again."""
 
     def __init__(self, client: Client, *troubles: Answer | Unreachable) -> None:
         assert isinstance(client, ServerClient)
@@ -135,13 +135,13 @@ def refused(status: int, kind: str) -> Answer:
 
 
 def impatient(driver: Troubled, client: Client) -> Client:
-    """A client that tries nothing twice by itself."""
+    """A client without retries."""
     return ServerClient(driver, client.server, Retries(attempts=1))
 
 
 def test_trouble_that_passes(client: Client, index_name: str) -> None:
     prepared(client, index_name, texts("a", 2))
-    full_disk = refused(429, "cluster_block_exception")  # the server lifts this block by itself
+    full_disk = refused(429, "cluster_block_exception")  # the server removes this block itself
     driver = Troubled(
         client, Unreachable("gone"), refused(503, "unavailable"), full_disk, Answer(200, {}, {"timed_out": True})
     )
@@ -198,7 +198,7 @@ def test_another_run_is_waited_for(client: Client, index_name: str) -> None:
 
 
 def test_a_stop_in_the_middle(client: Client, index_name: str) -> None:
-    """The step under way is not finished, the lease is given back, and the next run ends as an undisturbed one."""
+    """The current step is not finished, the lease is released, and the next run ends as an undisturbed one."""
     prepared(client, index_name, texts("a", 3))
     for stage in ("fingerprinting", "verifying pairs"):
         stop, stages = threading.Event(), list[str]()
@@ -217,7 +217,7 @@ def test_a_stop_in_the_middle(client: Client, index_name: str) -> None:
 
 
 def scraped(address: str) -> dict[str, float]:
-    """The samples that a Prometheus would read there, all of one index."""
+    """The samples that Prometheus would read, all of one index."""
     with urllib.request.urlopen(address, timeout=10) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     samples = [sample for one in families for sample in one.samples]
@@ -226,7 +226,7 @@ def scraped(address: str) -> dict[str, float]:
 
 
 def test_the_service(client: Client, index_name: str) -> None:
-    """A process of its own: a line for each round, metrics for whoever asks, an end without loss on SIGTERM."""
+    """A separate process: a line for each round, metrics, and an end without loss on SIGTERM."""
     prepared(client, index_name, texts("a", 3))
     options = ["--every", "1s", "--metrics-port", "0", "--json", "--url", client.url]
     command = [sys.executable, "-m", "es_neardupe", "watch", index_name, *options]
@@ -264,7 +264,7 @@ def test_the_service(client: Client, index_name: str) -> None:
 
 
 def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
-    """One round, by the rules of the last run of ``group``: another site keeps a document apart."""
+    """One round by the rules of the last run of ``group``: a document of another site stays alone."""
     make_index(client, index_name, {**TEXT, "site": {"type": "keyword"}, "at": {"type": "date"}})
     documents = texts("a", 3)
     for day, (id, source) in enumerate(documents.items(), 1):
@@ -317,7 +317,7 @@ def test_the_lag() -> None:
     lag = Lag()
     assert lag.seconds == 0
     lag.noticed(time.monotonic() - 50)
-    lag.noticed(time.monotonic() - 10)  # others that came later
+    lag.noticed(time.monotonic() - 10)  # documents that came later
     assert 50 <= lag.seconds < 60
     lag.settled()
     assert lag.seconds == 0
@@ -338,7 +338,7 @@ def test_metrics_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_metrics_of_failed_rounds() -> None:
-    """A failed round counts by the kind of its error, and what was done before it counts too."""
+    """A failed round counts by the type of its error, and the steps before the error count too."""
     registry, count = metrics("news", Lag())
     done = Round(1, "", "news", RoundScope(9, 4), None, RoundWrites(4, 0, 1), 0.0, "LeaseHeld", "why", 2.0)
     for one in (done, replace(done, error="Unreachable", scope=None, writes=RoundWrites(0, 0, 1)), done):

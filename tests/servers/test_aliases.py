@@ -1,4 +1,4 @@
-"""Names that stand for several indices: aliases and patterns."""
+"""Names that resolve to several indices: aliases and patterns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS = Settings(("text",))
 
 @pytest.fixture
 def base(client: Client) -> Iterator[str]:
-    """Two indices, BASE-1 and BASE-2, with an alias BASE-all; one family lies across them."""
+    """Two indices, BASE-1 and BASE-2, with an alias BASE-all; one family spans both."""
     name = new_name()
     texts = family(name, 6)
     for number in (1, 2):
@@ -40,7 +40,7 @@ def test_the_whole_job_across_indices(suffix: str, client: Client, base: str, se
     assert (grouped.writes.written, grouped.groups.largest, grouped.scope.documents) == (10, 6, 10)
     assert theirs(client, name) == users
     where = {(hit["_index"], hit["_id"]) for hit in hits(client, name) if hit["_source"].get("neardupe")}
-    assert where == set(users)  # written where they lie
+    assert where == set(users)  # written in their own indices
 
     (group,) = NearDupe(name, client).groups(min_size=6)
     assert {(member.index, member.id) for member in group.members} == {
@@ -98,7 +98,7 @@ def test_different_schemes_are_refused(client: Client, base: str) -> None:
 
 def test_load_wants_one_index(client: Client, base: str) -> None:
     NearDupe(f"{base}-all", client).init(SETTINGS)
-    with pytest.raises(InputError, match="stands for 2 indices"):
+    with pytest.raises(InputError, match="resolves to 2 indices"):
         NearDupe(f"{base}-all", client).load(["-"])
 
 
@@ -109,7 +109,7 @@ def test_a_pattern_that_matches_nothing(client: Client, base: str, server_cli: C
 
 
 def test_an_alias_with_a_filter_is_no_scope(client: Client, base: str) -> None:
-    """Our requests name the concrete indices, so a filter would be passed over: it is refused instead."""
+    """Our requests name the concrete indices and would bypass a filter, so an alias with a filter is rejected."""
     NearDupe(f"{base}-1", client).init(SETTINGS)
     body = {"filter": {"term": {"text": "nothing"}}}
     client.request("PUT", path(f"{base}-1", "_alias", f"{base}-some"), body=body)

@@ -1,4 +1,4 @@
-"""What goes wrong on the user's side: one clear line, exit code 1, nothing written, nothing lost."""
+"""Mistakes of users: one clear line, exit code 1, nothing written, nothing lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_unknown_index(command: str, more: tuple[str, ...], index_name: str, ser
 
 
 def test_the_mapping_was_changed_after_init(client: Client, index_name: str, server_cli: Cli) -> None:
-    """An index made anew from a template or a copy: our settings without our fields, the keys as plain text."""
+    """An index recreated from a template or a copy: our settings without our fields, the keys as plain text."""
     properties = {"text": {"type": "text"}, "neardupe": {"properties": {"bands": {"type": "text"}}}}
     make_index(client, index_name, properties, _meta={"neardupe": SETTINGS.to_meta()})
     for command in ("enrich", "group", "stats"):
@@ -62,7 +62,7 @@ def test_the_mapping_was_changed_after_init(client: Client, index_name: str, ser
 
 @pytest.fixture(params=READ_ONLY)
 def blocked(request: pytest.FixtureRequest, client: Client, filled: str) -> Iterator[str]:
-    """An enriched index, then blocked for writing."""
+    """An enriched index that was then blocked for writing."""
     NearDupe(filled, client).init(SETTINGS)
     NearDupe(filled, client).enrich(query={"ids": {"values": ["d0", "d1"]}})
     client.request("PUT", path(filled, "_settings"), body={request.param: True})
@@ -83,7 +83,7 @@ def test_read_only_index(blocked: str, client: Client, server_cli: Cli, tmp_path
     assert (mapping(client, blocked), versions(client, blocked)) == before
     checks = server_cli("doctor", blocked, "--json").json["checks"]
     assert "error" in [one["level"] for one in checks if one["name"] == "blocks"]
-    for command in ("stats", "groups", "pairs"):  # looking is allowed
+    for command in ("stats", "groups", "pairs"):  # reading is allowed
         assert server_cli(command, blocked, "--json").code == 0
     assert server_cli("similar", blocked, "--id", "d0", "--json").json["hits"][0]["id"] == "d1"
 
@@ -203,7 +203,7 @@ def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cl
     assert "3,001" in done.out
     told = done.err.splitlines()
     assert sum("lines.jsonl.gz:" in line for line in told) == 21
-    assert any("cannot be read further" in line for line in told)
+    assert any("the rest cannot be read" in line for line in told)
     assert told[-1] == "None of the lines is a document that can be indexed."
 
 
@@ -233,7 +233,7 @@ def test_files_that_cannot_be_loaded(
 
 
 def test_a_document_that_the_mapping_refuses(client: Client, index_name: str, server_cli: Cli, tmp_path: Path) -> None:
-    """Counted with the server's reason; the others are indexed; exit code 1."""
+    """Rejected documents are counted with the server's reason; the others are indexed; exit code 1."""
     make_index(client, index_name, {"text": {"type": "text"}, "n": {"type": "integer"}}, dynamic="strict")
     NearDupe(index_name, client).init(SETTINGS)
     file = tmp_path / "a.jsonl"
@@ -258,7 +258,7 @@ FORGED: dict[str, Any] = {
 
 
 def test_stored_fingerprints_that_are_not_ours(client: Client, filled: str, server_cli: Cli) -> None:
-    """Anybody can write to an index: such documents are counted, said, and renewed with --all."""
+    """Any client can write to an index: such documents are counted, reported, and renewed with --all."""
     put(client, filled, {id: {"text": f"this is {id} and some other words"} for id in FORGED})
     NearDupe(filled, client).init(SETTINGS)
     NearDupe(filled, client).enrich()
@@ -284,7 +284,7 @@ def test_stored_fingerprints_that_are_not_ours(client: Client, filled: str, serv
 
 
 def test_our_field_as_a_list_of_objects(client: Client, filled: str) -> None:
-    """JSON allows it, the mapping too; nothing of ours writes it."""
+    """JSON and the mapping allow it, but our code never writes it."""
     NearDupe(filled, client).init(SETTINGS)
     NearDupe(filled, client).enrich()
     NearDupe(filled, client).group()

@@ -1,4 +1,4 @@
-"""The clients on real servers."""
+"""Clients on real servers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def test_wraps_a_driver(client: Client, driver: Any, index_name: str) -> None:
     fill(wrapped, index_name, 50)
     assert sorted(numbers(wrapped.pages(index_name, {}, page_size=9))) == list(range(50))
     wrapped.close()
-    assert wrapped.request("GET", path(index_name, "_count"))["count"] == 50  # it was not ours to close
+    assert wrapped.request("GET", path(index_name, "_count"))["count"] == 50  # a wrapped client is not closed
 
 
 def test_connects_by_url(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""A cluster of three nodes loses one while we work, and gets it back: the end is that of an undisturbed run."""
+"""Cluster of three nodes that loses one during a run and gets it back: the result is that of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from es_neardupe import NearDupe, Settings
 from es_neardupe.local_server import versions
 from es_neardupe.server.client import Client, path
 
-pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]  # four servers start on what may be a busy machine
+pytestmark = [pytest.mark.server, pytest.mark.timeout(900)]  # four servers start, possibly on a busy machine
 
 INDEX = "docs"
 COMMANDS: dict[str, dict[str, Any]] = {"enrich": {}, "group": {"evidence": True}}
-"""What is run, with its options."""
+"""Commands with their options."""
 
 SNAPSHOTS = re.compile("^POST .*/(_pit|point_in_time)")
 OURS = 2
-"""The node that our client talks to; it stays."""
+"""The node that our client connects to; it stays."""
 
 
 @pytest.fixture(scope="module", params=["opensearch", "elasticsearch"])
@@ -34,7 +34,7 @@ def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 class Disturbed:
-    """A driver that counts requests of a kind, and does something before some of them are sent."""
+    """A driver that counts requests of a kind, and calls a function before some of them."""
 
     def __init__(self, driver: Any, events: Mapping[int, Callable[[], None]], kind: re.Pattern[str] = WRITES) -> None:
         self._driver = driver
@@ -53,7 +53,7 @@ class Disturbed:
 
 
 def disturbed(client: Client, command: str, events: Mapping[int, Callable[[], None]], **options: Any) -> int:
-    """Run a command among these events, all of which must happen; how many requests of it write."""
+    """Run a command with these events, all of which must happen; returns its number of write requests."""
     calm = client._driver  # type: ignore[attr-defined]
     driver = client._driver = Disturbed(calm, events)  # type: ignore[attr-defined]
     try:
@@ -65,7 +65,7 @@ def disturbed(client: Client, command: str, events: Mapping[int, Callable[[], No
 
 
 def fill(client: Client) -> None:
-    """Families and texts that are alone on three shards, each with a copy; no document has keys yet."""
+    """Families and unique texts on three shards, each with a copy; no document has keys yet."""
     make_index(client, INDEX, settings={"number_of_shards": 3, "number_of_replicas": 1})
     texts = {f"f{n}-{k}": text for n in range(24) for k, text in enumerate(family(n, 3, length=60))}
     texts |= {f"alone{n}": " ".join(words(n, 20)) for n in range(30)}
@@ -75,7 +75,7 @@ def fill(client: Client) -> None:
 
 
 def another(three: Cluster, client: Client) -> int:
-    """The node to lose: the one that manages the cluster, unless our client talks to that."""
+    """The node to lose: the cluster manager, unless our client is connected to it."""
     found = manager(client)
     return found if found != OURS else 0
 
@@ -103,7 +103,7 @@ def test_a_run_survives_the_loss_and_return_of_a_node(three: Cluster) -> None:
 
 
 def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:
-    """A part of the snapshot is lost with the node, which stays away; every document is read, and read once."""
+    """Part of the snapshot is lost with the node, which does not return; every document is read exactly once."""
     name = "elsewhere"
     with three.client(OURS) as client:
         away = {"index.routing.allocation.exclude._name": f"n{OURS}"}
@@ -120,7 +120,7 @@ def test_reading_goes_on_when_a_node_is_lost(three: Cluster) -> None:
 
 
 def holder(client: Client) -> int:
-    """The number of a node that holds a part of a snapshot."""
+    """The number of a node that holds part of a snapshot."""
     stats = client.request("GET", path("_nodes", "stats", "indices", "search"))["nodes"].values()
     names = [node["name"] for node in stats if node["indices"]["search"]["open_contexts"]]
     return int(names[0].removeprefix("n"))

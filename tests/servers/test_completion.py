@@ -1,4 +1,4 @@
-"""Completion of index names by the shell, in a process of its own as the shell runs it."""
+"""Completion of index names in the shell, in a separate process as the shell runs it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ finally:
 
 
 def completed(words: str, **environment: str) -> list[str]:
-    """What bash is offered after these words; nothing is on stderr, and no heavy library is imported."""
+    """The completions that bash offers after these words; nothing is on stderr, and no heavy library is imported."""
     shell = {"_ES_NEARDUPE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("ES_", "ELASTIC", "OPENSEARCH"))}
     done = subprocess.run(
@@ -58,13 +58,13 @@ def test_names_on_the_server(client: Client, server_url: str, index_name: str) -
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """A port that takes connections and never answers."""
+    """A port that accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 def test_no_server_no_names(silent_port: int, tmp_path: Path) -> None:
-    """Silent for a wrong address, a wrong setting, no answer, and without any server."""
+    """No output for a wrong address, a wrong setting, no answer, or without a server."""
     home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
     for address in ("http://127.0.0.1:9", "nonsense", "http://nowhere.invalid", f"http://127.0.0.1:{silent_port}"):
         started = time.monotonic()

@@ -1,4 +1,4 @@
-"""Somebody else writes to the same documents while our commands run."""
+"""Other clients write to the same documents while our commands run."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 
 SETTINGS = Settings(("text",), threshold=0.7)
-"""Less than any similarity within a family: the keys find all of its pairs."""
+"""Lower than any similarity within a family: the keys find all of its pairs."""
 
 FAMILIES = 80
 
 
 ODD = {"one": 1.0, "none": None, "list": [[], {}, 2**53 + 1, -0.0], "\u00fcn\u00ef": "\u2028\ud83d\ude00"}
-"""What must come back as it was, though no field of the index has seen it."""
+"""A value that must be preserved although no mapped field contains it."""
 
 
 class Application(threading.Thread):
-    """Updates, deletes, re-indexes and adds documents one by one till it is stopped; knows what must be there."""
+    """Updates, deletes, reindexes and adds documents one by one until it is stopped; knows the expected documents."""
 
     def __init__(self, url: str, index: str, documents: dict[str, JSON], seed: int) -> None:
         super().__init__(daemon=True)
@@ -53,13 +53,13 @@ class Application(threading.Thread):
         self.client.close()
 
     def text(self) -> str:
-        """Of some family, so that groups gain and lose members and principals; or of none."""
+        """A text of some family, so that groups gain and lose members and principals; or a unique one."""
         if self.rng.random() < 0.2:
             return " ".join(words(self.rng.random(), 60))
         return family(self.rng.randrange(FAMILIES), 6, length=120)[self.rng.randrange(6)]
 
     def change_text(self, id: str) -> None:
-        """Our fields go on standing, and do not fit any more."""
+        """The neardupe fields stay, and no longer match the text."""
         self._update(id, {"text": self.text()})
 
     def change_other(self, id: str) -> None:
@@ -70,13 +70,13 @@ class Application(threading.Thread):
         self.client.request("DELETE", path(self.index, "_doc", id))
 
     def put(self, id: str) -> None:
-        """A whole document, in the place of one (our fields are lost) or new."""
+        """A whole document, which replaces one (its neardupe fields are lost) or is new."""
         id = self.rng.choice([id, f"new{self.done}"])
         self.state[id] = {"text": self.text(), "n": -1, "odd": ODD}
         self.client.request("PUT", path(self.index, "_doc", id), body=self.state[id])
 
     def read_and_put(self, id: str) -> None:
-        """As many applications do it: with our fields as they were when the document was read."""
+        """As many applications do: with the neardupe fields as they were when the document was read."""
         source = self.client.request("GET", path(self.index, "_doc", id))["_source"]
         change = {"n": self.done} if self.rng.random() < 0.5 else {"text": self.text()}
         self.state[id] |= change
@@ -125,7 +125,7 @@ def filled(client: Client, index: str) -> dict[str, JSON]:
 
 
 def users_of(client: Client, index: str) -> dict[str, str]:
-    """What is the user's of each document, every bit of it."""
+    """The application's fields of each document, unchanged."""
     sources = {hit["_id"]: dict(hit["_source"]) for hit in hits(client, index)}
     for source in sources.values():
         source.pop("neardupe", None)
@@ -137,7 +137,7 @@ def as_text(sources: dict[str, JSON]) -> dict[str, str]:
 
 
 def partition(client: Client, index: str) -> dict[str, tuple[str, float]]:
-    """The principal of each document, and how similar it is to that one."""
+    """The principal of each document, and its similarity to the principal."""
     stored = ours(client, index)
     principals = {one["group"]: id for id, one in stored.items() if one["principal"]}
     assert len(principals) == sum(one["principal"] for one in stored.values())
@@ -145,7 +145,8 @@ def partition(client: Client, index: str) -> dict[str, tuple[str, float]]:
 
 
 def check_all_is_well(client: Client, index: str, wanted: dict[str, JSON]) -> None:
-    """Nothing of the user's is lost or reverted; one more run makes everything fit, and nothing is left to do."""
+    """No write of the application is lost or reverted; one more run makes everything consistent, and then nothing is
+    left to do."""
     assert users_of(client, index) == as_text(wanted)
     assert NearDupe(index, client).enrich(check=True).writes.conflicts == 0
     report = NearDupe(index, client).group(check=True)
@@ -203,7 +204,7 @@ def test_an_application_writes_while_we_clean(client: Client, index_name: str) -
 
 
 def at(stage: str, act: Any) -> Progress:
-    """A progress that acts once, when a stage begins."""
+    """A progress callback that acts once, when a stage begins."""
     acted = threading.Event()
 
     def told(name: str, done: int, total: int | None) -> None:
@@ -215,7 +216,7 @@ def at(stage: str, act: Any) -> Progress:
 
 
 def test_changed_and_deleted_between_reading_and_verifying(client: Client, index_name: str) -> None:
-    """The keys are read, then the texts change: such documents are counted and left alone."""
+    """Texts change after the keys are read: such documents are counted and skipped."""
     filled(client, index_name)
     put(
         client,
@@ -234,7 +235,7 @@ def test_changed_and_deleted_between_reading_and_verifying(client: Client, index
         send(client, [({"delete": {"_index": index_name, "_id": "f003-2"}}, None)])
 
     report = NearDupe(index_name, client).group(rebuild=True, progress=at("verifying pairs", meanwhile))
-    assert report.scope.stale == 4  # f000-0, copy2, f002-0, f003-2; f001-1 is not there at all
+    assert report.scope.stale == 4  # f000-0, copy2, f002-0, f003-2; f001-1 does not exist
     assert report.scope.documents == report.groups.grouped + report.groups.alone + report.scope.stale
     after = ours(client, index_name)
     assert after["f000-0"] == before["f000-0"]
@@ -278,8 +279,8 @@ def test_changed_between_verifying_and_writing(client: Client, index_name: str) 
     def meanwhile(name: str, done: int, total: int | None) -> None:
         if name != "verifying pairs" or not done or done != total:
             return
-        change(client, index_name, "f000-0", {"n": 5})  # not the text: it is grouped all the same
-        put(client, index_name, {"f001-1": {"text": "a new document", "n": 6}})  # our fields are gone
+        change(client, index_name, "f000-0", {"n": 5})  # not the text: it is grouped anyway
+        put(client, index_name, {"f001-1": {"text": "a new document", "n": 6}})  # the neardupe fields are gone
         send(client, [({"delete": {"_index": index_name, "_id": "f002-0"}}, None)])
 
     report = NearDupe(index_name, client).group(progress=meanwhile)
@@ -294,7 +295,7 @@ def test_changed_between_verifying_and_writing(client: Client, index_name: str) 
     found = {hit["_id"]: hit["_source"] for hit in hits(client, index_name)}
     assert (found["f000-0"]["n"], found["f001-1"]) == (5, {"text": "a new document", "n": 6})
     principals = {one.principal and one.principal.id for one in NearDupe(index_name, client).groups()}
-    assert None in principals  # the principal of f002 is deleted, and groups says so
+    assert None in principals  # the principal of f002 is deleted, and groups shows it
     NearDupe(index_name, client).enrich()
     again = NearDupe(index_name, client).group(check=True)
     assert (again.writes.conflicts, again.scope.stale, again.scope.unprocessed) == (0, 0, 0)
@@ -302,7 +303,7 @@ def test_changed_between_verifying_and_writing(client: Client, index_name: str) 
 
 
 def run_both(*command: str) -> list[JSON]:
-    """The command line in two processes at once; what they report."""
+    """Run the command line in two processes at once; returns their reports."""
     arguments = [sys.executable, "-m", "es_neardupe", *command, "--batch", "20", "--json"]
     runs = [subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     said = [run.communicate(timeout=60) for run in runs]
@@ -329,7 +330,7 @@ def test_two_enrich_runs_at_once(client: Client, index_name: str, options: tuple
 
 
 def test_two_group_runs_at_once(client: Client, index_name: str) -> None:
-    """The second one says who works, or comes late and finds nothing to do."""
+    """The second run names the first, or comes later and finds nothing to do."""
     documents = filled(client, index_name)
     NearDupe(index_name, client).enrich()
     ends: list[GroupReport | LeaseHeld] = []

@@ -1,4 +1,4 @@
-"""The smoke set with the major version of the driver that is not installed, on the server that is there."""
+"""Smoke tests with the major version of the driver that is not installed, on the current server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Commands behind a network and a server that fail in every way: they end in the right state, or say what happened and
-end in it when they are run again; and nothing is lost, doubled or reverted."""
+"""Commands with all faults of networks and servers: they end in the right state, or report the error and end in it when
+they are run again; nothing is lost, duplicated or reverted."""
 
 from __future__ import annotations
 
@@ -57,22 +57,22 @@ from server_tools import (
 )
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.errors import Unreachable
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
 FEW = ("--batch", "16")
-"""Actions of a bulk request: so few that each run sends several."""
+"""Actions of a bulk request: few, so that each run sends several requests."""
 
 HALF = 25
 
 CONNECTED = r"^(?!GET /($|_nodes))"
-"""Not what asks which server this is: that is not tried so often."""
+"""Excludes the requests that detect the server, which have fewer retries."""
 
 MAX_KINDS = 2
-"""Runs that each command does not end, before one that it does."""
+"""Runs that fail before a run of each command that succeeds."""
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def _no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def documents() -> dict[str, JSON]:
-    """Families, copies, and texts that are alone, with a field of which no digit may change."""
+    """Families, copies, and unique texts, with a field that must keep every digit."""
     found: dict[str, JSON] = {f"copy{n}": {"text": " ".join(words("copies", 40))} for n in range(2)}
     for n in range(12):
         texts = {f"f{n:02}-{k}": text for k, text in enumerate(family(n, 3, length=60))}
@@ -91,16 +91,16 @@ def documents() -> dict[str, JSON]:
 
 
 def nothing(client: Client, index: str) -> None:
-    """The user does nothing."""
+    """No change by the application."""
 
 
 def other_half(client: Client, index: str) -> None:
-    """The other half of the documents comes by itself, without keys."""
+    """The other half of the documents arrives without keys."""
     put(client, index, dict(list(documents().items())[HALF:]))
 
 
 def change(client: Client, index: str) -> None:
-    """What an application does between two runs."""
+    """Changes by an application between two runs."""
     texts = {id: one["text"] for id, one in documents().items()}
     send(
         client,
@@ -122,14 +122,14 @@ class Step:
     command: str
     options: JSON
     before: Callable[[Client, str], None] = nothing
-    """What the user does first, undisturbed."""
+    """Changes by the application before it, undisturbed."""
 
     def run(self, client: Client, index: str) -> Any:
         """As a method of the Python interface."""
         return getattr(NearDupe(index, client), self.command)(**self.options)
 
     def arguments(self, index: str) -> list[str]:
-        """As a command line that means the same."""
+        """As the equivalent command line."""
         plain = {"settings": ["--field", "text", "--threshold", "0.7"], "paths": self.options.get("paths", [])}
         words = [word for name in self.options for word in plain.get(name, [f"--{name}"]) if name != "batch"]
         few = FEW if "batch" in self.options else ()
@@ -137,7 +137,7 @@ class Step:
 
 
 def steps(file: str) -> list[Step]:
-    """The life of an index till it is cleaned."""
+    """The life of an index until it is cleaned."""
     few: JSON = {"batch": int(FEW[1])}
     group: JSON = {"check": True, "evidence": True, **few}
     return [
@@ -153,7 +153,7 @@ def steps(file: str) -> list[Step]:
 
 @dataclass(frozen=True)
 class Course:
-    """An index whose life is known: what each step of an undisturbed run reported, and what it was like then."""
+    """An index whose life is known: the report of each step of an undisturbed run, and the state after it."""
 
     client: Client
     index: str
@@ -162,13 +162,13 @@ class Course:
     reports: list[Any]
 
     def begin(self) -> None:
-        """Make it anew, with nothing in it."""
+        """Recreate the index, empty."""
         delete_all(self.client, self.index)
         odd = {"type": "object", "enabled": False}
         make_index(self.client, self.index, {"text": {"type": "text"}, "odd": odd})
 
     def taken(self) -> Iterator[Step]:
-        """The steps, to be taken by whoever asks; after each of them, the state is compared."""
+        """The steps, which the caller runs; after each of them, the state is compared."""
         self.begin()
         for step, wanted in zip(self.steps, self.states, strict=True):
             step.before(self.client, self.index)
@@ -196,7 +196,7 @@ def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @pytest.fixture
 def through(proxy: FaultProxy) -> Iterator[Client]:
-    """A client that reaches the server through the proxy, and does not wait long before it tries again."""
+    """A client that reaches the server through the proxy, with short waits before retries."""
     opened = connect(ConnectionSettings(proxy.url, retries=Retries(attempts=6, wait=0.01), timeout=20))
     yield opened
     opened.close()
@@ -210,8 +210,8 @@ def through(proxy: FaultProxy) -> Iterator[Client]:
     ],
 )
 def test_what_passes(troubles: list[tuple[Trouble, str]], course: Course, proxy: FaultProxy, through: Client) -> None:
-    """Each request suffers the first when it is sent first, and the next when it is sent again; each command comes to
-    its end, and reports the same."""
+    """Each request meets the first fault when it is sent first, and the next when it is sent again; each command
+    completes and reports the same."""
     for step, undisturbed in zip(course.taken(), course.reports, strict=True):
         faults = [Fault(trouble, on, each=True) for trouble, on in troubles]
         proxy.set(*faults)
@@ -222,11 +222,11 @@ def test_what_passes(troubles: list[tuple[Trouble, str]], course: Course, proxy:
 
 
 Places = list[tuple[str, int]]
-"""Kinds of trouble, each with the request that meets it."""
+"""Kinds of faults, each with the request that it applies to."""
 
 
 def random_places(seed: int) -> Iterator[Places]:
-    """For each command some kinds of trouble, each for one of its requests."""
+    """For each command some kinds of faults, each for one of its requests."""
     dice = random.Random(seed)
     while True:
         kinds = dice.sample(list(ENDING), min(MAX_KINDS, len(ENDING)))
@@ -234,14 +234,15 @@ def random_places(seed: int) -> Iterator[Places]:
 
 
 def first_places(kind: str) -> Iterator[Places]:
-    """For each command the same trouble for its first requests."""
+    """For each command the same fault for its first requests."""
     return repeat([(kind, place) for place in (1, 2, 3)])
 
 
 def check_ends(places: Iterator[Places], course: Course, proxy: FaultProxy, cli: Cli) -> tuple[int, int]:
-    """Each command meets troubles at places; the number of runs that met one, and of those that this ended.
+    """Each command meets faults at the given places; returns the number of runs that met one, and of those that it
+    ended.
 
-    A run that it ends says so in one line and is run again; one that it does not end has done its work.
+    A run ended by a fault reports it in one line and is run again; any other run has completed its work.
     """
     met = ended = 0
     for step, chosen in zip(course.taken(), places, strict=False):
@@ -268,7 +269,7 @@ def check_ends(places: Iterator[Places], course: Course, proxy: FaultProxy, cli:
     [
         pytest.param(partial(random_places, 1), True, id="all in turn"),
         *(
-            # of an expired snapshot there is another one
+            # an expired snapshot is replaced by another
             pytest.param(partial(first_places, kind), kind != "expired", id=kind, marks=pytest.mark.long)
             for kind in ENDING
         ),
@@ -297,7 +298,7 @@ QUESTIONS = [("similar", "--id", "d0"), ("groups",), ("pairs",), ("duplicates", 
 
 
 def without_times(run: Run) -> Any:
-    """What a command printed as JSON, without the seconds it took."""
+    """The printed JSON of a command, without the seconds it took."""
     return [{k: v for k, v in line.items() if k != "seconds"} for line in run.lines]
 
 
@@ -305,7 +306,8 @@ def without_times(run: Run) -> Any:
 def test_who_asks_gets_the_whole_answer_or_none(
     every: int, client: Client, proxy: FaultProxy, index_name: str, cli: Cli, tmp_path: Path
 ) -> None:
-    """Each (third) request of a question fails in turn: the answer is the same, or one line says why there is none."""
+    """Each (third) request of a read-only command fails in turn: the answer is the same, or one line names the
+    error."""
     prepared(client, index_name)
     file = tmp_path / "request.json"
     file.write_text(example("identical-titles").replace('"title"', '"text"'))
@@ -334,12 +336,12 @@ def test_who_asks_gets_the_whole_answer_or_none(
 
 
 def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: FaultProxy, index_name: str) -> None:
-    """Byte by byte it would take for ever, and no byte is late."""
+    """An answer that comes byte by byte would take forever, although no byte is late."""
     prepared(client, index_name, enriched=False)
     hasty = Retries(attempts=2, wait=0, longest_answer=0.5)
     slow = connect(ConnectionSettings(proxy.url, retries=hasty, timeout=0.4))
     proxy.set(Fault(dribbling(0.1), BULK, range(1, 9)))
-    with pytest.raises(Unreachable, match=r"not complete after 0.5 seconds"):
+    with pytest.raises(Unreachable, match=r"incomplete after 0.5 seconds"):
         NearDupe(index_name, slow).enrich()
     proxy.set(Fault(dribbling(0.1), BULK))
     report = NearDupe(index_name, slow).enrich(all=True)
@@ -350,7 +352,7 @@ def test_an_answer_that_does_not_end(client: Client, server_url: str, proxy: Fau
 def test_a_gateway_that_takes_small_requests_only(
     client: Client, proxy: FaultProxy, through: Client, index_name: str, tmp_path: Path
 ) -> None:
-    """Requests are cut into parts that fit; what fits nowhere is refused, and the rest is there."""
+    """Requests are split into parts that fit; a document that never fits is rejected, and the others are written."""
     file = tmp_path / "many.jsonl"
     sizes = {"a": 50, "b": 60, "long": 2000, "c": 50, "d": 70}
     file.write_text("".join(json.dumps({"id": id, "text": "word " * n}) + "\n" for id, n in sizes.items()))
@@ -368,7 +370,8 @@ def test_a_gateway_that_takes_small_requests_only(
 
 
 def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: Client, index_name: str) -> None:
-    """Never more is under way than was allowed; after the first refusals requests fit, and every document is done."""
+    """The number of documents in flight never exceeds the limit; after the first rejections requests fit, and every
+    document is written."""
     make_index(client, index_name)
     put(client, index_name, {f"d{n:03}": {"text": f"{n} words of one small text"} for n in range(300)})
     NearDupe(index_name, client).init(Settings(("text",)))
@@ -386,7 +389,7 @@ def test_a_server_with_little_room(client: Client, proxy: FaultProxy, through: C
 def test_a_lost_answer_and_a_synthetic_source(
     client: Client, proxy: FaultProxy, through: Client, index_name: str
 ) -> None:
-    """Our own write is known as such although the server tells the time of it in another form."""
+    """Our own write is recognised although the server returns its time in another form."""
     text = {"text": {"type": "text", "store": True}}
     make_or_skip(client, index_name, text, {"index.mapping.source.mode": "synthetic"})
     put(client, index_name, {f"d{n}": {"text": one} for n, one in enumerate(family("synthetic", 5, length=60))})
@@ -401,7 +404,7 @@ def test_a_lost_answer_and_a_synthetic_source(
 def test_documents_that_a_clean_could_not_write_and_that_changed_then(
     client: Client, proxy: FaultProxy, through: Client, index_name: str
 ) -> None:
-    """Refused at first; then gone, or indexed anew: what became of them is counted all the same."""
+    """Rejected at first; then deleted, or indexed again: their outcomes are counted all the same."""
     prepared(client, index_name)
     anew = {"text": "another one"}
 
@@ -438,7 +441,7 @@ def test_documents_that_go_before_a_clean_reads_them(
 
 
 def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_name: str) -> None:
-    """It happened, and is done again."""
+    """The request succeeded, and is repeated."""
     prepared(client, index_name)
     wanted = State.of(client, index_name)
     NearDupe(index_name, client).clean()
@@ -454,7 +457,7 @@ def test_an_answer_that_comes_too_late(client: Client, proxy: FaultProxy, index_
 
 
 def test_a_server_that_is_away_for_a_moment(client: Client, proxy: FaultProxy, index_name: str) -> None:
-    """Connections are refused in the middle of a run; it waits, and goes on."""
+    """Connections are refused in the middle of a run; it waits, and continues."""
     prepared(client, index_name, enriched=False)
     waiting = connect(ConnectionSettings(proxy.url, retries=Retries(wait=0.5), timeout=20))
     for command in ("enrich", "group"):
@@ -466,14 +469,14 @@ def test_a_server_that_is_away_for_a_moment(client: Client, proxy: FaultProxy, i
 
 
 def certificate(authority: trustme.CA) -> ssl.SSLContext:
-    """What a server shows that has a certificate for this machine by an authority."""
+    """The certificate of a server on this machine, issued by an authority."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     return context
 
 
 def test_a_certificate_that_changes(client: Client, server_url: str, index_name: str, cli: Cli, tmp_path: Path) -> None:
-    """Nothing is said to a server with another certificate; the run ends, and is run again."""
+    """No request is sent to a server with another certificate; the run ends, and is run again."""
     prepared(client, index_name, enriched=False)
     good, wrong = trustme.CA(), trustme.CA()
     file = tmp_path / "ca.pem"
@@ -485,9 +488,9 @@ def test_a_certificate_that_changes(client: Client, server_url: str, index_name:
 
     proxy.set(Fault(replaced, BULK))
     arguments = ("enrich", index_name, "--url", proxy.url, "--ca-certs", str(file))
-    for _ in range(2):  # in the middle, and from the beginning
+    for _ in range(2):  # in the middle, and at the beginning
         run = cli(*arguments)
-        assert (run.code, "the certificate was not accepted" in one_line(run.err)) == (1, True)
+        assert (run.code, "the server's certificate was not accepted" in one_line(run.err)) == (1, True)
         assert not any(ours(client, index_name).values())
     proxy.secure(certificate(good))
     assert cli(*arguments).code == 0

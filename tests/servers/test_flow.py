@@ -1,4 +1,4 @@
-"""The main job from end to end, by the functions and by the commands."""
+"""The main workflow from end to end, by the functions and by the commands."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_functions(client: Client, index_name: str, filled: dict[str, JSON])
     check_found(client, index_name, filled)
     check_stats(client, index_name, filled)
     assert {check.level for check in NearDupe(index_name, client).doctor()} == {"ok"}
-    assert versions(client, index_name) == written  # looking changes nothing
+    assert versions(client, index_name) == written  # reading changes nothing
 
     dry_clean = NearDupe(index_name, client).clean(dry_run=True)
     assert versions(client, index_name) == written
@@ -105,7 +105,7 @@ def test_the_functions(client: Client, index_name: str, filled: dict[str, JSON])
 
 
 def check_groups(client: Client, index: str, documents: dict[str, JSON]) -> None:
-    """What is stored in the documents, and `collapse` on it, against brute force."""
+    """The stored groups, and `collapse` on them, compared with brute force."""
     expected, texts = expected_groups(documents), texts_of(documents)
     stored = ours(client, index)
     for principal, members in expected.items():
@@ -122,7 +122,7 @@ def check_groups(client: Client, index: str, documents: dict[str, JSON]) -> None
 
 
 def check_found(client: Client, index: str, documents: dict[str, JSON]) -> None:
-    """pairs, groups and similar against brute force."""
+    """pairs, groups and similar compared with brute force."""
     texts = texts_of(documents)
     truth = true_pairs(texts, THRESHOLD)
     found = {(pair.a[1], pair.b[1]): pair.resemblance for pair in NearDupe(index, client).pairs()}
@@ -156,7 +156,7 @@ def check_stats(client: Client, index: str, documents: dict[str, JSON]) -> None:
 
 
 def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], server_cli: Cli) -> None:
-    """The JSON shapes that the issue promises; results on stdout only, messages on stderr."""
+    """The documented JSON shapes; results only on stdout, messages on stderr."""
     users, total = theirs(client, index_name), len(filled)
 
     def run(*arguments: str) -> JSON:
@@ -213,7 +213,7 @@ def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], 
 
 
 def test_the_commands_for_people(index_name: str, filled: dict[str, JSON], server_cli: Cli) -> None:
-    """Without --json: tables on stdout, what to do next on stderr."""
+    """Without --json: tables on stdout, next steps on stderr."""
     for arguments, said, next_step in [
         (("init", "--field", "text"), "16 bands of 6 rows", "Next: es-neardupe enrich"),
         (("enrich",), f"{len(filled)}", "Next: es-neardupe group"),

@@ -1,4 +1,4 @@
-"""What anybody can write into our fields and our hidden indices: no run crashes over it, or writes anywhere else."""
+"""Arbitrary content in the neardupe fields and the hidden indices: no run crashes over it, or writes anywhere else."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ WRONG: list[Any] = [
 
 @pytest.fixture
 def grouped(client: Client, index_name: str) -> str:
-    """An index with two groups and evidence, and beside it others that nobody asked for."""
+    """An index with two groups and evidence, and other indices that no command may touch."""
     make_index(client, index_name)
     put(client, index_name, {id: {"text": text} for id, text in TEXTS.items()})
     NearDupe(index_name, client).init(SETTINGS)
@@ -62,12 +62,12 @@ def grouped(client: Client, index_name: str) -> str:
 
 
 def others(client: Client, index: str) -> Any:
-    """What any write to the other indices would change."""
+    """The state of the other indices, which any write would change."""
     return [versions(client, f"{index}{end}") for end in ("-other", "-hidden")]
 
 
 def replaced(good: Mapping[str, Any]) -> Iterator[JSON]:
-    """The same with each of its parts replaced by each wrong value, and without it; down to the parts of parts."""
+    """The same with each part replaced by each wrong value, or missing, at every level."""
     for name, value in good.items():
         yield from ({**good, name: wrong} for wrong in WRONG)
         yield {key: one for key, one in good.items() if key != name}
@@ -76,13 +76,13 @@ def replaced(good: Mapping[str, Any]) -> Iterator[JSON]:
 
 
 def index_forged(client: Client, index: str, sources: Mapping[str, Any]) -> int:
-    """Index what the mapping takes; how many that is."""
+    """Index the documents that the mapping accepts; returns their number."""
     items = send(client, [({"index": {"_index": index, "_id": id}}, one) for id, one in sources.items()], whole=False)
     return sum("error" not in one["index"] for one in items)
 
 
 def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
-    """Every command, over documents of which each has one field that our code cannot have written."""
+    """Every command, on documents of which each has one field that our code cannot have written."""
     good = next(hit["_source"] for hit in hits(client, grouped) if hit["_id"] == "d0")
     fields = [*replaced(good["neardupe"]), *WRONG]
     forged = {f"f{n:03}": {**good, "neardupe": one} for n, one in enumerate(fields)}
@@ -116,7 +116,8 @@ def test_fields_of_documents(grouped: str, client: Client, server_cli: Cli, tmp_
 
 
 def test_group_ids(grouped: str, client: Client) -> None:
-    """Sound fingerprints under ids that are no group's: that of a lease, of nothing, of another group, of a path."""
+    """Valid fingerprints under ids that are not those of groups: of a lease, of nothing, of another group, of a
+    path."""
     good = next(one["group"] for one in ours(client, grouped).values())
     forged = {}
     for n, id in enumerate(("", "lease", "run", "x" * 600, "../_all", "=1", "\x1b[2J", good)):
@@ -176,9 +177,9 @@ def notes(client: Client, index: str) -> tuple[str, dict[str, JSON]]:
 
 
 def test_forged_leases(grouped: str, client: Client) -> None:
-    """A lease that our code cannot have written holds nobody up."""
+    """A lease that our code cannot have written blocks no run."""
     registry, entries = notes(client, grouped)
-    entries["lease"]["value"]["expires"] = "2001-01-01T00:00:00.000+00:00"  # sound ones of that end do not count either
+    entries["lease"]["value"]["expires"] = "2001-01-01T00:00:00.000+00:00"  # also ends a valid lease
     forged = [*replaced(entries["lease"])]
     for one in forged[:: len(forged) // 4]:
         if index_forged(client, registry, {"lease": one}):
@@ -186,7 +187,7 @@ def test_forged_leases(grouped: str, client: Client) -> None:
 
 
 def refusal(run: Callable[[], object]) -> str | None:
-    """What the error says, if there is one."""
+    """The message of the error, if there is one."""
     try:
         run()
     except SettingsError as error:
@@ -195,7 +196,7 @@ def refusal(run: Callable[[], object]) -> str | None:
 
 
 def test_forged_rules(grouped: str, client: Client) -> None:
-    """Rules of the last run that our code cannot have written are used by nobody, and hold nobody up for long."""
+    """Rules of the last run that our code cannot have written are never used, and block no run for long."""
     registry, entries = notes(client, grouped)
     forged = [*replaced(entries["run"])]
     refused = 0
@@ -215,8 +216,8 @@ def test_forged_rules(grouped: str, client: Client) -> None:
 
 
 def test_a_bucket_of_forged_keys(grouped: str, client: Client) -> None:
-    """Thousands of documents that claim the keys of another, with contents of their own: compared with few, and left
-    out of its group."""
+    """Thousands of documents that claim the keys of another, with different contents: compared with few, and excluded
+    from its group."""
     good = next(hit["_source"] for hit in hits(client, grouped) if hit["_id"] == "d0")
     forged = {
         f"b{n}": {

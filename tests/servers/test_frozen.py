@@ -1,4 +1,4 @@
-"""Frozen indices: searchable snapshots, which nobody can write to. Keys are kept beside them."""
+"""Frozen indices: searchable snapshots, which cannot be written. Their keys are in a sidecar index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLES = {"3.8": "warm", "2.19": "search"}
 
 @pytest.fixture(params=["3.8", pytest.param("2.19", marks=pytest.mark.long)])
 def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A server with documents in ``news-2``, and others in ``news-1``, which is frozen; the alias ``news`` is both."""
+    """A server with documents in ``news-2``, and others in the frozen ``news-1``; the alias ``news`` has both."""
     home, repository = tmp_path_factory.mktemp("frozen"), tmp_path_factory.mktemp("repository")
     more = {
         "path.repo": str(repository),
@@ -48,7 +48,7 @@ def archive(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def halves() -> tuple[JSON, JSON]:
-    """Families of near-copies, of which each has a part in one index and the rest in the other."""
+    """Families of near-copies, each with a part in one index and the rest in the other."""
     texts = {f"f{n}-{k}": {"text": text} for n in range(6) for k, text in enumerate(family(n, 4, length=60))}
     return tuple({id: one for id, one in texts.items() if (id[-1] in "01") == first} for first in (True, False))  # type: ignore[return-value]
 

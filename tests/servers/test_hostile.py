@@ -1,4 +1,4 @@
-"""Hostile documents: whatever stands in them, no command lets it steer a terminal, a page or a path."""
+"""Hostile documents: no command lets their content control a terminal, a page or a path."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def request() -> JSON:
 
 @pytest.fixture
 def values(client: Client, index_name: str, tmp_path: Path) -> dict[str, str]:
-    """The index, grouped; and what the words of `every_command` stand for."""
+    """The index, grouped; and the values for the words of `every_command`."""
     properties = {NAME: {"type": "text"}, "url": {"type": "keyword"}, "date": {"type": "date"}}
     make_index(client, index_name, properties)
     settings = Settings((NAME,), threshold=0.5, sample_mod=2)
@@ -81,12 +81,12 @@ def values(client: Client, index_name: str, tmp_path: Path) -> dict[str, str]:
 
 
 def test_no_command_is_forgotten() -> None:
-    """A new command belongs into the tables of `every_command`."""
+    """A new command must be added to the tables of `every_command`."""
     assert set(names()) == NOT_RUN | LOOKING.keys() | WRITING.keys()
 
 
 def checked(done: Run, line: list[str], as_json: bool) -> list[Any]:
-    """A run that did its work; of JSON, what it printed."""
+    """A successful run; if it prints JSON, the parsed output."""
     assert done.code == 0, (line, done.err)
     check_shown(done.err)
     check_shown(done.out)
@@ -117,7 +117,7 @@ def test_every_command(values: dict[str, str], client: Client, server_cli: Cli) 
 
 
 def strings(value: Any, name: str) -> Iterator[Any]:
-    """What stands under a name, anywhere in JSON."""
+    """The values of a name, anywhere in JSON."""
     if isinstance(value, dict):
         for key, one in value.items():
             if key == name and not isinstance(one, dict | list):

@@ -1,4 +1,4 @@
-"""The lease of an index: one run at a time, on real servers; its end without waiting for clocks."""
+"""Lease of an index on real servers: one run at a time; it ends without waiting for clocks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ with held(NearDupe(target.name, url=sys.argv[1]).with_target(target)):
 
 @pytest.fixture
 def target(index_name: str) -> IndexTarget:
-    """What a run works on; its index itself is of no account here."""
+    """The target of a run; the index itself need not exist."""
     return IndexTarget(index_name, (index_name,), Settings(("text",)), 10_000)
 
 
@@ -50,7 +50,7 @@ def stored(client: Client, target: IndexTarget) -> Mapping[str, Any]:
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Put the clock of this process forward."""
+    """Set the clock of this process forward."""
     now = lease._now
     monkeypatch.setattr(lease, "_now", lambda: now() + timedelta(seconds=seconds))
 
@@ -69,13 +69,13 @@ def test_the_second_run_is_told_who_works(client: Client, target: IndexTarget) -
     assert "returned" in stored(client, target)
     with pytest.raises(Unreachable), held(index_of(client, target)):
         raise Unreachable("in the middle")
-    with held(index_of(client, target)) as third:  # the error has given it back
+    with held(index_of(client, target)) as third:  # the error has released it
         third.check()
     assert [one.name for one in threading.enumerate() if one.name == "lease"] == []
 
 
 def test_one_of_many_wins(client: Client, target: IndexTarget) -> None:
-    """Some begin before there is a registry; all are at it until the winner has seen the others lose."""
+    """Some begin before there is a registry; all try until the winner has seen the others fail."""
     number = 6
     together, all_lost, answers = threading.Barrier(number), threading.Event(), []
 
@@ -116,7 +116,7 @@ def test_a_lease_that_nobody_renews_ends(client: Client, target: IndexTarget, mo
             with pytest.raises(LeaseHeld):
                 held(index_of(client, target)).__enter__()
             later(forward, 2)
-            still.check()  # nobody took it meanwhile: it goes on, renewed
+            still.check()  # nobody took it in the meantime: the run continues with a renewed lease
             with pytest.raises(LeaseHeld):
                 held(index_of(client, target)).__enter__()
             later(forward, 61)
@@ -125,7 +125,7 @@ def test_a_lease_that_nobody_renews_ends(client: Client, target: IndexTarget, mo
         with pytest.raises(LeaseLost, match=f"lease on index {target.name} ended.*run the same command again"):
             still.check()
         taken.check()
-    assert stored(client, target)["holder"]["token"] == taken.token  # not given back by the one who lost it
+    assert stored(client, target)["holder"]["token"] == taken.token  # not released by the run that lost it
     assert "returned" not in stored(client, target)
     other.__exit__(None, None, None)
     assert "returned" in stored(client, target)
@@ -142,11 +142,11 @@ def test_a_registry_that_is_removed(client: Client, target: IndexTarget) -> None
 def test_a_run_that_ends_without_giving_it_back(
     broken: str, client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its process lives on, and knows that the run does not: the server failed at the beginning, or at the end."""
+    """Its process is alive, but knows that the run is not: the server failed at the beginning, or at the end."""
 
     def fails(self: lease.Lease, *_: Any, **more: Any) -> bool:
         if broken == "_is_ours" and lease.read(client, self.registry, self.id) is None:
-            return False  # it is written, and then the answer is missing
+            return False  # it is written, and then the answer is lost
         raise Unreachable("gone")
 
     with monkeypatch.context() as away:
@@ -160,7 +160,7 @@ def test_a_run_that_ends_without_giving_it_back(
 
 
 def test_a_holder_that_is_killed(client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This machine can tell that its process is gone; another one waits for the end of the lease."""
+    """This machine detects that its process is gone; another one waits for the end of the lease."""
     command = [sys.executable, "-c", HOLDER, client.url, target.name]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -175,7 +175,7 @@ def test_a_holder_that_is_killed(client: Client, target: IndexTarget, monkeypatc
         elsewhere.setattr(lease, "_machine", lambda: "another")
         with pytest.raises(LeaseHeld, match=f"group by pid {process.pid} "):
             held(index_of(client, target)).__enter__()
-    if lease._machine() is None:  # no such system: it waits like any other
+    if lease._machine() is None:  # not possible on this system: it waits like any other
         later(monkeypatch, 61)
     with held(index_of(client, target)) as mine:
         mine.check()

@@ -1,4 +1,4 @@
-"""More documents than a result window, on several shards: nothing is lost, nothing read twice."""
+"""More documents than a result window, on several shards: nothing is lost or read twice."""
 
 from __future__ import annotations
 

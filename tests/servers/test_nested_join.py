@@ -1,4 +1,4 @@
-"""Texts in nested objects, parents and children, custom routing: read and written as the user's documents need it."""
+"""Texts in nested objects, parents and children, custom routing: read and written as the documents require."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORUM = {"text": TEXT, "kind": {"type": "join", "relations": RELATIONS}}
 
 @pytest.fixture
 def forum(client: Client, index_name: str) -> str:
-    """Questions (q0..q3, a family), an answer to each that repeats it, a vote, and a document that has no relation."""
+    """Questions (q0..q3, a family), an answer to each that repeats it, a vote, and a document without a relation."""
     try:
         make_index(client, index_name, FORUM, settings={"number_of_shards": 3})
     except RequestError as error:
@@ -43,14 +43,15 @@ def forum(client: Client, index_name: str) -> str:
 
 
 def where(client: Client, name: str) -> dict[str, str | None]:
-    """The routing of each document; an id that is there twice would be noticed by the count."""
+    """The routing of each document; the count would show an id that occurs twice."""
     found = hits(client, name)
     assert len({hit["_id"] for hit in found}) == len(found)
     return {hit["_id"]: hit.get("_routing") for hit in found}
 
 
 def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) -> None:
-    """They get no keys, are nobody's near-duplicates, and are counted apart by every command that counts."""
+    """Documents without the relation get no keys, are in no result, and are counted separately by every command that
+    counts."""
     users, routings = theirs(client, forum), where(client, forum)
     done = server_cli("init", forum, "--field", "text")
     assert "Documents whose kind is answer or comment or vote are left alone (--relation chooses others)." in done.err
@@ -82,7 +83,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     }
     found = NearDupe(forum, client).search("*")
     assert (found.documents, found.groups, found.without_group) == (5, 1, 0)
-    assert "must" in NearDupe(forum, client).search_request("bridge")["query"]["bool"]  # scored, as without children
+    assert "must" in NearDupe(forum, client).search_request("bridge")["query"]["bool"]  # scored as without children
     assert {id for id, fields in ours(client, forum).items() if fields} == {"q0", "q1", "q2", "q3", "plain"}
     assert (theirs(client, forum), where(client, forum)) == (users, routings)
     assert NearDupe(forum, client).clean().writes.written == 5
@@ -90,7 +91,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
 
 
 def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
-    """Answers instead of questions: updates go where the parent lies, and every command has the stored scope."""
+    """Answers instead of questions: updates use the parent's routing, and every command has the stored scope."""
     users, routings = theirs(client, forum), where(client, forum)
     with pytest.raises(
         IndexUnusable, match=r"has no relation reply\. Relations there: answer, comment, question, vote"
@@ -122,8 +123,8 @@ def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path:
     file.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     done = server_cli("load", forum, str(file), "--routing-field", "_routing", "--json")
     assert (done.json["writes"]["written"], done.json["scope"]["bad"]) == (1, 2)
-    assert "its kind is 'question', which this index leaves alone (init --relation)" in done.err
-    assert "no text or whole number in '_routing' to take the routing from" in done.err
+    assert "kind is 'question', which this index does not process (init --relation)" in done.err
+    assert "no text or whole number in the routing field '_routing'" in done.err
     assert where(client, forum) == routings | {"a9": "q1"}
     assert server_cli("load", forum, str(file), "--routing-field", "_routing", "--json").json["scope"]["existing"] == 1
     moved = NearDupe(forum, client).migrate(threshold=0.5, sample_mod=4)
@@ -149,7 +150,7 @@ def test_actions_of_ones_own(forum: str, client: Client) -> None:
 
 
 def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cli) -> None:
-    """They are joined in the order in which they stand in the document; no object of the user's is touched."""
+    """Texts are joined in the order of the document; the document's objects are not changed."""
     make_index(client, index_name, COMMENTS)
     base = words(index_name, 90)
     cut = [[" ".join(base)], [" ".join(base[:40]), " ".join(base[40:])], [" ".join(base[40:]), " ".join(base[:40])]]
@@ -218,7 +219,7 @@ def test_routing_is_kept_by_every_command(client: Client, index_name: str, serve
 
 
 def test_a_document_that_no_search_sees_yet(client: Client, index_name: str) -> None:
-    """Where a routing is needed, an id alone finds nothing: said as of any unknown id, not as a failure."""
+    """If a routing is required, an id alone finds nothing: reported as any unknown id, not as a failure."""
     make_index(client, index_name, settings={"refresh_interval": "-1"}, _routing={"required": True})
     NearDupe(index_name, client).init(Settings(("text",)))
     body = {"text": "a text"}

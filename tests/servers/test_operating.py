@@ -1,4 +1,4 @@
-"""Operating it on real servers: names of requests, logs, summaries, limits, what a dry run shows."""
+"""Operation on real servers: names of requests, logs, summaries, limits, requests shown by dry runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.server
 
 MARK = "unmistakable"
 REGISTRY = re.compile("neardupe(_next)?-groups")
-"""A hidden index of ours, of whose requests a dry run tells nothing."""
+"""A hidden index, whose requests a dry run does not show."""
 TEXTS = {
     "1": f"the harbour bridge stays closed until october {MARK} for repairs of its bearings and its deck",
     "2": f"the harbour bridge stays closed until october {MARK} for repairs of its bearings and its rails",
@@ -45,7 +45,7 @@ def prepared(server_cli: Cli, index: str) -> None:
 
 
 def task_ids(client: Client) -> set[str]:
-    """The names of requests that the server shows of those that list its tasks: of the one that asks."""
+    """The names of requests that the server lists among its tasks: that of the request for the list."""
     answer = client.request("GET", path("_tasks"), params={"actions": "cluster:monitor/tasks/lists*"})
     tasks = [task for node in answer["nodes"].values() for task in node["tasks"].values()]
     return {task["headers"].get("X-Opaque-Id", "") for task in tasks}
@@ -71,7 +71,7 @@ def test_a_program_names_its_runs(news: str, server_url: str, caplog: pytest.Log
 
 
 def test_the_log_of_a_run(news: str, server_cli: Cli, tmp_path: Path) -> None:
-    """One JSON object a line, each with the run, all requests named, no word of a document, and a summary to keep."""
+    """One JSON object per line, each with the run, all requests named, no content of a document, and a summary."""
     prepared(server_cli, news)
     file = tmp_path / "run.json"
     how = ["--log-format", "json", "--log-level", "debug", "--summary", str(file)]
@@ -113,14 +113,14 @@ def versions(client: Client, index: str) -> list[tuple[str, int]]:
 
 
 def masked(body: str) -> str:
-    """Without what differs from run to run: the moment, and the ids of new groups."""
+    """The log without the parts that differ between runs: times, and ids of new groups."""
     return re.sub(r'"(at|group)":"[^"]*"', r'"\1":""', body)
 
 
 def test_a_dry_run_shows_what_the_run_sends(
     news: str, server_cli: Cli, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Word for word, for each command that writes; and the dry run itself writes nothing."""
+    """Requests are shown exactly, for each command that writes; and the dry run itself writes nothing."""
     sent: list[tuple[str, str, str]] = []
     bulk, request = ServerClient.bulk, ServerClient.request
 
@@ -170,7 +170,7 @@ def test_shown_requests_on_the_terminal(news: str, server_cli: Cli) -> None:
 
 
 def test_limits_change_nothing_but_the_pace(news: str, server_cli: Cli, client: Client) -> None:
-    """Each request is a second's worth at most; the keys are the same."""
+    """Each request has the documents of one second at most; the keys are the same."""
     prepared(server_cli, news)
     slow = server_cli("enrich", news, "--max-rate", "20", "--max-load", "2", "--json", "--workers", "4")
     assert slow.json["writes"]["written"] == 3
@@ -183,7 +183,7 @@ def test_limits_change_nothing_but_the_pace(news: str, server_cli: Cli, client: 
 def test_what_migrate_has_like_all_that_write(
     news: str, server_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Limits, log, summary; and a question that is answered no is a failure, after which all serves as before."""
+    """Limits, log, summary; and a request with an error is a failure, after which everything works as before."""
     prepared(server_cli, news)
     file = tmp_path / "run.json"
     how = ["--log-format", "json", "--summary", str(file), "--json"]

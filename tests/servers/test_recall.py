@@ -1,4 +1,4 @@
-"""What is found, with numbers: real texts, loaded and paired on real servers, against truth computed elsewhere."""
+"""Recall in numbers: real texts, loaded and paired on real servers, compared with independently computed pairs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from es_neardupe.server.client import Client
 
 THRESHOLD = 0.8
 TRUTH_FROM = 0.3
-"""The lists of truth hold every pair from here on."""
+"""The lists of true pairs contain every pair from here on."""
 
 Pairs = dict[tuple[str, str], float]
 
 
 def load_and_pair(cli: Cli, index: str, file: Path) -> tuple[JSON, Pairs]:
-    """init --create, load, pairs, as a user would: the report of loading and the pairs."""
+    """init --create, load, pairs, as a user would; returns the report of load and the pairs."""
     assert cli("init", index, "--field", "text", "--create").code == 0
     loaded = cli("load", index, str(file), "--json")
     assert loaded.code == 0, loaded.err
@@ -57,14 +57,14 @@ def test_recall_and_exactness(name: str, client: Client, index_name: str, server
     assert {pair: round(value, 6) for pair, value in found.items()} == {pair: truth.get(pair) for pair in found}
     assert len(wanted.keys() & found.keys()) >= 0.99 * len(wanted)
 
-    # Below the threshold fewer are found, but what is reported is true all the same.
+    # Below the threshold fewer are found, but those reported are correct.
     low = {
         (one.a[1], one.b[1]): round(one.resemblance, 6) for one in NearDupe(index_name, client).pairs(min=TRUTH_FROM)
     }
     assert low == {pair: truth.get(pair) for pair in low}
     assert len(low) > len(wanted)
 
-    # Groups are made of these pairs: each member's similarity is the one to the principal.
+    # Groups are made of these pairs: each member's similarity is that to the principal.
     report = NearDupe(index_name, client).group()
     assert (report.scope.documents, report.scope.stale, report.scope.corrupt, report.writes.refused) == (
         loaded["writes"]["written"],

@@ -1,4 +1,4 @@
-"""The examples of search, moved and plain requests: requests are sent as printed, output is compared."""
+"""Examples of search, moved and plain requests: requests are sent as printed, output is compared."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_request_of_the_page_is_the_one_that_is_sent(client: Client, news: s
 
 @pytest.fixture(scope="module")
 def pages(client: Client) -> Iterator[str]:
-    """The index of the page about moved."""
+    """The index of the examples on the page about moved."""
     name = new_name()
     NearDupe(name, client).init(Settings(("body",)), create=True)
     NearDupe(name, client).load([str(DOCS / "pages.jsonl")])
@@ -151,7 +151,7 @@ def pages(client: Client) -> Iterator[str]:
 
 
 def bare(text: str) -> list[list[str]]:
-    """The words of each line, without rules and empty lines: how wide a column is depends on the name of the index."""
+    """The words of each line, without rules and empty lines: the width of a column depends on the name of the index."""
     return [line.split() for line in text.splitlines() if line.strip("─ ")]
 
 

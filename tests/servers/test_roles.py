@@ -37,13 +37,13 @@ from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 
 SELDOM = {"neardupe-evidence-less-2-delete"} | {f"neardupe-migrate-less-{place}-delete" for place in (1, 2, 4)}
-"""What is needed only where the former registry, or an earlier run, has left what the new groups do not have."""
+"""Privileges needed only if the former registry, or an earlier run, left entries that the new groups do not have."""
 
 WITHOUT_INDEX = {"bands", "demo", "help", "version"}
 
 
 def names() -> list[str]:
-    """All commands, and those of them with an option that needs more."""
+    """All commands, and those of them with an option that needs more privileges."""
     return [command for role in ROLES for command in role.commands]
 
 
@@ -80,7 +80,7 @@ def admin(secured_server: Secured) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def worked(secured_server: Secured, admin: Client) -> Iterator[Secured]:
-    """An index that everything can be tried on, with both of our indices beside it."""
+    """An index that every command can be tried on, with its registry and evidence."""
     make_worked(admin)
     yield secured_server
     delete_worked(admin)
@@ -92,7 +92,7 @@ def run_as(worked: Secured, cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 
 INCLUDED = {"manage": ("view_index_metadata", "maintenance", "create_index", "delete_index")}
-"""Privileges of Elasticsearch that hold others."""
+"""Privileges of Elasticsearch that include others."""
 
 LACKING = {
     ("stranger", "stats"): f"stranger lacks the index privilege 'view_index_metadata' on {WORKED}",
@@ -113,7 +113,7 @@ LACKING = {
     ("neardupe-init", "migrate"): "lacks the index privilege",
     ("neardupe-init", "similar"): f"neardupe-init lacks the index privilege 'read' on {WORKED}",
 }
-"""(user, command) -> what the one line names."""
+"""(user, command) -> text that the error line contains."""
 
 
 def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: Secured) -> None:
@@ -124,10 +124,11 @@ def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: S
 
 
 def test_doctor_says_beforehand(worked: Secured) -> None:
-    """A command is told to be possible exactly where the role for it is there; the everyday ones are errors else."""
+    """A command is reported as possible exactly if the user has the role for it; missing everyday privileges are
+    errors."""
     for role in ROLES:
         if "read" not in role.index:
-            continue  # may not even look
+            continue  # may not even read
         with worked.client(role.name) as client:
             checks = [one for one in NearDupe(WORKED, client).doctor() if one.name == "privileges"]
         assert len(checks) == len(ROLES)
@@ -140,7 +141,7 @@ def test_doctor_says_beforehand(worked: Secured) -> None:
 
 
 def lacks(role: Role, other: Role) -> list[str]:
-    """What the second role has and the first has not, as `doctor` says it."""
+    """The privileges that the second role has and the first lacks, as `doctor` names them."""
     has = role.privileges(names_beside(WORKED))
     told = []
     for name, some in other.privileges(names_beside(WORKED)).items():
@@ -151,14 +152,15 @@ def lacks(role: Role, other: Role) -> list[str]:
 
 
 def test_rights_on_an_alias_alone(worked: Secured, admin: Client) -> None:
-    """Requests name the indices behind an alias, so rights on the alias alone are not enough, and it is said so."""
+    """Requests name the indices behind an alias, so privileges on the alias alone are not enough, and the error names
+    them."""
     admin.request("PUT", path(WORKED, "_alias", ALIAS))
     with worked.client("alias-user") as client, pytest.raises(Forbidden, match=f"on {WORKED}"):
         NearDupe(ALIAS, client).stats()
 
 
 def test_client_certificates_log_in(worked: Secured) -> None:
-    """By TLS alone, without a password, with the rights of the user that the certificate names."""
+    """Authentication by TLS alone, without a password, with the privileges of the user that the certificate names."""
     pem = worked.certificates["neardupe-read"]
     certificate = {"client_cert": str(pem.cert), "client_key": str(pem.key)}
     for trust in ({"ca_certs": str(worked.ca_file)}, {"cert_fingerprint": worked.tls.of_authority}):
@@ -172,7 +174,7 @@ def test_client_certificates_log_in(worked: Secured) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("user", sorted(less().keys() - SELDOM))
 def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> None:
-    """Without any one of them, a command of the role is refused."""
+    """Without any one of them, a command of the role is rejected."""
     name, lacks, _ = less()[user]
     (role,) = [one for one in ROLES if one.name == name]
     if "create_index" in lacks:
@@ -183,7 +185,7 @@ def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> N
         NearDupe(WORKED, admin).enrich()
     commands = ["init --prefix other"] if role.commands == ("init",) else role.commands
     runs = [run_as(user, one) for one in commands]
-    if name == "neardupe-migrate":  # it may have come to any point
+    if name == "neardupe-migrate":  # it may have stopped at any point
         delete_worked(admin)
         make_worked(admin)
     else:
@@ -201,7 +203,7 @@ def test_a_role_is_enough_where_keys_are_beside(maximum: int, run_as: As, admin:
 def test_a_role_is_enough_for_its_commands(
     run_as: As, worked: Secured, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And no command tells the password, whatever is logged. The last test: `clean` takes out what the others need."""
+    """No command shows the password, at any log level. The last test: `clean` removes what the others need."""
     caplog.set_level(logging.DEBUG)
     for role in ROLES:
         login = f"{role.name}:{worked.users[role.name].password}"

@@ -49,7 +49,7 @@ def admin(secured_opensearch_server: Secured) -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def worked(secured_opensearch_server: Secured, admin: Client) -> Iterator[Secured]:
-    """An index that everything can be tried on, with both of our indices beside it."""
+    """An index that every command can be tried on, with its registry and evidence."""
     make_worked(admin)
     yield secured_opensearch_server
     delete_worked(admin)
@@ -61,14 +61,14 @@ def run_as(worked: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyP
 
 
 LACKING = {
-    ("stranger", "stats"): "Allow the cluster privilege 'monitor' (of OpenSearch: 'cluster_monitor').",
+    ("stranger", "stats"): "grant the cluster privilege 'monitor' (on OpenSearch 'cluster_monitor').",
     ("neardupe-read", "enrich"): "neardupe-read lacks the permission 'indices:admin/refresh'",
     ("neardupe-read", "init --prefix other"): "neardupe-read lacks the permission 'indices:admin/mapping/put'",
     ("neardupe-enrich", "group"): f"{WORKED}-neardupe-groups",
     ("neardupe-read", "groups --history"): f"{WORKED}-neardupe-groups",
     ("neardupe-init", "similar"): "neardupe-init lacks the permission 'indices:data/read/search'",
 }
-"""(user, command) -> what the one line names."""
+"""(user, command) -> text that the error line contains."""
 
 
 def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As) -> None:
@@ -77,7 +77,7 @@ def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As) -> None:
 
 @pytest.mark.parametrize("user", LIMITS)
 def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as: As, admin: Client) -> None:
-    """Fields that are hidden would be lost for good where documents are written back as a whole."""
+    """Hidden fields would be lost if documents were written back as a whole."""
 
     def written() -> Any:
         registry = versions(admin, COMPANIONS["groups"]).items()
@@ -90,13 +90,13 @@ def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as
         assert (run.code, run.out) == (1, ""), (name, run.err)
         told = f"sees only a part of the documents or fields of {WORKED}, and .* about all of them|has no field 'text'"
         assert re.search(told, run.err), (name, run.err)
-    assert "only a part" in run.err  # of `clean`, which asks for no text
+    assert "only a part" in run.err  # of `clean`, which reads no text
     assert written() == before
 
 
-def test_doctor_says_that_nobody_tells(run_as: As) -> None:
+def test_doctor_says_that_opensearch_has_no_api_for_privileges(run_as: As) -> None:
     run = run_as("neardupe-read", "doctor")
-    assert "OpenSearch does not tell" in " ".join(run.out.split())
+    assert "OpenSearch has no API for this" in " ".join(run.out.split())
 
 
 @pytest.mark.long
@@ -105,7 +105,7 @@ def test_a_role_is_enough_where_keys_are_beside(run_as: As, admin: Client) -> No
 
 
 def test_a_role_is_enough_for_its_commands(run_as: As) -> None:
-    """One of the last tests: it leaves other keys than it found."""
+    """One of the last tests: it leaves other keys than before."""
     for role in ROLES:
         for name in role.commands:
             run = run_as(role.name, name)
@@ -113,7 +113,8 @@ def test_a_role_is_enough_for_its_commands(run_as: As) -> None:
 
 
 def test_an_index_beside_that_a_user_may_not_see(secured_opensearch_server: Secured, admin: Client, run_as: As) -> None:
-    """A request for what is not there is refused to whoever has no rights on its name: it is taken for not there."""
+    """A request for an index that does not exist is rejected for users without privileges on its name: treated as
+    missing."""
     with secured_opensearch_server.client("neardupe-init") as client:
         NearDupe(WORKED, admin).clean()
         assert "sidecar" not in {one.name for one in NearDupe(WORKED, client).doctor()}

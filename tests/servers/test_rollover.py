@@ -1,4 +1,4 @@
-"""Names whose indices change by themselves: data streams and aliases with a write index, with real rollovers."""
+"""Names whose indices change: data streams and aliases with a write index, with real rollovers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from server_tools import make_index, mapping, ours, send, theirs
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.commands.watch import Round, may_pass
+from es_neardupe.commands.watch import Round, may_succeed_later
 from es_neardupe.errors import BeingMigrated, InputError, LeaseHeld, NotInitialised, RolledOver
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name
 from es_neardupe.index.index import Index, opened
@@ -35,14 +35,14 @@ both = pytest.mark.parametrize("rolling", ["stream", "alias"], indirect=True)
 
 @pytest.fixture
 def rolling(request: pytest.FixtureRequest, client: Client) -> Iterator[Rolling]:
-    """An alias with a write index, or what the test asks for."""
+    """An alias with a write index, or the kind that the test requests."""
     with rolled(client, getattr(request, "param", "alias")) as made:
         yield made
 
 
 def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], step: str = "write") -> None:
-    """Have something done once, just before a step of enrich: by default when it has written nothing yet."""
-    enrich = importlib.import_module("es_neardupe.commands.enrich.enrich")
+    """Call a function once, just before a step of enrich: by default before its first write."""
+    enrich = importlib.import_module("es_neardupe.commands.enrich")
     plain, todo = getattr(enrich, step), [work]
 
     def then(*arguments: Any, **options: Any) -> Any:
@@ -57,7 +57,7 @@ def in_the_middle(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object], s
 def test_a_rollover_in_the_middle_of_a_run(
     rolling: Rolling, client: Client, server_cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run goes on with what it began with; the next one prepares the new index, saying so, and takes it."""
+    """The run continues with its initial indices; the next one prepares the new index, reports it, and includes it."""
     name = rolling.name
     rolling.add(0, 4)
     first = NearDupe(name, client).init(SETTINGS)
@@ -78,7 +78,7 @@ def test_a_rollover_in_the_middle_of_a_run(
     for work in (NearDupe.group, NearDupe.groups, NearDupe.stats):
         with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
             work(NearDupe(name, client))
-    assert may_pass(RolledOver(""))  # a watch goes on
+    assert may_succeed_later(RolledOver(""))  # a watch continues
     dry = NearDupe(name, client).enrich(dry_run=True)
     assert (dry.prepared, dry.writes.written, dry.scope.documents) == ((new,), 4, 8)
     assert "neardupe" not in mapping(client, new)["properties"]
@@ -101,7 +101,7 @@ def test_a_rollover_in_the_middle_of_a_run(
     assert {one["group"] for one in ours(client, name).values()} == {NearDupe(name, client).groups()[0].group}
     (warning,) = (one for one in NearDupe(name, client).doctor() if one.level != "ok")
     assert (warning.name, warning.level) == ("rollover", "warning")
-    assert "no index template gives the next index" in warning.message
+    assert "no index template adds the neardupe fields to the next index" in warning.message
     assert NearDupe(name, client).clean().writes.written == 9
     assert NearDupe(name, client).clean().documents == 0
 
@@ -109,7 +109,7 @@ def test_a_rollover_in_the_middle_of_a_run(
 @both
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool, client: Client) -> None:
-    """Before the switch, in it and after a kill: what is new is prepared, and the end is that of one run."""
+    """Before the switch, during it and after a kill: new indices are prepared, and the result is that of one run."""
     name = rolling.name
     rolling.add(0, 3)
     NearDupe(name, client).init(SETTINGS, sidecar=sidecar)
@@ -121,7 +121,7 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
     assert (dry.state, dry.writes.enriched) == ("prepared", 2)
     assert "_meta" not in mapping(client, second)
 
-    puts = 3 if sidecar else 4  # an index beside the second one is made with its mapping
+    puts = 3 if sidecar else 4  # the sidecar of the second index is created with its mapping
     run_to_death(client, name, [("migrate", {})], Moment(1, "after", ("_mapping", puts), "_bulk"))
     assert phase_of(settings_mappings(client, name, "neardupe").values(), "neardupe") is Phase.SWITCHING
     third = rolling.roll()
@@ -141,7 +141,7 @@ def test_rollovers_in_the_middle_of_a_migration(rolling: Rolling, sidecar: bool,
 
 
 def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Client) -> None:
-    """While a migration works on an index: it gets one beside it of both kinds before anything is switched."""
+    """While a migration works on an index, a new index gets a sidecar of both kinds before the switch."""
     name = rolling.name
     rolling.add(0, 3)
     NearDupe(name, client).init(SETTINGS, sidecar=True)
@@ -161,7 +161,8 @@ def test_a_rollover_that_only_the_new_keys_know_of(rolling: Rolling, client: Cli
 
 @pytest.mark.parametrize("rolling", ["stream"], indirect=True)
 def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, client: Client) -> None:
-    """And an index that is deleted meanwhile, as old ones are, keeps none of the others from having theirs back."""
+    """An index that is deleted meanwhile, as old ones are, does not prevent the others from getting their settings
+    back."""
     name = rolling.name
     rolling.add(0, 1)
     (first,) = NearDupe(name, client).init(SETTINGS).indices
@@ -178,7 +179,7 @@ def test_settings_of_what_a_rollover_made_are_lowered_too(rolling: Rolling, clie
 
 @both
 def test_one_registry_however_many_indices(rolling: Rolling, client: Client) -> None:
-    """The second run is an incremental one, and knows the group; the templates of the name do not take our index."""
+    """The second run is incremental, and knows the group; the templates of the name do not match our index."""
     name = rolling.name
     rolling.add(0, 3)
     NearDupe(name, client).init(SETTINGS)
@@ -222,7 +223,7 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     assert {one.level for one in NearDupe(name, client).doctor() if one.name != "documents"} == {"ok"}
     new = rolling.roll()
     assert mapping(client, new)["_meta"] == {"neardupe": SETTINGS.to_meta()}
-    assert NearDupe(name, client).stats().scope.unprocessed == 2  # no rollover stands in the way of anything
+    assert NearDupe(name, client).stats().scope.unprocessed == 2  # nothing prevents a rollover
     actions = [{"_op_type": "create", "_id": "d2", "@timestamp": "2026-01-01", "text": rolling.texts[2]}]
     with NearDupe(name, url=client.url) as dupes:
         sent = list(dupes.fingerprinted(actions))
@@ -233,7 +234,8 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
 
 
 def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client) -> None:
-    """The index itself, its alias or data stream, a pattern: each has its registry, but one run works at a time."""
+    """The index itself, its alias or data stream, a pattern: each has its registry, but only one run works at a
+    time."""
     name = rolling.name
     rolling.add(0, 2)
     (index,) = NearDupe(name, client).init(SETTINGS).indices
@@ -247,11 +249,11 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
     other = Settings(("text",), prefix="other")
     NearDupe(name, client, prefix="other").init(other)
     with held(opened(Index(name, client, "other"))):
-        NearDupe(name, client).group()  # other fields: not in each other's way
+        NearDupe(name, client).group()  # other fields: no conflict
 
 
 def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
-    """Each has its own lease before it looks for the other's: never do both go on."""
+    """Each has its own lease before it looks for the other's: they never both continue."""
     name = rolling.name
     (index,) = NearDupe(name, client).init(SETTINGS).indices
     one, other = (
@@ -261,7 +263,7 @@ def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
     one.take()
     with pytest.raises(LeaseHeld), held(index_of(client, other.target)):
         pass
-    one.give_way()  # the other has given its lease back
+    one.give_way()  # the other has released its lease
     other.take()
     for lease in (one, other):
         with pytest.raises(LeaseHeld, match=f"works on index {index}"):
@@ -269,7 +271,8 @@ def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
 
 
 def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They do not fit into a request line, so the name is sent; nothing is written where our mapping is not yet."""
+    """The indices do not fit into a request line, so the name is sent; nothing is written to an index without our
+    mapping."""
     name = rolling.name
     monkeypatch.setattr("es_neardupe.index.target._LONGEST_PATH", 0)
     rolling.add(0, 2)
@@ -289,7 +292,7 @@ def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypat
 
 
 def test_what_is_no_rollover_is_not_prepared(client: Client, index_name: str) -> None:
-    """A plain alias says nothing of how its indices came about: `init` decides."""
+    """A plain alias does not show how its indices were created: `init` decides."""
     for number in (1, 2):
         make_index(client, f"{index_name}-{number}", aliases={f"{index_name}-all": {}})
     NearDupe(f"{index_name}-1", client).init(SETTINGS)
@@ -304,8 +307,8 @@ def test_a_data_stream_takes_no_files(rolling: Rolling, client: Client) -> None:
     with pytest.raises(InputError, match="is a data stream"):
         NearDupe(rolling.name, client).load(["-"])
     rolling.add(0, 2)
-    NearDupe(index, client).enrich()  # the backing index by its own name, as any index
+    NearDupe(index, client).enrich()  # the backing index by its own name, like any index
     assert NearDupe(index, client).group().groups.largest == 2
     registry = hidden_index_name(open_target(client, index), HiddenIndex.GROUPS)
-    assert registry.startswith("ds-")  # no dot in front, as the server's own have
+    assert registry.startswith("ds-")  # no leading dot, which the server's own indices have
     client.request("DELETE", path(registry))

@@ -1,4 +1,4 @@
-"""What a command prints never holds a secret. The server here is a small one of our own, which refuses every login."""
+"""Output of commands never contains a secret. The server here is a small fake that rejects all credentials."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from conftest import Cli
 
 from es_neardupe.cli.app import app
-from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.commands.duplicates.request_json import example
 
 SECRET = "s3cret-Pa55word"
 KEY = "c2VjcmV0LWlkOnNlY3JldC1rZXk="
@@ -21,7 +21,7 @@ TOKEN = "s3cret.bearer-token"
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """Answers 401 and repeats the login that it got, as a careless proxy would."""
+    """Answers 401 and repeats the received credentials, as a careless proxy would."""
 
     seen: list[str]
 
@@ -69,11 +69,11 @@ ARGUMENTS = {
     "watch": ("--once",),
     "migrate": ("--threshold", "0.7", "--yes"),
 }
-"""What a command must be given besides the index."""
+"""Arguments of each command, besides the index."""
 
 
 def connected() -> list[str]:
-    """All commands that take a login."""
+    """All commands with options for credentials."""
     found = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     return [name for name, one in found.items() if "password_file" in {p.name for p in getattr(one, "params", ())}]
 
@@ -92,7 +92,7 @@ LOGINS = {
     "url": (),
     "profile": (),
 }
-"""Ways to log in: options of the command line, variables of the environment, or neither."""
+"""Ways to pass credentials: options of the command line, environment variables, or neither."""
 
 
 @pytest.mark.parametrize("how", LOGINS)
@@ -104,7 +104,7 @@ def test_a_refused_login(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """In no command's output, in no log of a driver at whatever level, and in no file but the one that it came from."""
+    """The secret is in no command's output, in no driver log at any level, and in no file except its source."""
     caplog.set_level(logging.DEBUG)
     for name in ("ES_NEARDUPE_HOME", "ES_NEARDUPE_CACHE", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -132,7 +132,7 @@ def test_a_refused_login(
     for command in connected():
         Refusing.seen.clear()
         words = [{"FILE": str(file), "REQUEST": str(request)}.get(one, one) for one in ARGUMENTS.get(command, ())]
-        if command == "version":  # the one that goes on without a server
+        if command == "version":  # the only one that works without a server
             done = cli(command, *options)
             assert done.code == 0
         else:

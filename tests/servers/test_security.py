@@ -1,7 +1,7 @@
-"""Rights on single documents: what a user may not read is no hit, no member of a group, and in no count.
+"""Document-level security: a document that the user may not read is no hit, no member of a group, and in no count.
 
-The user's own connection asks, so the server hides it. What is tested is that nothing else tells of it: neither our
-companion indices, nor what is kept in the user's cache. On a real Elasticsearch with security.
+Requests use the user's own connection, so the server hides such documents. These tests check that they are not revealed
+by other means: neither by the hidden indices, nor by the user's cache. On a real Elasticsearch with security.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.feature_weights import frequencies
 
 READERS = ("reader", "pattern-reader", "registry-reader", "loose-reader")
-"""Each sees the public documents; they differ in what they may read of our companions."""
+"""Each sees the public documents; they differ in their privileges on the hidden indices."""
 
 
 def _texts() -> tuple[dict[str, str], dict[str, str]]:
-    """The public and the hidden documents, by id. A hidden id tells itself wherever it is printed."""
+    """The public and the hidden documents, by id. A hidden id is recognisable wherever it is printed."""
     public: dict[str, str] = {}
     hidden: dict[str, str] = {}
-    # Families by their size and the places of hidden ones; the first of a family is the longest: the principal.
+    # Families by size and places of hidden documents; the first of a family is the longest: the principal.
     plan = {"open": (2, ()), "member": (3, (2,)), "head": (4, (0,)), "all": (2, (0, 1)), "half": (2, (1,))}
     for name, (size, places) in plan.items():
         for place, text in enumerate(family(name, size, length=120)):
@@ -53,7 +53,7 @@ PUBLIC, HIDDEN = _texts()
 
 @pytest.fixture(scope="module")
 def news(secured_server: Secured) -> Iterator[Secured]:
-    """An index with public and hidden documents, enriched and grouped by a user with the rights that running needs."""
+    """An index with public and hidden documents, enriched and grouped by a user with the required privileges."""
     with secured_server.client("admin") as admin:
         at = {"url": {"type": "keyword"}, "date": {"type": "date"}}
         make_index(admin, NEWS, {**TEXT, **at, "public": {"type": "boolean"}})
@@ -91,7 +91,7 @@ def as_user(news: Secured, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_similar_counts_and_shows_what_the_user_may_read(reader: Client, admin: Client) -> None:
-    """By id and by text, with the very text of a hidden document too."""
+    """By id and by text, also with the exact text of a hidden document."""
     for id, text in {**PUBLIC, **HIDDEN}.items():
         near = {other: jaccard(text, theirs) for other, theirs in PUBLIC.items() if other != id}
         wanted = {other: value for other, value in near.items() if value >= 0.8}
@@ -103,8 +103,8 @@ def test_similar_counts_and_shows_what_the_user_may_read(reader: Client, admin: 
 
 
 def test_contained_counts_and_shows_what_the_user_may_read(reader: Client, admin: Client) -> None:
-    """By id and by text, with the very text of a hidden document too. Keys that only hidden documents have are rare
-    keys, and common ones as common as this user's documents make them."""
+    """By id and by text, also with the exact text of a hidden document. Keys that only hidden documents have count as
+    rare, and the frequency of common ones is that among this user's documents."""
     for id, text in {**PUBLIC, **HIDDEN}.items():
         asked = {"id": id} if id in PUBLIC else {"text": text}
         whole = NearDupe(NEWS, admin).contained(min=0.01, top=100, **asked)
@@ -116,7 +116,7 @@ def test_contained_counts_and_shows_what_the_user_may_read(reader: Client, admin
 
 
 def request(*, query: JSON | None = None, stored_keys: bool = False, largest: int = 200) -> JSON:
-    """All pairs with a shingle or a stored key in common, with their texts and what these share."""
+    """All pairs with a common shingle or stored key, with their texts and common parts."""
     fields = {"type": "fields:simple", "fields": ["text"]}
     words_ = {"type": "featureSource:words", "fields": fields}
     pairs = {"type": "documentPairs:reference", "use": "pairs"}
@@ -153,7 +153,7 @@ def stages_of(client: Client, **options: Any) -> Any:
 
 @pytest.mark.parametrize("stored_keys", [False, True])
 def test_duplicates_counts_and_shows_what_the_user_may_read(stored_keys: bool, reader: Client, admin: Client) -> None:
-    """No pair, text, shared passage or skipped group tells of a hidden document, and it is in no figure."""
+    """No pair, text, shared passage or skipped group reveals a hidden document, and no number includes it."""
     whole = {(one.a, one.b): one.similarity for one in stages_of(admin, stored_keys=stored_keys)["pairs"].pairs}
     seen = {pair: similarity for pair, similarity in whole.items() if {id for _, id in pair} <= PUBLIC.keys()}
     assert 0 < len(seen) < len(whole)
@@ -223,7 +223,7 @@ def test_search_collapses_what_the_user_may_read(reader: Client, admin: Client) 
 
 
 def test_moved_knows_nothing_of_hidden_documents(reader: Client, admin: Client) -> None:
-    """Evidence and groupings tell of documents that are gone; to this user, a hidden one looks just like that."""
+    """Evidence and groupings contain deleted documents; to this user, a hidden one looks the same."""
     asked = ["/open ü/0", "/hidden head ü/0", *HIDDEN]
     there, *unknown = NearDupe(NEWS, reader).moved_all(asked)
     assert [place.id for place in there.places] == ["open ü/1"]
@@ -244,7 +244,7 @@ def test_the_registry_says_something_only_of_groups_that_the_user_sees_whole(new
 def test_pairs_and_stats_count_visible_documents(reader: Client, admin: Client) -> None:
     everything = {(one.a[1], one.b[1]): one.similarity for one in NearDupe(NEWS, admin).pairs()}
     wanted = {pair: value for pair, value in everything.items() if set(pair) <= PUBLIC.keys()}
-    large = NearDupe(NEWS, reader).pairs(max_bucket=1).large_buckets  # every bucket of two texts is called large
+    large = NearDupe(NEWS, reader).pairs(max_bucket=1).large_buckets  # every bucket of two texts counts as large
     assert max(one.documents for one in large) == 3
     found = NearDupe(NEWS, reader).pairs()
     assert {(one.a[1], one.b[1]): one.similarity for one in found} == wanted
@@ -326,7 +326,7 @@ def test_commands_print_nothing_hidden(
 
 
 def registry(admin: Client) -> list[Any]:
-    """All that is in the registry but the lease, which is given back at the end of a run, without a refresh."""
+    """The registry without the lease, which is released at the end of a run, without a refresh."""
     name = f"{NEWS}-neardupe-groups"
     admin.request("POST", path(name, "_refresh"))
     body = {"size": 100, "query": {"bool": {"must_not": [{"term": {"kind": "lease"}}]}}}
@@ -335,7 +335,7 @@ def registry(admin: Client) -> list[Any]:
 
 
 def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, admin: Client, cli: Cli) -> None:
-    """A run of theirs would take hidden documents for deleted ones; the registry and the evidence tell of them."""
+    """Their runs would treat hidden documents as deleted; the registry and the evidence contain them."""
     before = registry(admin)
     assert len(before) == 6 + 1  # groups, and the last run
     group = next(one.group for one in NearDupe(NEWS, admin).groups() if one.size == 4)
@@ -373,7 +373,7 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
 
 
 def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
-    """Hidden texts would be taken for empty ones, which are all alike."""
+    """Hidden texts would be treated as empty ones, which are all equal."""
     with news.client("few-fields") as client:
         for refused in (
             lambda: NearDupe(NEWS, client).similar(id="alone"),
@@ -385,12 +385,12 @@ def test_who_may_not_read_the_texts_is_told_so(news: Secured) -> None:
         ):
             with pytest.raises(Forbidden, match=f"This user does not see text of index {NEWS}"):
                 refused()
-        assert len(NearDupe(NEWS, client).groups()) == 6  # these need none
+        assert len(NearDupe(NEWS, client).groups()) == 6  # these need no text
         assert NearDupe(NEWS, client).stats().scope.documents == len(PUBLIC) + len(HIDDEN)
 
 
 def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) -> None:
-    """Of enrich and group: see the fixture. Nobody here may do more than what the command needs."""
+    """The role used in the fixture for enrich and group. No user here may do more than the commands need."""
     with news.client("maker") as maker:
         assert NearDupe(CLEANED, maker).init(Settings(("text",)), create=True).created
     file = tmp_path / "clean.jsonl"
@@ -412,7 +412,7 @@ def test_rights_that_are_enough(news: Secured, admin: Client, tmp_path: Path) ->
             NearDupe(NEWS, unread).pairs(ignore_common=0.5)
     with news.client("auditor") as auditor:
         assert NearDupe(NEWS, auditor).audit().documents == len(PUBLIC) + len(HIDDEN)
-        with pytest.raises(IndexUnusable, match="too few"):  # allowed, and then refused for want of documents
+        with pytest.raises(IndexUnusable, match="too few"):  # allowed, then rejected for lack of documents
             NearDupe(NEWS, auditor).pairs(ignore_common=0.5)
         assert len(NearDupe(NEWS, auditor).suggest_keep()) == len(wanted) == 6
 

@@ -1,4 +1,4 @@
-"""Keys beside what a name stands for: data streams, aliases, relations of join fields; and dry runs of all of it."""
+"""Sidecar indices for other names: data streams, aliases, relations of join fields; and dry runs of all of them."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, se
     assert run.code == 0, run.err
     assert exists(client, made)
     (found,) = NearDupe(name, client).groups()
-    assert found.size == 8  # the group crosses both
+    assert found.size == 8  # the group spans both
     assert [one.level for one in NearDupe(name, client).doctor() if one.name == "rollover"] == ["ok"]
     assert [state(client, index) for index in _backing(client, name)] == before
 
 
 def test_clean_after_a_rollover(rolling: Rolling, client: Client) -> None:
-    """What the rollover made has nothing beside it that could be removed."""
+    """The index created by the rollover has no sidecar that could be removed."""
     name = rolling.name
     rolling.add(0, 2)
     (beside,) = NearDupe(name, client).init(SETTINGS, sidecar=True).sidecars
@@ -105,7 +105,7 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     }
     assert state(client, index_name) == before
 
-    monkeypatch.setattr(queries, "MAX_IDS", 2)  # any number of either kind: their join field is not asked for
+    monkeypatch.setattr(queries, "MAX_IDS", 2)  # any number of either kind: their join field is not read
     monkeypatch.setattr(queries, "_PAGE", 2)
     assert NearDupe(index_name, client).stats(quick=True) == shown
     now_child = {"text": some[3], "kind": {"name": "answer", "parent": "p1"}}
@@ -153,7 +153,7 @@ def test_dry_runs_show_what_would_be_sent(client: Client, index_name: str, serve
 
 
 def test_from_keys_in_documents_to_keys_beside_and_back(client: Client, index_name: str) -> None:
-    """A cleaned index still has our fields in its mapping; what is beside it is known and removed all the same."""
+    """A cleaned index still has the neardupe fields in its mapping; its sidecar is detected and removed anyway."""
     make_index(client, index_name, PROPERTIES)
     put(client, index_name, texts(3, 6))
     for beside in (False, True, True, False):
@@ -180,7 +180,8 @@ def test_source_that_a_setting_disables(client: Client, index_name: str) -> None
 
 @pytest.mark.parametrize("sidecar", [False, True])
 def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool) -> None:
-    """Made from the fields for each answer: no value comes back as it was written, but for what it means."""
+    """Synthetic source is built from the fields for each answer: values return in another form with the same
+    meaning."""
     stored = {**PROPERTIES, "text": {"type": "text", "store": True}, "tags": {"type": "keyword"}}
     make_or_skip(client, index_name, stored, {"index.mapping.source.mode": "synthetic"})
     documents = texts(1, 24)
@@ -202,7 +203,7 @@ def test_source_that_is_synthetic(client: Client, index_name: str, sidecar: bool
 def test_source_that_is_derived(client: Client, index_name: str) -> None:
     make_or_skip(client, index_name, PROPERTIES, {"index.derived_source.enabled": True})
     put(client, index_name, {id: {"text": one["text"]} for id, one in texts(3, 6).items()})
-    with pytest.raises(IndexUnusable, match=r"cannot from ours.*--sidecar"):
+    with pytest.raises(IndexUnusable, match=r"derives _source.*--sidecar"):
         NearDupe(index_name, client).init(SETTINGS)
     NearDupe(index_name, client).init(SETTINGS, sidecar=True, write_group=True)
     done = NearDupe(index_name, client).enrich()

@@ -1,4 +1,4 @@
-"""The smoke set: every kind of request once. It runs on the servers of --smoke: the older ones that are supported."""
+"""Smoke tests: every kind of request once, on the servers of --smoke, the older ones that are supported."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_incremental(client: Client, index_name: str) -> None:
 
 
 def test_own_driver(client: Client, index_name: str) -> None:
-    """The application's: its bulk helper sends what we fingerprint, and we ask through its connection."""
+    """A wrapped client: its bulk helper sends documents with our fingerprints, and our requests use its connection."""
     driver: Any
     if client.server.product is Product.ELASTICSEARCH:
         if elasticsearch.__version__[0] > client.server.version[0]:

@@ -1,4 +1,5 @@
-"""Whatever happens for a while, the index ends as its user and our settings say: nothing lost, doubled or reverted."""
+"""Soak test: after random events, the index is as its user and our settings require; nothing is lost, duplicated or
+reverted."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings, Retries
 
 BETWEEN_CHECKS = 8
-"""Steps."""
+"""Number of steps."""
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def through(proxy: FaultProxy) -> Iterator[Client]:
 
 
 def what_of(line: str) -> str:
-    """Of which command, or choice of settings, a line of the log tells; "" for what only belongs to another line."""
+    """The command, or choice of settings, that a line of the log is about; "" for a line that continues another."""
     words = line.split(" ")
     return words[0] + " killed" * ("killed" in words) + " beside" * ("beside," in words)
 

@@ -1,4 +1,4 @@
-"""Runs that are cut off, by a dead client or a dead server: started again, they end as one undisturbed run does."""
+"""Interrupted runs, by a dead client or a dead server: started again, they end as one undisturbed run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.server.search import count
 
 NUMBER = 200
-"""Families of three; a document a request makes a run long enough to be cut off."""
+"""Families of three; one document per request makes a run long enough to be interrupted."""
 
 AGAIN = "Run the same command again: it continues where it stopped."
 
@@ -40,10 +40,10 @@ def filled(client: Client, index: str, families: int = NUMBER) -> None:
 
 
 def start(command: str, index: str, url: str) -> subprocess.Popen[str]:
-    """The command line in a process of its own."""
+    """The command line in a separate process."""
     arguments = [sys.executable, "-m", "es_neardupe", command, index, "--url", url, *SLOW]
-    # A shell that starts tests in the background has them ignore interrupts, and so would their children do.
-    # No other thread of the tests can hold a lock that this needs.
+    # A shell that starts tests in the background makes them ignore interrupts, and their children would do so too.
+    # No other thread of the tests may hold a lock that this needs.
     heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     return subprocess.Popen(
         arguments,
@@ -60,7 +60,7 @@ def number_with(client: Client, index: str, field: str) -> int:
 
 
 def killed_midway(command: str, client: Client, index: str, moved: Callable[[], bool]) -> None:
-    """Start the command and kill it, without a chance to say goodbye, when it has written something."""
+    """Start the command and kill it without warning when it has written something."""
     process = start(command, index, client.url)
     try:
         wait_until(lambda: moved() or process.poll() is not None)
@@ -72,7 +72,7 @@ def killed_midway(command: str, client: Client, index: str, moved: Callable[[], 
 
 
 def more_than(client: Client, index: str, field: str) -> Callable[[], bool]:
-    """Whether the number of documents with a field has grown by a good deal since now."""
+    """Whether the number of documents with a field has grown considerably since now."""
     before = number_with(client, index, field)
     return lambda: number_with(client, index, field) > before + 30
 
@@ -85,7 +85,7 @@ def test_a_client_that_is_killed(client: Client, index_name: str) -> None:
     part = number_with(client, index_name, "scheme")
     assert 60 < part < 3 * NUMBER
     rest = NearDupe(index_name, client).enrich()
-    assert rest.scope.current >= part  # the server goes on with a request whose client is gone
+    assert rest.scope.current >= part  # the server continues a request whose client is gone
     assert rest.writes.written == rest.scope.read - rest.writes.unchanged <= 3 * NUMBER - part
     assert number_with(client, index_name, "scheme") == 3 * NUMBER
     for _ in range(2):
@@ -120,7 +120,7 @@ def test_an_interrupt_says_how_to_go_on(client: Client, index_name: str) -> None
 
 @pytest.fixture
 def own_node(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[state.Node]:
-    """A server that nobody else uses, so that it may be stopped; on a port that nobody takes meanwhile."""
+    """A server used by this test alone, so that it can be stopped; on a port that nothing else uses."""
     monkeypatch.setenv("ES_NEARDUPE_HOME", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -139,7 +139,7 @@ COMBINATIONS = [
 
 
 def crash(one: state.Node) -> None:
-    """End a server without a chance to close anything."""
+    """End a server without an orderly shutdown."""
     process = psutil.Process(one.pid)
     process.kill()
     wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
@@ -152,7 +152,7 @@ def crash(one: state.Node) -> None:
     indirect=["own_node"],
 )
 def test_a_server_that_crashes_and_comes_back(own_node: state.Node, command: str) -> None:
-    """The run goes on, or says how: a snapshot that was being read is lost with the server."""
+    """The run continues, or names the error: a snapshot that was being read is lost with the server."""
     index = "docs"
     client = connect(ConnectionSettings(url=own_node.url))
     filled(client, index, families=200)

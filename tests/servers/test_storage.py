@@ -1,4 +1,4 @@
-"""Inline and sidecar storage give the same groups, registries and reports, whatever happened to the documents."""
+"""Inline and sidecar storage give the same groups, registries and reports after any changes of documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Text = tuple[int, str] | str
 _IDS = [f"d{number}" for number in range(9)]
 
 _CHANGED = {"": 0, "slightly": 1, "more": 3, "much": 20}
-"""Words that are replaced in the text of a family."""
+"""Number of words that are replaced in the text of a family."""
 
 _TEXTS: st.SearchStrategy[Text] = st.one_of(
     st.tuples(st.integers(0, 2), st.sampled_from(["", *_CHANGED])),
@@ -76,14 +76,14 @@ _LIFE: list[Step] = [
 @given(history=st.lists(_steps(), min_size=6, max_size=14))
 @example(history=_LIFE)
 def test_any_history_gives_the_same(client: Client, history: list[Step]) -> None:
-    name = new_name()  # of both, one after the other: group ids are made of it
+    name = new_name()  # of both, one after the other: group ids depend on it
     inline, sidecar = (_observed(client, name, history, sidecar=one) for one in (False, True))
     for (step, one), (_, other) in zip(inline, sidecar, strict=True):
         assert one == other, step
 
 
 def _observed(client: Client, name: str, history: list[Step], *, sidecar: bool) -> list[tuple[str, Any]]:
-    """What is seen of an index to whose documents all of that happens."""
+    """The visible state of an index after all these changes of documents."""
     try:
         make_index(client, name, PROPERTIES)
         NearDupe(name, client).init(Settings(("text",), sample_mod=2), sidecar=sidecar)
@@ -101,7 +101,7 @@ def _observed(client: Client, name: str, history: list[Step], *, sidecar: bool) 
 
 
 class _Life:
-    """What happens to the documents of an index, and what is seen of it."""
+    """Changes of the documents of an index, and its visible state."""
 
     def __init__(self, client: Client, name: str, sidecar: bool) -> None:
         self.client, self.name = client, name
@@ -109,15 +109,15 @@ class _Life:
         self.index = NearDupe(name, client)
         self.there: set[str] = set()
         self.deleted: set[str] = set()
-        """Since the last `enrich`, which is what removes them from a sidecar index."""
+        """Documents deleted since the last `enrich`, which removes them from a sidecar index."""
         self.observed: list[tuple[str, Any]] = []
 
     def _see(self, what: str, seen: Any) -> None:
         self.observed.append((what, plain_report(seen)))
 
     def put(self, texts: dict[str, Text]) -> None:
-        """New documents, and other texts of known ones. None is written whole before `enrich` has seen that the one
-        of its id is gone: inline it would have lost its group, and in a sidecar index still have it."""
+        """New documents, and other texts of known ones. None is written whole before `enrich` has noticed that the
+        earlier one with its id is gone: inline it would have lost its group, and in a sidecar index still have it."""
         if not self.deleted.isdisjoint(texts):
             self.enrich({})
         for id in sorted(self.there & texts.keys()):
@@ -155,7 +155,7 @@ class _Life:
         self._see("registry", living(self.client, self.name))
 
     def read(self) -> None:
-        """By the commands that read."""
+        """The state according to the commands that read."""
         everything = {"query": {"match_all": {}}, "sort": ["url"]}
         self._see("stats", self.index.stats())
         self._see("groups", self.index.groups())

@@ -1,4 +1,4 @@
-"""Settings lowered for a run, and given back whatever happens: on real servers."""
+"""Index settings changed for a run, and restored in any case: on real servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def prepared(client: Client, index: str, **settings: object) -> None:
 
 
 def stored(client: Client, index: str) -> dict[str, str | None]:
-    """The two settings as they were set; None: the server's default."""
+    """The two settings as they are set; None: the server's default."""
     answer = client.request("GET", path(index, "_settings"), params={"flat_settings": "true"})
     return {name: answer[index]["settings"].get(f"index.{name}") for name in LOWERED}
 
@@ -55,7 +55,8 @@ def index(client: Client, index_name: str) -> str:
 
 
 def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> None:
-    """While it works, and no longer; a dry run changes nothing; an interrupt and a second run at once are no harm."""
+    """Changed during the run only; a dry run changes nothing; interrupts and a second run at the same time do no
+    harm."""
     seen = []
 
     def look(stage: str, done: int, total: int | None) -> None:
@@ -86,7 +87,7 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
 
 
 def test_changed_by_somebody_meanwhile(client: Client, index: str) -> None:
-    """What is not as we left it is somebody else's."""
+    """A setting that differs from the value set by the run was changed by another client."""
     target = open_target(client, index)
     with tuned(index_of(client, target), "test") as lowered:
         put_setting(client, index, "refresh_interval", "7s")
@@ -100,7 +101,7 @@ def test_changed_by_somebody_meanwhile(client: Client, index: str) -> None:
 
 @pytest.mark.parametrize("lowered", [True, False])
 def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client, index: str, server_cli: Cli) -> None:
-    """Killed while it writes documents, or after the former values were stored and before anything was lowered."""
+    """Killed while it writes documents, or after the former values were stored and before any setting was changed."""
     moment = Moment(2, "after", of="_bulk") if lowered else Moment(1, "before", ("_mapping", 1), "_settings")
     run_to_death(client, index, [("enrich", {"tune": True})], moment)
     assert stored(client, index) == (LOWERED if lowered else FORMER)
@@ -118,7 +119,8 @@ def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client,
 
 
 def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) -> None:
-    """It is the index beside whose settings are lowered, and given back by the next command; the user's stay."""
+    """The settings of the sidecar index are changed, and restored by the next command; those of the index itself
+    stay."""
     make_index(client, index_name, settings={"number_of_shards": 1, "number_of_replicas": 1})
     put(client, index_name, DOCUMENTS)
     (beside,) = NearDupe(index_name, client).init(SETTINGS, sidecar=True).sidecars
@@ -144,7 +146,7 @@ def test_keys_beside_an_index(client: Client, index_name: str, server_cli: Cli) 
 
 
 def test_records_that_are_none_of_ours(client: Client, index: str) -> None:
-    """Anybody can write into ``_meta``: only the two settings are ever put, and nothing else breaks a run."""
+    """Any client can write into ``_meta``: only the two settings are ever written, and nothing else breaks a run."""
     meta = mapping(client, index)["_meta"]
     sound = {"token": "t", "registry": "none-such", "command": "c", "at": "today"}
     for forged in (
@@ -168,7 +170,7 @@ def test_records_that_are_none_of_ours(client: Client, index: str) -> None:
 
 
 def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
-    """Refused before anything is done; and what another run has left is told, and does not stop the work."""
+    """Rejected before anything is done; settings left by another run are reported, and do not stop the work."""
     with secured_server.client("admin") as admin, secured_server.client("runner") as runner:
         prepared(admin, NEWS)
         try:
@@ -178,7 +180,7 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
             assert not exists(admin, hidden_index_name(open_target(admin, NEWS), HiddenIndex.GROUPS))
             with tuned(opened(Index(NEWS, admin)), "test"):
                 meta = mapping(admin, NEWS)["_meta"]
-            admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if nobody had given them back
+            admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if they had not been restored
             put_setting(admin, NEWS, "refresh_interval", "-1")
             with pytest.warns(TuningWarning, match="could not be given back"):
                 assert NearDupe(NEWS, runner).enrich().writes.written == 12

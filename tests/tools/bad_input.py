@@ -1,4 +1,4 @@
-"""Commands that are refused, and an index with fields of several types to try them on."""
+"""Rejected commands, and an index with fields of several types to try them on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from es_neardupe.server.client import Client
 
 
 def refused(done: Run, *words: str, code: int = 1) -> str:
-    """The one line of a command that failed, which holds these words."""
+    """The one line of a failed command, which contains these words."""
     line = one_line(done.err) if done.err.startswith("error") else " ".join(done.err.replace("│", " ").split())
     assert (done.code, done.out) == (code, "")
     for word in words:

@@ -1,4 +1,4 @@
-"""A real cluster of some nodes on this machine, each in a process of its own that can be killed."""
+"""Real cluster of several nodes on this machine, each in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from es_neardupe.server.login.settings import ConnectionSettings
 _HEAP = "320m"
 _START_TIMEOUT = 240.0
 _OF_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:ActiveProcessorCount=2"
-"""For virtual machines that spend most of their time on starting: nothing is compiled twice."""
+"""For virtual machines that spend most of their time on starting: code is compiled only once."""
 _FIRST_PORT, _LAST_PORT = 9500, 9950
 _MASTERS = {"elasticsearch": "cluster.initial_master_nodes", "opensearch": "cluster.initial_cluster_manager_nodes"}
 
@@ -40,7 +40,7 @@ class Cluster:
     release: Release
     home: Path
     more: Mapping[str, str | Sequence[str]]
-    """Settings of each."""
+    """Further settings of each node."""
     http: list[int]
     transport: list[int]
     processes: dict[int, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -58,12 +58,12 @@ class Cluster:
             opened.close()
 
     def spawn(self, number: int) -> None:
-        """Start a node, or start it again on its data, without waiting for it."""
+        """Start or restart a node on its data, without waiting for it."""
         home = self.home / f"n{number}"
         home.mkdir(exist_ok=True)
         with self._log(number).open("ab") as log:
             self.processes[number] = subprocess.Popen(
-                [sys.executable, str(Path(__file__).with_name("cluster_process.py")), self._told(number, home)],
+                [sys.executable, str(Path(__file__).with_name("cluster_process.py")), self._launch(number, home)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -73,20 +73,20 @@ class Cluster:
             )
 
     def join(self, number: int) -> None:
-        """Wait until a node is there. Raises `NodeError` if it does not start."""
+        """Wait until a node has joined. Raises `NodeError` if it does not start."""
         process = self.processes[number]
-        late = threading.Timer(_START_TIMEOUT, process.kill)  # so that waiting for its line ends
+        late = threading.Timer(_START_TIMEOUT, process.kill)  # ends the wait for its line
         late.start()
         try:
             if process.stdout is None or not any(line.strip() == b"started" for line in process.stdout):
                 raise NodeError(
-                    f"node {number} of the cluster could not be started; {control.ending(self._log(number))}"
+                    f"node {number} of the cluster could not be started. {control.ending(self._log(number))}"
                 )
         finally:
             late.cancel()
 
     def kill(self, number: int) -> None:
-        """SIGKILL: no goodbye to the other nodes, nothing flushed."""
+        """End a node by SIGKILL: the other nodes are not notified, and nothing is flushed."""
         process = self.processes.pop(number)
         process.kill()
         process.communicate()
@@ -94,8 +94,8 @@ class Cluster:
     def _log(self, number: int) -> Path:
         return self.home / f"n{number}.log"
 
-    def _told(self, number: int, home: Path) -> str:
-        """What the process of a node has to know."""
+    def _launch(self, number: int, home: Path) -> str:
+        """The argument of the process of a node."""
         settings = {
             "cluster.name": f"es-neardupe-{self.http[0]}",
             "node.name": f"n{number}",
@@ -119,7 +119,7 @@ class Cluster:
 def cluster(
     release: Release, home: Path, *, size: int = 3, more: Mapping[str, str | Sequence[str]] | None = None
 ) -> Iterator[Cluster]:
-    """Start nodes in an empty folder for a ``with`` block. The test is skipped, in CI fails, if they do not start."""
+    """Start nodes in an empty folder for a ``with`` block. If they do not start, skip the test; in CI fail."""
     with required(), _started(release, home, size, more or {}) as found:
         yield found
 
@@ -142,32 +142,32 @@ def _started(release: Release, home: Path, size: int, more: Mapping[str, str | S
 
 
 def _free_ports(number: int) -> list[int]:
-    """Below those that systems give to outgoing connections: a node must find its own free when it returns."""
+    """Ports below those of outgoing connections, so that a restarted node finds its port free."""
     choice = random.Random(os.getpid()).sample(range(_FIRST_PORT, _LAST_PORT), 100)
     return [port for port in choice if control.is_free(port)][:number]
 
 
 def manager(client: Client) -> int:
-    """The number of the node that manages the cluster now."""
+    """The number of the current cluster manager node."""
     (found,) = client.request("GET", path("_cat", "master"), params={"format": "json"})
     return int(re.sub(r"\D", "", found["node"]))
 
 
 def wait_for_green(client: Client, nodes: int) -> JSON:
-    """Until so many nodes are there, every copy of every shard is, and none is being moved."""
-    wanted: dict[str, Any] = {
+    """Wait until this number of nodes has joined, and every copy of every shard is active and none is moving."""
+    params: dict[str, Any] = {
         "wait_for_status": "green",
         "wait_for_nodes": str(nodes),
         "wait_for_no_relocating_shards": True,
         "timeout": "25s",
     }
-    health: JSON = client.request("GET", path("_cluster", "health"), params=wanted)
+    health: JSON = client.request("GET", path("_cluster", "health"), params=params)
     assert not health["timed_out"], health
     return health
 
 
 def copies(client: Client, index: str) -> dict[int, set[str]]:
-    """The numbers of documents that the copies of each shard of an index have."""
+    """The numbers of documents in the copies of each shard of an index."""
     client.request("POST", path(index, "_refresh"))
     found: dict[int, set[str]] = {}
     for one in client.request("GET", path("_cat", "shards", index), params={"format": "json", "h": "shard,docs"}):

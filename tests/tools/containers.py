@@ -1,4 +1,4 @@
-"""The servers in the images of ``docker/images.env``, with the settings of the compose files."""
+"""Servers in containers, with the images of ``docker/images.env`` and the settings of the compose files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def image(kind: str, version: str) -> str:
 
 
 def settings(kind: str) -> dict[str, str]:
-    """What a container is told: as for trying it by hand, but the tests make many indices."""
+    """The settings of a container: those of the compose file, with more shards, because tests create many indices."""
     compose = yaml.safe_load((DOCKER / f"compose.{kind}.yml").read_text("utf-8"))
     return {**compose["services"][kind]["environment"], "cluster.max_shards_per_node": "10000"}
 
@@ -32,7 +32,7 @@ def settings(kind: str) -> dict[str, str]:
 @contextmanager
 def container(kind: str, version: str) -> Iterator[str]:
     """The URL of a server in a container, for a ``with`` block. Raises `NodeError` if no engine answers, or the image
-    cannot be had."""
+    is not available."""
     from docker.errors import DockerException
     from testcontainers.core.container import DockerContainer
     from testcontainers.core.wait_strategies import HttpWaitStrategy

@@ -23,13 +23,13 @@ def sections(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def section(page: str, heading: str) -> str:
-    """The text below a heading, which must be there once."""
+    """The text below a heading, which must occur once."""
     (found,) = (text for title, text in sections(DOCS / page) if title == heading)
     return found
 
 
 def table(text: str) -> list[list[str]]:
-    """The cells of the rows of the tables in a text, without their heads."""
+    """The cells of the rows of all tables in a text, without their headers."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", text, re.M)]
     rules = {place for place, row in enumerate(rows) if set("".join(row)) <= set("-: ")}
     return [row for place, row in enumerate(rows) if place not in rules and place + 1 not in rules]

@@ -1,7 +1,6 @@
-"""The supported major versions of the drivers, each in a folder of its own that comes before the installed one.
+"""Supported major versions of the drivers, each in a folder that comes before the installed one.
 
-A folder holds the newest release of its major version at the time of its making, with all that it needs; removing it
-renews it.
+A folder holds the newest release of its major version when it was made, with its dependencies; delete it to update.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class Driver:
     package: str
     major: int
     product: str
-    """The servers that it is for, as ``versions.Release.server`` names them."""
+    """The servers that it supports, as in ``versions.Release.server``."""
 
     @property
     def slug(self) -> str:
@@ -48,9 +47,9 @@ DRIVERS = (
 
 
 def environment(driver: Driver) -> dict[str, str]:
-    """Variables with which Python imports this driver, and else what it does here. Fetches the driver once.
+    """Environment variables with which Python imports this driver instead of the installed one. Downloads it once.
 
-    Raises `NodeError` if it cannot be had.
+    Raises `NodeError` if it cannot be installed.
     """
     with state.hold(driver.folder.with_name(f"{driver.folder.name}.lock"), timeout=_TIMEOUT, doing="fetching a driver"):
         if not driver.folder.exists():
@@ -60,7 +59,7 @@ def environment(driver: Driver) -> dict[str, str]:
 
 
 def version(driver: Driver) -> str:
-    """The full version that Python imports with `environment`: the true one, not that which was asked for."""
+    """The full version that Python imports with `environment`, read from the module."""
     module = {"elasticsearch": "elasticsearch", "opensearch-py": "opensearchpy"}[driver.package]
     code = f"import json, {module} as m; print(json.dumps([m.__versionstr__, m.__file__]))"
     run = subprocess.run(
@@ -73,12 +72,12 @@ def version(driver: Driver) -> str:
 
 
 def _fetch(driver: Driver) -> None:
-    """Into a folder beside the final one, then the whole in place."""
+    """Install into a temporary folder, then rename it."""
     staging = driver.folder.with_name(f"{driver.folder.name}.part")
     shutil.rmtree(staging, ignore_errors=True)
-    wanted = f"{driver.package}=={driver.major}.*"
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(staging), wanted]
+    requirement = f"{driver.package}=={driver.major}.*"
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(staging), requirement]
     run = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     if run.returncode:
-        raise NodeError(f"{wanted} could not be installed: {run.stderr.strip().splitlines()[-1:]}")
+        raise NodeError(f"{requirement} could not be installed: {run.stderr.strip().splitlines()[-1:]}")
     staging.replace(driver.folder)

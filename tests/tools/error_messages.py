@@ -1,4 +1,4 @@
-"""Every message of the program's errors, found in its sources, with … for what varies."""
+"""Messages of all errors of the package, found in its sources, with … for the variable parts."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def messages(folder: Path = SOURCES) -> dict[str, str]:
         for line, made in _of_module(module):
             for text in _texts(made, module):
                 template = _tidy(text)
-                if re.search(r"[a-z]{2}", template):  # else all of it is made elsewhere
+                if re.search(r"[a-z]{2}", template):  # otherwise all of it is made elsewhere
                     found.setdefault(template, f"{file.relative_to(folder.parent)}:{line}")
     return found
 
 
 def _of_module(module: ast.Module) -> Iterator[tuple[int, ast.expr]]:
-    """What the errors are made with: calls of their kinds, and of the constructors of kinds derived from these."""
+    """The first arguments of errors: calls of their classes, and of the constructors of classes derived from these."""
     derived = [one for one in ast.walk(module) if isinstance(one, ast.ClassDef) and _names(one.bases) & KINDS]
     inside = {node for one in derived for node in ast.walk(one)}
     for node in ast.walk(module):
@@ -46,8 +46,8 @@ def _names(nodes: list[ast.expr]) -> set[str]:
 
 
 def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
-    """The strings that an expression can be, as far as it says itself; functions and methods of the module are looked
-    into."""
+    """The strings that an expression can be, as far as they are literal, including those returned by functions and
+    methods of the module."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.JoinedStr):
@@ -65,5 +65,5 @@ def _texts(node: ast.expr, module: ast.Module) -> Iterator[str]:
 
 
 def _tidy(text: str) -> str:
-    """One line; neighbouring … are one."""
+    """One line, with adjacent … merged into one."""
     return re.sub(rf"{VARIES}[{VARIES} ]*{VARIES}", VARIES, re.sub(r"\s+", " ", text)).strip()

@@ -1,4 +1,4 @@
-"""Every command of the program with the options that show most, so that a test can run them all: none is forgotten."""
+"""Every command with the options that show most, so that a test can run them all and none is missed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from es_neardupe.cli.app import app
 __all__ = ["LOOKING", "NOT_RUN", "WRITING", "command_lines", "names"]
 
 NOT_RUN = {"demo", "help", "node start", "node stop", "node status"}
-"""They start and stop servers of their own or only explain, and read no index of the user's."""
+"""Commands that start and stop servers of their own, or only explain, and read no existing index."""
 
 LOOKING: Mapping[str, list[list[str]]] = {
     "stats": [["INDEX"]],
@@ -39,7 +39,7 @@ LOOKING: Mapping[str, list[list[str]]] = {
     "bands": [[]],
     "version": [[], ["--no-server"]],
 }
-"""By the name of the command: the arguments of each way to call it. What stands in capitals is put in by the test."""
+"""Command -> the arguments of each call. The test replaces the words in capitals."""
 
 WRITING: Mapping[str, list[list[str]]] = {
     "init": [["INDEX", "--field", "NAME", "--prefix", "other", "--dry-run"]],
@@ -50,11 +50,11 @@ WRITING: Mapping[str, list[list[str]]] = {
     "migrate": [["INDEX", "--threshold", "0.4", "--evidence", "--yes"]],
     "clean": [["INDEX", "--yes"]],
 }
-"""The same of those that write, in the order in which they do."""
+"""The same for commands that write, in the order of their calls."""
 
 
 def names() -> list[str]:
-    """All commands, those of groups with the name of the group before them."""
+    """All commands; those of groups with the name of the group first."""
     return list(_names(get_command(app), ""))
 
 
@@ -67,7 +67,7 @@ def _names(command: Any, name: str) -> Iterator[str]:
 
 
 def command_lines(table: Mapping[str, list[list[str]]], values: Mapping[str, str]) -> Iterator[list[str]]:
-    """Each call of the table with the values in the place of the words in capitals."""
+    """Each call of the table, with values in place of the words in capitals."""
     for name, calls in table.items():
         for call in calls:
             yield [*name.split(), *(values.get(word, word) for word in call)]

@@ -12,7 +12,7 @@ from es_neardupe.server.client import Client
 
 
 def prepared(client: Client, index: str, texts: dict[str, str], threshold: float = 0.6) -> str:
-    """An enriched index of these texts; the name of its evidence."""
+    """An enriched index with these texts; returns the name of its evidence."""
     make_index(client, index)
     put(client, index, {id: {"text": text, "part": number % 2} for number, (id, text) in enumerate(texts.items())})
     NearDupe(index, client).init(Settings(("text",), threshold=threshold))

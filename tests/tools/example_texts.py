@@ -1,6 +1,6 @@
-"""The four worked examples of "What is a near-dupe, really?" (Bill Dimm), which shows its texts as pictures.
+"""Worked examples of "What is a near-dupe, really?" (Bill Dimm), which shows its texts as pictures.
 
-These texts have the fragments, lengths and common passages that it states.
+These texts have the fragments, lengths and common passages that the article states.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ RIGHT_1 = f"{_BEFORE} to {_AFTER} has six years of experience in the review of e
 
 LEFT_2 = "Predictive coding uses machine learning to sort documents the way they were sorted by human reviewers."
 RIGHT_2 = f"{LEFT_2} {LEFT_2}"
-"""Example 2: 16 words, and the same pasted twice."""
+"""Example 2: 16 words, and the same text twice."""
 
 LEFT_3 = "I will need money and cigars for the mayor"
 RIGHT_3 = "I will need money and a car and cigars for the mayor and his wife"
-"""Example 3: 9 words and 15; two passages of five words, which overlap in the shorter text."""
+"""Example 3: 9 and 15 words; two passages of five words, which overlap in the shorter text."""
 
 LEFT_4 = "Did you rob the bank?"
 RIGHT_4 = "Yes\n> Did you rob the bank?"

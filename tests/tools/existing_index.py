@@ -8,7 +8,7 @@ from es_neardupe.server.client import Client
 
 
 def corpus() -> dict[str, JSON]:
-    """Eight families, exact copies, documents that are alone, short ones, one without words."""
+    """Eight families, exact copies, unique documents, short ones, and one without words."""
     texts = {f"f{n}-{k}": text for n in range(8) for k, text in enumerate(family(n, 3 + n % 3))}
     texts |= {f"alone-{n}": " ".join(words(f"alone{n}", 60)) for n in range(6)}
     texts |= {"copy-a": " ".join(words("copy", 50)), "copy-b": " ".join(words("copy", 50)).upper()}
@@ -26,7 +26,7 @@ USER_MAPPING: JSON = {
 
 
 def existing_index(client: Client, index: str) -> dict[str, JSON]:
-    """An index as it may have existed for years; its documents."""
+    """Create an index as it may have existed for years; returns its documents."""
     template = {"strings": {"match_mapping_type": "string", "mapping": {"type": "keyword"}}}
     make_index(client, index, USER_MAPPING, _meta=USER_META, dynamic_templates=[template])
     documents = corpus()

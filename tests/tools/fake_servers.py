@@ -1,4 +1,4 @@
-"""Fake HTTP servers on loopback that give the replies listed for each request."""
+"""Fake HTTP servers on the loopback interface, with a list of replies for each request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def error(status: int, type_: str, reason: str = "because") -> Reply:
 
 
 class Fake:
-    """Answers ``METHOD /path`` from lists of replies; the last reply of a list stays."""
+    """Answers ``METHOD /path`` from lists of replies; the last reply of a list is repeated."""
 
     def __init__(self) -> None:
         self.replies: dict[str, list[Reply]] = {}
@@ -61,7 +61,7 @@ class Fake:
 
 @contextmanager
 def fake_servers() -> Iterator[Callable[..., Fake]]:
-    """Start servers, with a TLS context or without; they end with the block."""
+    """Start servers, with or without a TLS context, and stop them at the end of the block."""
     servers: list[ThreadingHTTPServer] = []
 
     def run(tls: ssl.SSLContext | None = None) -> Fake:
@@ -96,12 +96,12 @@ def fake_servers() -> Iterator[Callable[..., Fake]]:
         class Server(ThreadingHTTPServer):
             daemon_threads = True
 
-            def handle_error(self, *_: Any) -> None:  # a refused certificate is no news here
+            def handle_error(self, *_: Any) -> None:  # a rejected certificate is expected here
                 pass
 
         server = Server(("127.0.0.1", 0), Handler)
         if tls is not None:
-            # With the handshake in the thread of the connection: one that waits must not hold up another.
+            # With the handshake in the thread of the connection: one that waits must not block another.
             server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         servers.append(server)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()

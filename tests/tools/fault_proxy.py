@@ -1,6 +1,7 @@
-"""A proxy on loopback between a client and a real server, which does to requests what networks and busy servers do.
+"""Proxy on the loopback interface between a client and a real server, which simulates the faults of networks and busy
+servers.
 
-A `Fault` says what happens to which requests. Everything else passes as it is.
+A `Fault` defines what happens to which requests. All other traffic is forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ SEARCHES = r"/_search\b"
 
 _OF_ONE_CONNECTION = {"connection", "content-length", "host", "keep-alive", "transfer-encoding"}
 _RESET = struct.pack("ii", 1, 0)
-"""Linger for no time: what closes a socket then is a reset."""
+"""Linger of zero: closing a socket resets its connection."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the client sent."""
+    """A request of the client."""
 
     method: str
     target: str
@@ -44,7 +45,7 @@ class Request:
 
     @property
     def line(self) -> str:
-        """Method and target, as faults look for them."""
+        """Method and target, which the patterns of faults are matched with."""
         return f"{self.method} {self.target}"
 
     @property
@@ -54,7 +55,8 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the client gets: the whole of it, or the first bytes of the body and then the end of the connection."""
+    """The answer that the client gets: all of it, or the first bytes of the body, followed by the end of the
+    connection."""
 
     status: int
     headers: Mapping[str, str]
@@ -72,32 +74,32 @@ class Reply:
 
 
 Forward = Callable[[Request], Reply]
-"""Asks the server."""
+"""Sends the request to the server."""
 
 Trouble = Callable[[Request, Forward], Reply | None]
-"""What becomes of a request; None: the connection ends without an answer."""
+"""The effect on a request; None: the connection ends without an answer."""
 
 
 @dataclass
 class Fault:
-    """What happens to which of the requests that ``on`` is found in: to the ``numbers``-th (the first is 1), or, where
-    ``each`` is true, to each of them when it is sent for the first time."""
+    """An effect on requests that match ``on``: on the ``numbers``-th of them (the first is 1) or, if ``each`` is true,
+    on each when it is sent for the first time."""
 
     trouble: Trouble
     on: str = EVERYTHING
     numbers: Container[int] = (1,)
     each: bool = False
     matched: int = 0
-    """How many requests it was looked for in."""
+    """Number of requests compared with ``on``."""
     met: int = 0
-    """How often it happened."""
+    """Number of times that it happened."""
     seen: set[tuple[str, bytes]] = field(default_factory=set)
 
     def hits(self, request: Request) -> bool:
         if not re.search(self.on, request.line):
             return False
         self.matched += 1
-        # The next page of a scroll is never asked for twice; that of another one is asked for instead.
+        # The next page of a scroll is never requested twice; that of another scroll is requested instead.
         what = (request.line, b"" if "/_search/scroll" in request.line else request.body)
         new = what not in self.seen
         self.seen.add(what)
@@ -137,17 +139,17 @@ class FaultProxy:
 
     @property
     def away(self) -> bool:
-        """Whether nobody listens."""
+        """Whether the port is closed."""
         return self._listener is None
 
     def secure(self, tls: ssl.SSLContext) -> None:
-        """Show another certificate from now on, on new connections; those that there are end."""
+        """Present another certificate on new connections; existing ones end."""
         self.leave()
         self._tls = tls
         self.come_back()
 
     def leave(self) -> None:
-        """Refuse connections, and end those that there are at their next request."""
+        """Refuse connections, and end existing ones at their next request."""
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.shutdown()
@@ -163,19 +165,19 @@ class FaultProxy:
         self.leave()
 
     def set(self, *faults: Fault) -> None:
-        """From now on, these."""
+        """Replace the faults."""
         with self._lock:
             self.faults = list(faults)
             self.asked = []
 
     def trouble_of(self, request: Request) -> Trouble | None:
-        """What happens to a request; the first fault that hits it counts."""
+        """The fault for a request, if any; the first one that matches counts."""
         with self._lock:
             self.asked.append(request.line)
             return next((fault.trouble for fault in self.faults if fault.hits(request)), None)
 
     def wait(self, seconds: float) -> None:
-        """Wait, but not longer than the proxy lives."""
+        """Wait, but not longer than the proxy runs."""
         self._closed.wait(seconds)
 
 
@@ -184,7 +186,7 @@ class _Listener(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 64
 
-    def handle_error(self, *_: Any) -> None:  # a client that has gone is no news here
+    def handle_error(self, *_: Any) -> None:  # a client that has disconnected is expected here
         pass
 
 
@@ -249,48 +251,48 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def short_waits(monkeypatch: pytest.MonkeyPatch, seconds: float = 0.02) -> None:
-    """Whoever waits before trying again does not wait long."""
+    """Waits before retries are short."""
     pause = threading.Event()
     nap = SimpleNamespace(sleep=lambda wanted: pause.wait(min(wanted, seconds)))
     monkeypatch.setattr("tenacity.nap.time", nap)
 
 
-# ---- kinds of trouble: what networks and servers do
+# ---- kinds of faults
 
 
 def dropped(request: Request, forward: Forward) -> None:
-    """The connection is reset before the server sees the request."""
+    """The connection is reset before the server receives the request."""
 
 
 def lost_answer(request: Request, forward: Forward) -> None:
-    """It happened; the answer was lost."""
+    """The request succeeds; its answer is lost."""
     forward(request)
 
 
 def cut_off(request: Request, forward: Forward) -> Reply:
-    """It happened; the connection ends in the middle of the answer."""
+    """The request succeeds; the connection ends in the middle of the answer."""
     reply = forward(request)
     return replace(reply, maximum=len(reply.body) // 2)
 
 
 def cut_short(request: Request, forward: Forward) -> Reply:
-    """It happened; half of the answer is passed on as if it were the whole."""
+    """The request succeeds; half of the answer is passed on as if it were complete."""
     reply = forward(request)
     return replace(reply, body=reply.body[: len(reply.body) // 2])
 
 
 def garbled(request: Request, forward: Forward) -> Reply:
-    """It happened; what comes back is no JSON, though it says so."""
+    """The request succeeds; the answer is not JSON, although its content type says so."""
     return replace(forward(request), body=b'{"took": 3, "err\xff\x00')
 
 
 def emptied(request: Request, forward: Forward) -> Reply:
-    """It happened; what comes back is a success without a word."""
+    """The request succeeds; the answer is a success without a body."""
     return replace(forward(request), status=200, body=b"")
 
 
 def vanishing(proxy: FaultProxy, seconds: float) -> Trouble:
-    """Nobody listens any more, for a while: connections are refused."""
+    """The port is closed for a while: connections are refused."""
 
     def trouble(request: Request, forward: Forward) -> None:
         proxy.leave()
@@ -300,7 +302,7 @@ def vanishing(proxy: FaultProxy, seconds: float) -> Trouble:
 
 
 def delayed(seconds: float) -> Trouble:
-    """It happens at once, and is told late."""
+    """The request succeeds at once; its answer is delayed."""
 
     def trouble(request: Request, forward: Forward) -> Reply:
         reply = forward(request)
@@ -311,12 +313,12 @@ def delayed(seconds: float) -> Trouble:
 
 
 def dribbling(pause: float) -> Trouble:
-    """It happens at once; the answer comes byte by byte."""
+    """The request succeeds at once; the answer is sent byte by byte."""
     return lambda request, forward: replace(forward(request), pause=pause)
 
 
 def refused(status: int, type_: str, *, done: bool = False) -> Trouble:
-    """An error for the whole request; ``done``: it happened all the same."""
+    """An error for the whole request; ``done``: the request succeeds all the same."""
 
     def trouble(request: Request, forward: Forward) -> Reply:
         if done:
@@ -327,7 +329,7 @@ def refused(status: int, type_: str, *, done: bool = False) -> Trouble:
 
 
 def too_large(maximum: int) -> Trouble:
-    """A gateway takes no request of more bytes than that, and says so on a page."""
+    """A gateway rejects larger requests with an HTML page."""
 
     def trouble(request: Request, forward: Forward) -> Reply:
         if len(request.body) <= maximum:
@@ -338,25 +340,25 @@ def too_large(maximum: int) -> Trouble:
 
 
 def gateway(request: Request, forward: Forward) -> Reply:
-    """It happened; a gateway lost patience meanwhile, and says so on a page."""
+    """The request succeeds; a gateway times out and answers with an HTML page."""
     forward(request)
     return Reply(504, {"Content-Type": "text/html"}, b"<html><body>504 Gateway Time-out</body></html>")
 
 
 def items_refused(status: int, type_: str) -> Trouble:
-    """Every second item of a bulk request is refused; the server sees the others."""
+    """Every second item of a bulk request is rejected; the server receives the others."""
     item = {"status": status, "error": {"type": type_, "reason": "no room"}}
     return lambda request, forward: _without_items(request, forward, item, lambda place: place % 2 == 0)
 
 
 class Queue:
-    """A server with room for so many documents at a time: it refuses each further one, and notes how many."""
+    """A server that accepts a limited number of documents at a time: it rejects each further one, and counts them."""
 
     def __init__(self, room: int) -> None:
         self.room = room
         self.under_way = self.maximum = 0
         self.refused: list[int] = []
-        """Documents of each request that there was no room for."""
+        """Number of rejected documents of each request."""
         self._lock = threading.Lock()
 
     def __call__(self, request: Request, forward: Forward) -> Reply:
@@ -375,7 +377,7 @@ class Queue:
 
 
 def _without_items(request: Request, forward: Forward, item: Any, gone: Callable[[int], bool]) -> Reply:
-    """The server sees a bulk request without some of its items, for which ``item`` is the answer."""
+    """The server receives a bulk request without some of its items, for which ``item`` is the answer."""
     actions = list(_actions(request.body))
     passed = [lines for place, (_, lines) in enumerate(actions) if not gone(place)]
     reply = forward(replace(request, body=b"".join(passed))) if passed else _no_items(request, forward)
@@ -387,32 +389,32 @@ def _without_items(request: Request, forward: Forward, item: Any, gone: Callable
 
 
 def some_items(request: Request, forward: Forward) -> Reply:
-    """It happened; what is told of it is whole JSON, but not the whole."""
+    """The request succeeds; the answer is valid JSON, but incomplete."""
     reply = forward(request)
     return _changed(reply, items=reply.json["items"][:-1])
 
 
 def shards_failed(request: Request, forward: Forward) -> Reply:
-    """A part of the shards has not answered."""
+    """Some of the shards have failed."""
     reply = forward(request)
     failure = {"reason": {"type": "es_rejected_execution_exception", "reason": "rejected execution: queue full"}}
     return _changed(reply, _shards={"total": 2, "successful": 1, "failed": 1, "failures": [failure]})
 
 
 def timed_out(request: Request, forward: Forward) -> Reply:
-    """The time for a search ran out."""
+    """The search timed out."""
     return _changed(forward(request), timed_out=True)
 
 
 def expired(request: Request, forward: Forward) -> Reply:
-    """The snapshot that is being read is closed before the request for its next page comes."""
+    """The snapshot being read is closed before the request for its next page arrives."""
     asked = request.json
     if "pit" in asked:
         for target, body in (
             ("/_pit", {"id": asked["pit"]["id"]}),
             ("/_search/point_in_time", {"pit_id": [asked["pit"]["id"]]}),
         ):
-            forward(_to_close(request, target, body))  # one of them is the product's
+            forward(_to_close(request, target, body))  # one of them is named after the product
     elif "scroll_id" in asked:
         forward(_to_close(request, "/_search/scroll", {"scroll_id": [asked["scroll_id"]]}))
     return forward(request)
@@ -434,7 +436,7 @@ def _error(status: int, type_: str) -> Reply:
 
 
 def _actions(body: bytes) -> Iterator[tuple[str, bytes]]:
-    """Kind and lines of each action of a bulk request."""
+    """Operation and lines of each action of a bulk request."""
     lines = iter(body.splitlines(keepends=True))
     for head in lines:
         (op,) = json.loads(head)
@@ -442,7 +444,7 @@ def _actions(body: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _no_items(request: Request, forward: Forward) -> Reply:
-    """The form of an answer, with the headers that the server gives."""
+    """An answer with the headers that the server sends."""
     root = forward(replace(request, method="GET", target="/_cluster/health", body=b"", headers={}))
     return root.with_json({"errors": True, "items": []})
 
@@ -466,7 +468,7 @@ PASSING: dict[str, tuple[Trouble, str]] = {
     "items unavailable": (items_refused(503, UNAVAILABLE), BULK),
     "items without memory": (items_refused(429, BREAKER), BULK),
 }
-"""Trouble that passes when the request is sent again, and which requests it happens to."""
+"""Faults that are overcome by retries, and the requests that they apply to."""
 
 
 def in_turn(kinds: Mapping[str, tuple[Trouble, str]]) -> Trouble:
@@ -491,4 +493,4 @@ ENDING: dict[str, tuple[Trouble, str]] = {
     "items failed": (items_refused(500, "null_pointer_exception"), BULK),
     "some items only": (some_items, BULK),
 }
-"""Trouble that ends a run, which is to be started again, or leaves documents to another run."""
+"""Faults that end a run, which must be started again, or leave documents to another run."""

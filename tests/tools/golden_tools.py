@@ -1,4 +1,5 @@
-"""The life of a small index, command by command, and what the commands say of it, without what no two runs share."""
+"""The life of a small index, command by command, and the output of the commands without the parts that differ between
+runs."""
 
 from __future__ import annotations
 
@@ -28,24 +29,24 @@ FOLDER = Path(__file__).parents[1] / "golden" / "commands"
 NAME = "text"
 SITE = "https://a.example"
 STEADY = {"number_of_replicas": 0, "refresh_interval": "-1", "merge.policy.segments_per_tier": 1000}
-"""Hits of the same score come in the order of the segments: nothing may merge or add some in the background."""
+"""Hits of the same score come in the order of the segments: nothing may merge or add segments in the background."""
 
 NO_REPORT = {"--html", "--csv", "--show-request"}
-"""Lines with one of these print something else than JSON."""
+"""Calls with one of these options do not print JSON."""
 
 DURATIONS = {"seconds", "lag"}
 OF_THE_MACHINE = {"compiled", "python", "system", "version"}
-"""What ``version`` says of the machine and the program; the numbers of packages are masked too."""
+"""Fields of ``version`` about the machine and the program; the numbers of packages are masked too."""
 
 NOW = re.compile(r"20(?:2[5-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+(?:Z|\+00:00)")
-"""A time of the run: those of the documents lie in 2024."""
+"""A time of the run: dates of the documents are in 2024."""
 
 DIGITS = 9
-"""Decimal places that are kept: sums may be made in another order."""
+"""Decimal places that are kept: sums may be computed in another order."""
 
 
 def _documents() -> dict[str, JSON]:
-    """Families of several sizes, exact copies, a quotation, addresses that changed, and texts of odd kinds."""
+    """Families of several sizes, exact copies, a quotation, changed addresses, and unusual texts."""
     texts: dict[str, str | None] = {f"bridge{n}": text for n, text in enumerate(family("bridge", 6, length=90))}
     ferry = family("ferry", 3, length=80, edits=3)
     texts |= {f"ferry{n}": text for n, text in enumerate([*ferry, ferry[0], ferry[0]])}
@@ -57,7 +58,7 @@ def _documents() -> dict[str, JSON]:
     texts |= {f"alone{n}": " ".join(words(("alone", n), 40)) for n in range(3)}
     texts["quoting"] = " ".join([*words("before", 60), *words("bridge", 90)[10:70], *words("after", 50)])
     # Resemblances of about 0.45, between the thresholds of `init` and `migrate`: a new group, and two that merge.
-    # No two of them are equal: among equal ones, the examples of `distribution` depend on the name of the index.
+    # No two of them are equal: for equal ones, the examples of `distribution` depend on the name of the index.
     far, near = words("far", 70), words("near", 70)
     texts |= {"far0": " ".join(far), "far1": " ".join([*far[:44], *words("farther", 26)])}
     texts |= {f"near{n}": " ".join([*near, *words("end", n)]) for n in (0, 1)}
@@ -73,7 +74,7 @@ def _document(id: str, text: str | None, day: int) -> JSON:
 
 
 def _visits() -> dict[str, JSON]:
-    """Documents at addresses: one moved, one is another at its old address now, one is going to be deleted."""
+    """Documents with addresses: one has moved, one is another document at its old address, and one will be deleted."""
     page, used, gone = (family(name, 4, length=100) for name in ("page", "used", "gone"))
     visits = [
         ("page0", "old", "2024-03-01", page[0]),
@@ -138,19 +139,19 @@ def _request() -> JSON:
 
 @dataclass
 class Life:
-    """An index from its first document to ``clean``, and what each command says of it."""
+    """An index from its first document to ``clean``, and the output of each command on it."""
 
     client: Client
     index: str
     run: Callable[..., Run]
     folder: Path
-    """For the files that commands read and write."""
+    """Folder for the files that commands read and write."""
     sidecar: bool
     recorded: list[JSON] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)
 
     def live(self) -> list[JSON]:
-        """Run all commands; what they said, masked."""
+        """Run all commands; returns their masked output."""
         before: Mapping[str, Callable[[], None]] = {
             "load INDEX LINES": self._init,
             "enrich INDEX": self._load_again,
@@ -169,7 +170,7 @@ class Life:
         return self.recorded
 
     def _record(self, line: list[str]) -> Any:
-        """Run a line and keep what it says; what it printed."""
+        """Run a call and keep its output; returns the printed text."""
         if not NO_REPORT & set(line):
             line = [*line, "--json"]
         done = self.run(*(self.values.get(word, word) for word in line))
@@ -182,7 +183,7 @@ class Life:
         return out
 
     def _begin(self) -> None:
-        """The documents, and what the words in capitals stand for."""
+        """Index the documents, and define the words in capitals."""
         make_index(self.client, self.index, PROPERTIES, settings=STEADY)
         put(self.client, self.index, DOCUMENTS)
         lines = [{"id": id, **one} for id, one in (*LOADED.items(), *LOADED.items(), ("alone2", DOCUMENTS["alone2"]))]
@@ -208,23 +209,23 @@ class Life:
             self.client.request("PUT", path(f"{self.index}-neardupe-sidecar", "_settings"), body={"index": STEADY})
 
     def _load_again(self) -> None:
-        """Where ``load`` is refused, an application indexes the documents."""
+        """If ``load`` is rejected, an application indexes the documents."""
         if self.sidecar:
             put(self.client, self.index, LOADED)
 
     def _change(self, id: str, other: str) -> None:
-        """An application gives one document another text, and one another title."""
+        """An application changes the text of one document and the title of another."""
         change(self.client, self.index, id, {NAME: f"{DOCUMENTS[id][NAME]} changed by somebody else"})
         change(self.client, self.index, other, {"title": f"changed {other}"})
 
     def _group_again(self) -> None:
-        """With nothing to do; then things change."""
+        """Run with nothing to do; then documents change."""
         self._record(["group", "INDEX", "--evidence"])
         self._change("ferry1", "ferry2")
         self.client.request("DELETE", path(self.index, "_doc", "gone0"), params={"refresh": True})
 
     def _look(self) -> None:
-        """All that only read, while a new document has no keys; then there is one more for ``watch``."""
+        """Run all commands that only read, while a new document has no keys; then add one for ``watch``."""
         put(self.client, self.index, LATE)
         groups = self._record(["groups", "INDEX", "--min-size", "3"])
         (self.values["GROUP"],) = (one["group"] for one in groups if "bridge0" in {m["id"] for m in one["members"]})
@@ -237,7 +238,7 @@ class Life:
             self._record([name, "INDEX"])
 
     def _masked(self, entry: JSON, command: str) -> JSON:
-        """An entry without what is another in each run, or on each machine."""
+        """An entry without the parts that differ between runs or machines."""
         names = {
             own_group(self.index, id, attempt): f"GROUP-{id}{f'-{attempt}' if attempt else ''}"
             for id in IDS
@@ -267,14 +268,14 @@ def _lines(table: Mapping[str, list[list[str]]]) -> Iterator[list[str]]:
 
 
 def _page(content: str) -> JSON:
-    """What stands on a page, and its elements by number."""
+    """The text of a page, and the counts of its elements."""
     page = Page(re.sub(r"<(style|script)>.*?</\1>", "", content, flags=re.DOTALL))
     lines = (re.sub(r"\s+", " ", line).strip() for line in page.text.splitlines())
     return {"elements": dict(page.tags), "text": [line for line in lines if line]}
 
 
 def _each(value: Any, text: Callable[[str], str], key: str = "") -> Any:
-    """A value with all texts in it masked, and the numbers that are durations or bytes."""
+    """A value with all its texts masked, as well as numbers that are durations or bytes."""
     if isinstance(value, dict):
         if key == "bytes_per_document":
             return dict.fromkeys(value, "BYTES")
@@ -289,7 +290,7 @@ def _each(value: Any, text: Callable[[str], str], key: str = "") -> Any:
 
 
 def _one_way(value: JSON) -> JSON:
-    """An example of a sample with the lesser id first: which it is there depends on a hash of the name of the index."""
+    """An example pair with the lesser id first: the order depends on a hash of the name of the index."""
     if "excerpt_a" not in value or value["a"]["id"] <= value["b"]["id"]:
         return value
     other = {"a": "b", "b": "a", "excerpt_a": "excerpt_b", "excerpt_b": "excerpt_a"}
@@ -302,18 +303,18 @@ def _without_versions(value: JSON) -> JSON:
 
 
 def _steady(out: list[Any]) -> list[Any]:
-    """Groups of the same size come in the order of their ids: here in that of the masked ones."""
+    """Groups of the same size are listed in the order of their ids: here in that of the masked ones."""
     runs = itertools.groupby(out, key=lambda one: len(one.get("members", one.get("redundant", ()))))
     return [one for _, run in runs for one in sorted(run, key=lambda one: str(one["group"]))]
 
 
 def pretty(value: Any) -> str:
-    """JSON whose differences are seen line by line."""
+    """JSON whose differences are visible line by line."""
     return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 def differences(expected: Iterable[JSON], found: Iterable[JSON]) -> Iterator[str]:
-    """Each command that says something else, with the lines that differ."""
+    """Each command with other output, with the lines that differ."""
     before, after = _numbered(expected), _numbered(found)
     if list(before) != list(after):
         yield from difflib.unified_diff(list(before), list(after), "commands expected", "commands run", lineterm="")
@@ -324,7 +325,7 @@ def differences(expected: Iterable[JSON], found: Iterable[JSON]) -> Iterator[str
 
 
 def _numbered(entries: Iterable[JSON]) -> dict[str, JSON]:
-    """The entries by their lines; a number tells those apart that are run again."""
+    """The entries by their calls; a number distinguishes repeated calls."""
     times: Counter[str] = Counter()
     found = {}
     for entry in entries:

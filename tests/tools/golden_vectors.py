@@ -9,7 +9,7 @@ FOLDER = Path(__file__).parents[1] / "golden"
 
 
 def golden_text(case: dict[str, Any]) -> str:
-    """A text of its own, or the numbers 0, 1, 2, ... in words of base 26 until the size is reached."""
+    """The given text, or the numbers 0, 1, 2, ... as words in base 26 until the size is reached."""
     if "text" in case:
         return str(case["text"])
     words: list[str] = []

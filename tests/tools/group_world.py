@@ -1,4 +1,4 @@
-"""Index in memory whose groups are written bit by bit, to be killed anywhere."""
+"""Index in memory whose groups are written step by step, so that a test can stop anywhere."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from unit_tools import columns
 
-from es_neardupe.groups.build import LinkedClasses, groupings
+from es_neardupe.groups.build import LinkedClasses, new_groupings
 from es_neardupe.index.stored_fields import own_group
 from es_neardupe.records import FingerprintColumns, Grouping, TextClasses
 
 
 class World:
-    """An index of documents without texts: who belongs together is given, what is stored is written bit by bit."""
+    """An index of documents without texts: the similar pairs are given, and stored data is written step by step."""
 
     def __init__(self, dice: random.Random) -> None:
         size = dice.randint(1, 9)
@@ -24,7 +24,7 @@ class World:
         self.classes = _cut(list(range(size)), dice)
         order = list(range(len(self.classes)))
         self.principal = [dice.choice(order[: number + 1]) for number in order]
-        for number in order:  # the principal of a member is one for itself
+        for number in order:  # the principal of a member is its own principal
             if self.principal[self.principal[number]] != self.principal[number]:
                 self.principal[number] = number
         self.similarity = [
@@ -46,10 +46,10 @@ class World:
         away = np.isin(np.arange(len(self.stored)), list(self.changed | self.gone))
         verifier: Any = SimpleNamespace(classes=classes, documents=SimpleNamespace(changed_or_deleted=away))
         inside = np.ones(len(self.stored), np.bool_)
-        found: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
-        return groupings(
+        verified: Any = SimpleNamespace(corpus=self.corpus(), classes=classes, verifier=verifier, inside=inside)
+        return new_groupings(
             LinkedClasses(
-                found,
+                verified,
                 np.zeros(0, np.bool_),
                 np.array(self.principal, np.intp),
                 np.array(self.similarity, np.float64),
@@ -64,7 +64,7 @@ def _cut(rows: list[int], dice: random.Random) -> list[list[int]]:
 
 
 def worlds(number: int) -> Iterable[tuple[World, random.Random]]:
-    """Half of them were grouped before by other similarities; half hold whatever anybody may have left there."""
+    """Half of them were grouped before by other similarities; half contain arbitrary earlier data."""
     for seed in range(number):
         dice = random.Random(seed)
         world = World(dice)

@@ -1,4 +1,4 @@
-"""What people put into documents to harm whoever looks at them, and how to see that it did not."""
+"""Hostile content of documents, and checks that it does no harm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["IDS", "NAME", "STEERING", "Page", "check_json", "check_shown", "texts"]
 
 NAME = "<img src=x onerror=alert(1)>[red]\u202e"
-"""The name of a field: with markup of pages and of our terminal library, and a turn of direction."""
+"""A field name with markup of HTML and of our terminal library, and a change of text direction."""
 
 SNIPPETS = [
     "\x1b[31mred\x1b[0m",
@@ -49,11 +49,12 @@ IDS = [
 STEERING = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff]"
 )
-"""What may not reach a terminal: control characters but the end of a line, and what steers the text around it."""
+"""Characters that must not reach a terminal: control characters except line ends, and those that change the direction
+of text."""
 
 
 def texts(words: list[str]) -> list[str]:
-    """Near-copies full of all that: one for each id, with facts that differ."""
+    """Near-copies full of hostile content: one for each id, with facts that differ."""
     body = [f"{word} {snippet}" for word, snippet in zip(words, SNIPPETS * 20, strict=False)]
     return [
         " ".join([*body, f"costs {n + 10} euros on 3 May 20{n + 10}", SNIPPETS[n % len(SNIPPETS)]])
@@ -62,13 +63,13 @@ def texts(words: list[str]) -> list[str]:
 
 
 def check_shown(text: str) -> None:
-    """Nothing in what was printed steers a terminal."""
+    """The printed text contains no character that controls a terminal."""
     found = STEERING.search(text)
     assert found is None, f"{found[0]!r} in {text[max(found.start() - 80, 0) : found.end() + 20]!r}"
 
 
 def check_json(text: str) -> list[Any]:
-    """The values of lines of JSON as any parser reads them, of plain ASCII."""
+    """The values of lines of JSON as any parser reads them; plain ASCII."""
     assert text.isascii()
     check_shown(text)
 
@@ -79,7 +80,7 @@ def check_json(text: str) -> list[Any]:
 
 
 class Page(HTMLParser):
-    """A page as a browser takes it apart."""
+    """A page as parsed by a browser."""
 
     def __init__(self, content: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -97,7 +98,7 @@ class Page(HTMLParser):
         self.text += data
 
     def check(self) -> None:
-        """It has no element and no attribute from a document: those of a template are none of these."""
+        """No element and no attribute comes from a document, only from templates."""
         assert self.tags["script"] == self.tags["style"] == 1
         assert not {"img", "a", "iframe", "object", "embed", "link", "form", "base"} & self.tags.keys()
         names = {name for name, _ in self.attributes}

@@ -1,4 +1,4 @@
-"""How servers that live for minutes are started: their code is compiled quickly rather than well."""
+"""JVM options for servers that live for minutes: code is compiled quickly rather than well."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["compile_quickly"]
 
 
 def compile_quickly() -> None:
-    """For the servers that this process, and those it starts, will start. Tests take two thirds of the time then."""
+    """Set the options for servers started by this process and its children. Tests take two thirds of the time then."""
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")

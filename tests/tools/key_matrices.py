@@ -15,7 +15,7 @@ Keys = Any
 
 @st.composite
 def matrices(draw: st.DrawFn) -> Keys:
-    """Few distinct keys, so that rows meet; as in real keys, no key stands in two bands."""
+    """Few distinct keys, so that rows share some; as with real keys, none occurs in two bands."""
     rows, bands = draw(st.integers(0, 9)), draw(st.integers(1, 4))
     cells = draw(st.lists(st.lists(st.integers(0, 3), min_size=bands, max_size=bands), min_size=rows, max_size=rows))
     keys = np.array(cells, np.uint64).reshape(rows, bands)
@@ -27,7 +27,7 @@ def key(number: int) -> str:
 
 
 def buckets(keys: Keys) -> dict[int, list[int]]:
-    """Rows that bear each key, ascending."""
+    """Rows that have each key, ascending."""
     found: dict[int, list[int]] = defaultdict(list)
     for row, own in enumerate(keys.tolist()):
         for one in sorted({number for number in own if number}):

@@ -1,6 +1,7 @@
-"""Commands in a process of their own that dies at a chosen write; what a run leaves behind, and its beginning again.
+"""Commands run in a process that dies at a chosen write; the state that a run leaves behind; and indices put back to an
+earlier state.
 
-The process is forked from a server of processes that has imported our package already, so it starts at once.
+The process is forked from a server process that has already imported our package, so it starts at once.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Command = tuple[str, dict[str, Any]]
 """A method of the Python interface and its options."""
 
 _LEASE = "lease"
-"""Of what kind the documents are by which runs say that they are at work; nobody's end state."""
+"""Kind of the documents by which runs show that they are active; not part of a final state."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 WRITES = re.compile(r"/_(bulk|doc|create|update|delete_by_query|update_by_query)\b|^PUT |^DELETE /[^_]")
@@ -37,19 +38,19 @@ _IMPORTED = ["es_neardupe.api", "es_neardupe.server.drivers.opensearch"]
 
 @dataclass(frozen=True)
 class Moment:
-    """When a process dies: at which of its requests that write, and whether that one has been answered."""
+    """The moment when a process dies: the number of the write request, and whether it has been answered."""
 
     write: int
     when: str
     """``before`` it is sent, ``during`` it, or ``after`` its answer."""
     past: tuple[str, int] | None = None
-    """Counted from the so-manieth of the writes whose line (``PUT /news/_mapping``) has this in it."""
+    """(text, n): count from the n-th write whose line, such as ``PUT /news/_mapping``, contains the text."""
     of: str = ""
-    """What a write that counts has in its line: leases are renewed by the clock."""
+    """Count only writes whose line contains this text: leases are renewed by the clock."""
 
 
 class _Fatal:
-    """A driver whose process ends at a moment: no handler, no ``finally``, no goodbye."""
+    """A driver whose process ends at a given moment, without handlers or ``finally``."""
 
     def __init__(self, driver: Driver, moment: Moment | None) -> None:
         self._driver = driver
@@ -89,41 +90,41 @@ def _die() -> NoReturn:
 
 
 def run_commands(client: Client, index: str, commands: Sequence[Command], **more: Any) -> None:
-    """One command after the other. ``more``: options for all of them."""
+    """Run the commands one after the other. ``more``: options for all of them."""
     for name, options in commands:
         getattr(NearDupe(index, client), name)(**options, **more)
 
 
-def _child(told: Connection, url: str, index: str, commands: Sequence[Command], moment: Moment | None) -> None:
+def _child(sender: Connection, url: str, index: str, commands: Sequence[Command], moment: Moment | None) -> None:
     client = connect(ConnectionSettings(url=url))
     fatal = _Fatal(client._driver, moment)  # type: ignore[attr-defined]
     client._driver = fatal  # type: ignore[attr-defined]
     run_commands(client, index, commands, batch=10)
-    told.send(fatal.writes)
-    if moment is not None:  # fewer writes than those of the run that was counted
+    sender.send(fatal.writes)
+    if moment is not None:  # fewer writes than in the run that was counted
         _die()
 
 
-def _process(told: Connection, *arguments: Any) -> multiprocessing.process.BaseProcess:
+def _process(sender: Connection, *arguments: Any) -> multiprocessing.process.BaseProcess:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(_IMPORTED)
-    return context.Process(target=_child, args=(told, *arguments), daemon=True)
+    return context.Process(target=_child, args=(sender, *arguments), daemon=True)
 
 
 def writes_of(client: Client, index: str, commands: Sequence[Command]) -> int:
-    """The number of requests that write of an undisturbed run."""
-    told, tells = multiprocessing.Pipe(duplex=False)
-    process = _process(tells, client.url, index, commands, None)
+    """The number of write requests of an undisturbed run."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    process = _process(sender, client.url, index, commands, None)
     process.start()
     process.join(60)
     assert process.exitcode == 0
-    return int(told.recv())
+    return int(receiver.recv())
 
 
 def run_to_death(client: Client, index: str, commands: Sequence[Command], moment: Moment) -> None:
-    """Run the commands in a process that SIGKILL ends at the moment."""
-    _, tells = multiprocessing.Pipe(duplex=False)
-    process = _process(tells, client.url, index, commands, moment)
+    """Run the commands in a process that is killed by SIGKILL at the moment."""
+    _, sender = multiprocessing.Pipe(duplex=False)
+    process = _process(sender, client.url, index, commands, moment)
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
@@ -131,7 +132,7 @@ def run_to_death(client: Client, index: str, commands: Sequence[Command], moment
 
 @dataclass(frozen=True)
 class State:
-    """Everything that a run leaves behind, but dates."""
+    """The complete state that a run leaves behind, except dates."""
 
     users: Mapping[tuple[str, str], str]
     ours: Mapping[str, Any]
@@ -139,25 +140,26 @@ class State:
 
     @classmethod
     def of(cls, client: Client, index: str) -> State:
-        """The user's fields as text, ours and the documents of our own indices field by field."""
+        """The application's fields as text; the neardupe fields and the documents of the hidden indices field by
+        field."""
         ours = {hit["_id"]: without_dates(hit["_source"].get("neardupe")) for hit in hits(client, index)}
         companions = {
-            name: {id: one for id, one in without_dates(_sources(client, name)).items() if not _of_the_dead(one, ours)}
+            name: {id: one for id, one in without_dates(_sources(client, name)).items() if not _of_deleted(one, ours)}
             for name in _companions(client, index)
         }
         return cls(theirs(client, index), ours, companions)
 
 
-def _of_the_dead(source: JSON, present: Container[str]) -> bool:
-    """Whether it is evidence about a deleted document: a run over a part of the index leaves it, one over all does not.
+def _of_deleted(source: JSON, present: Container[str]) -> bool:
+    """Whether it is evidence about a deleted document: a run over part of the index keeps it, a run over all does not.
 
-    Which of the two the last one is differs: a run that was cut off is repeated over all.
+    Which of the two comes last differs: an interrupted run is repeated over all documents.
     """
     return "a" in source and not (source["a"]["id"] in present and source["b"]["id"] in present)
 
 
 def without_dates(value: Any) -> Any:
-    """A JSON value without the dates in it, whatever their fields are called."""
+    """A JSON value without dates, whatever their fields are called."""
     if isinstance(value, dict):
         return {name: without_dates(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -166,7 +168,7 @@ def without_dates(value: Any) -> Any:
 
 
 def _companions(client: Client, index: str) -> list[str]:
-    """The hidden indices of ours beside an index."""
+    """The hidden indices of an index."""
     shown = {"h": "index", "format": "json", "expand_wildcards": "all"}
     return sorted(one["index"] for one in client.request("GET", path("_cat", "indices", f"{index}-*"), params=shown))
 
@@ -176,7 +178,7 @@ def _sources(client: Client, index: str) -> dict[str, JSON]:
 
 
 def copies_of(client: Client, index: str) -> dict[str, JSON]:
-    """Mapping and documents of an index and of our own beside it."""
+    """Mapping and documents of an index and of its hidden indices."""
     found: dict[str, JSON] = {}
     for name in (index, *_companions(client, index)):
         (entry,) = client.request("GET", path(name)).values()
@@ -186,8 +188,8 @@ def copies_of(client: Client, index: str) -> dict[str, JSON]:
 
 
 def put_back(client: Client, copies: Mapping[str, JSON], *, ours: bool = False) -> None:
-    """Make the indices anew as they were when they were copied; others beside them go. ``ours``: all but the user's,
-    which keeps its documents and their versions."""
+    """Recreate the indices as copied, and delete other hidden indices. ``ours``: except the index itself, which keeps
+    its documents and their versions."""
     index = next(iter(copies))
     for name in (*_companions(client, index), *([] if ours else [index])):
         client.request("DELETE", path(name))

@@ -1,12 +1,12 @@
-"""Every supported server with every test, and with every supported driver: ``scripts/test --matrix``.
+"""Tests on every supported server, with every supported driver: ``scripts/test --matrix``.
 
     scripts/test --matrix [SERVER ...]     the server tests on each server, then the drivers' tests with older drivers
     scripts/test --clients [SERVER ...]    the drivers' tests only
 
-The newest major version of each driver is the one that is installed: all server tests run with it.
+The newest major version of each driver is installed: all server tests run with it.
 
-The servers run one after the other, each in one node, on which three processes share the tests. What ran is told at
-the end, and written into docs/matrix.json and the table of the README, which hold the last run of each server.
+The servers run one after the other, each as one node, on which three processes share the tests. The results are printed
+at the end, and written into docs/matrix.json and the table of the README, which hold the last run of each server.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- begin of what scripts/test --matrix wrote -->\n", "<!-- end of it -->\n"
 
 OLDER = tuple(one for one in DRIVERS if any(one.package == d.package and one.major < d.major for d in DRIVERS))
-"""All but the newest of each product, which is the installed one."""
+"""All but the newest major version of each driver, which is installed."""
 
 _SPREAD = ["-n", "3", "--dist", "loadgroup", "--spread"]
 _WHICH = ["-m", "server and not nodes and not long"]
@@ -56,7 +56,7 @@ _DRIVER_TESTS = [
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the tests on one server. ``driver`` is empty where all tests ran, with the installed one."""
+    """Results of the tests on one server. ``driver`` is empty if all tests ran, with the installed driver."""
 
     server: str
     """Such as ``opensearch-2.19``."""
@@ -83,7 +83,7 @@ class Row:
 
 
 def main() -> int:
-    """Run what was asked for; the exit code is 1 if anything failed or nothing ran."""
+    """Run the requested tests; the exit code is 1 if anything failed or nothing ran."""
     arguments = _arguments()
     compile_quickly()
     rows: list[Row] = []
@@ -117,7 +117,7 @@ def _release(name: str) -> versions.Release:
 
 
 def server_files() -> list[str]:
-    """The files with server tests: each process that looks through all the others takes some seconds."""
+    """The files with server tests: each process that imports all the others takes some seconds."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", *_WHICH]
     collected = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
     return sorted({line.partition("::")[0] for line in collected.splitlines() if "::" in line})
@@ -132,7 +132,7 @@ def run_drivers(release: versions.Release, given: Mapping[str, str]) -> Iterator
 
 @contextmanager
 def _server(release: versions.Release) -> Iterator[dict[str, str]]:
-    """A node for the block, as the environment of tests names it."""
+    """A node for the block, in the form in which the tests' environment names it."""
     with tempfile.TemporaryDirectory() as data:
         started = control.start(release.server, release.version, data=data)
         try:
@@ -146,7 +146,7 @@ def _name(release: versions.Release) -> str:
 
 
 def _run(release: versions.Release, driver: Driver | None, tests: Sequence[str], variables: dict[str, str]) -> Row:
-    """One run of pytest, whose output is shown; the row of its results."""
+    """Run pytest and show its output; returns the row of its results."""
     name = _name(release)
     print(f"\n==== {name}{f' with {driver.slug}' if driver else ''}", flush=True)
     started = time.monotonic()
@@ -170,7 +170,7 @@ def _run(release: versions.Release, driver: Driver | None, tests: Sequence[str],
 
 
 def counts(report: Path, code: int) -> tuple[int, int, int]:
-    """Passed, failed and skipped tests of a report; a run that ended in another way has failed at least once."""
+    """Passed, failed and skipped tests of a report; a run that ended in another way counts as at least one failure."""
     suites = ET.parse(report).getroot().iter("testsuite") if report.exists() else ()
     total = failed = skipped = 0
     for suite in suites:
@@ -190,7 +190,7 @@ def table(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def record(rows: Iterable[Row]) -> None:
-    """Keep the results in the place of those of earlier runs, and write the table of the README anew."""
+    """Replace the results of earlier runs, and rewrite the table of the README."""
     kept = {row.key: row for row in (*recorded(), *rows)}
     lines = [json.dumps(asdict(kept[key])) for key in wanted() if key in kept]
     RESULTS.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
@@ -204,7 +204,7 @@ def recorded() -> list[Row]:
 
 
 def wanted() -> list[tuple[str, str]]:
-    """The keys of all rows that there should be, in the order of the table."""
+    """The keys of all rows that should exist, in the order of the table."""
     return [
         (_name(release), driver)
         for release in versions.SUPPORTED
@@ -213,7 +213,7 @@ def wanted() -> list[tuple[str, str]]:
 
 
 def readme_table(rows: Iterable[Row]) -> str:
-    """Servers down, drivers across."""
+    """The table: servers in rows, drivers in columns."""
     found = {row.key: row for row in rows}
     heads = ["server", "all server tests, with the newest driver", *(_head(one, found.values()) for one in OLDER)]
     lines = [heads, ["---"] * len(heads)]
@@ -234,13 +234,13 @@ def _cell(rows: Mapping[tuple[str, str], Row], release: versions.Release, driver
 
 
 def _head(driver: Driver, rows: Iterable[Row]) -> str:
-    """The name of a driver with the version that ran."""
+    """The name of a driver with the version that was used."""
     ran = sorted({row.driver_version for row in rows if row.driver == driver.slug})
     return f"{_title(driver.slug)} {', '.join(ran) or driver.major}"
 
 
 def _title(name: str) -> str:
-    """The name of a driver, from its own or from that of a server: elasticsearch-py, opensearch-py."""
+    """The name of a driver (elasticsearch-py, opensearch-py), from its package or from a server."""
     return f"{name.partition('-')[0]}-py"
 
 

@@ -11,7 +11,7 @@ VOID = {"meta", "br", "input", "img", "link"}
 
 
 class Reader(HTMLParser):
-    """What a browser's parser makes of the page: elements, attributes, the text of each pane."""
+    """A page as parsed by a browser: elements, attributes, and the text of each pane."""
 
     def __init__(self, content: str) -> None:
         super().__init__()

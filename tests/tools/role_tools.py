@@ -1,4 +1,4 @@
-"""Commands as users of a secured server, who have the rights of one role each."""
+"""Commands run by users of a secured server, each with the privileges of one role."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from server_tools import TEXT, delete_all, family, make_index, put, theirs
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.doctor.roles import ROLES
-from es_neardupe.commands.duplicates.request_parse import example
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.index.hidden_indices import exists
 from es_neardupe.server.client import Client
 
@@ -42,7 +42,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "clean": ("--yes",),
     "migrate": ("--threshold", "0.7", "--evidence", "--tune", "--yes"),
 }
-"""What each command is given here, besides the index."""
+"""Arguments of each command, in addition to the index."""
 
 
 def _fill(admin: Client, index: str) -> None:
@@ -66,7 +66,7 @@ As = Callable[..., Run]
 
 
 def runner(server: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyPatch, folder: Path) -> As:
-    """What runs a command as one of the users of a server, with what `ARGUMENTS` has for it."""
+    """A function that runs a command as one of the users of a server, with its `ARGUMENTS`."""
     monkeypatch.setenv("ES_NEARDUPE_CACHE", str(folder))
     files = {"FILE": folder / "more.jsonl", "REQUEST": folder / "request.json", "PAGE": folder / "page.html"}
     files["FILE"].write_text(json.dumps({"id": "more", "text": "another text of six words here"}), "utf-8")
@@ -85,7 +85,8 @@ def runner(server: Secured, admin: Client, cli: Cli, monkeypatch: pytest.MonkeyP
 
 
 def with_keys_beside(run: As, admin: Client, maximum: int) -> None:
-    """On the index itself the right to read, for every command; from `init` to `clean`. ``maximum``: of each role."""
+    """The privilege to read the index is enough for every command with a sidecar, from `init` to `clean`. ``maximum``:
+    number of commands of each role."""
     try:
         _fill(admin, KEPT)
         before = theirs(admin, KEPT)
@@ -105,7 +106,7 @@ def with_keys_beside(run: As, admin: Client, maximum: int) -> None:
 
 
 def lacking_is_named(run: As, lacking: Mapping[tuple[str, str], str]) -> None:
-    """Each (user, command) is refused in one line, with these words in it."""
+    """Each (user, command) is rejected in one line that contains these words."""
     for (user, name), words in lacking.items():
         done = run(user, name)
         assert (done.code, done.out) == (1, ""), (user, name, done.err)
@@ -115,5 +116,6 @@ def lacking_is_named(run: As, lacking: Mapping[tuple[str, str], str]) -> None:
 
 
 def works(run: Run) -> bool:
-    """Whether the rights were enough: done, or refused for the want of documents, which comes after."""
+    """Whether the privileges were enough: the command succeeded, or failed for lack of documents, which is checked
+    later."""
     return run.code == 0 or "too few" in run.err

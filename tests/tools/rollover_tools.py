@@ -29,7 +29,7 @@ class Rolling:
             make_index(client, f"{name}-000001", aliases={name: {"is_write_index": True}})
 
     def add(self, first: int, last: int) -> None:
-        """Index some of the texts, as an application does."""
+        """Index some of the texts, as an application would."""
         actions: Any = (
             (
                 {"create": {"_index": self.name, "_id": f"d{number}"}},
@@ -40,7 +40,7 @@ class Rolling:
         send(self.client, actions)
 
     def roll(self) -> str:
-        """A rollover; the name of the new index."""
+        """Roll over; returns the name of the new index."""
         return str(self.client.request("POST", path(self.name, "_rollover"))["new_index"])
 
     def remove(self) -> None:
@@ -56,8 +56,8 @@ class Rolling:
 
 @contextmanager
 def rolled(client: Client, kind: str) -> Iterator[Rolling]:
-    """A data stream (kind ``stream``) or an alias with a write index for a block; the test is skipped where the server
-    has none."""
+    """A data stream (kind ``stream``) or an alias with a write index for a block; the test is skipped if the server
+    does not support it."""
     name = new_name()
     try:
         made = Rolling(client, name, stream=kind == "stream")

@@ -1,4 +1,4 @@
-"""Scheme v1 written again, slowly, in plain Python."""
+"""Independent implementation of scheme v1, slow and in plain Python."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A real Elasticsearch with security: TLS, users, roles, rights on single documents. By pip alone, as any user.
+"""Real Elasticsearch with security: TLS, users, roles, document-level security. Installed by pip alone, by any user.
 
 It is the distribution that Elastic makes for its own integration tests: the server with the modules of HTTP and
-security, and nothing else. It has neither scripts nor analysis-common, so native users and API keys cannot be made.
-It answers by TLS only, and logs in by a password, or by a client certificate whose common name is that of a user.
+security, and nothing else. It has neither scripts nor analysis-common, so native users and API keys cannot be created.
+It uses TLS only, and authenticates by a password, or by a client certificate whose common name is a user name.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ROUNDS = 1000
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who may log in, and what for."""
+    """A user, with password and role."""
 
     name: str
     password: str
@@ -52,7 +52,7 @@ class User:
 
 @dataclass(frozen=True)
 class Secured:
-    """A secured server that runs."""
+    """A running server with security."""
 
     url: str
     users: Mapping[str, User]
@@ -62,7 +62,7 @@ class Secured:
 
     @contextlib.contextmanager
     def client(self, name: str) -> Iterator[Client]:
-        """A connection with the login of one of the users."""
+        """A connection as one of the users."""
         settings = ConnectionSettings(
             url=self.url, username=name, password=self.users[name].password, ca_certs=str(self.ca_file)
         )
@@ -73,7 +73,7 @@ class Secured:
             opened.close()
 
     def environment(self, name: str) -> dict[str, str]:
-        """The variables by which a command logs in as one of the users."""
+        """The environment variables with which a command authenticates as one of the users."""
         password = self.users[name].password
         parts = {"URL": self.url, "USERNAME": name, "PASSWORD": password, "CA_CERTS": str(self.ca_file)}
         return {f"ES_NEARDUPE_{part}": value for part, value in parts.items()}
@@ -83,11 +83,11 @@ class Secured:
 def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iterator[Secured]:
     """Start the server in an empty folder for a ``with`` block, after which the folder is removed.
 
-    Each user may log in by a client certificate too.
+    Each user can also authenticate by a client certificate.
 
-    ``roles`` are name -> role as the API of Elasticsearch takes it; both they and the users are fixed at the start.
+    ``roles`` are name -> role in the form of Elasticsearch's API; they and the users are fixed at the start.
 
-    Raises `NodeError` if it cannot be had or does not start.
+    Raises `NodeError` if it cannot be downloaded or does not start.
     """
     require_extra()
     _unpack(_DISTRIBUTION.file(), home)
@@ -107,17 +107,17 @@ def secured(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iter
 
 @contextlib.contextmanager
 def running(script: str, arguments: Sequence[str], home: Path, log: Path) -> Iterator[None]:
-    """The process of a server, which says when it has started. Raises `NodeError` if it does not."""
+    """The process of a server, which reports when it has started. Raises `NodeError` if it does not."""
     command = [sys.executable, str(Path(__file__).with_name(script)), *arguments]
     with log.open("wb") as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=home, start_new_session=True
         )
-    late = threading.Timer(_START_TIMEOUT, process.kill)  # so that waiting for its first line ends
+    late = threading.Timer(_START_TIMEOUT, process.kill)  # ends the wait for its first line
     late.start()
     try:
         if not _says_started(process):
-            raise NodeError(f"the secured server could not be started; {control.ending(log)}")
+            raise NodeError(f"the secured server could not be started. {control.ending(log)}")
         late.cancel()
         yield
     finally:
@@ -140,13 +140,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class Archive:
-    """What is fetched once into the cache."""
+    """A file that is downloaded once into the cache."""
 
     coordinates: str
     sha256: str
 
     def file(self) -> Path:
-        """Where it lies. Raises `NodeError` if it cannot be had."""
+        """The path of the file. Raises `NodeError` if it cannot be downloaded."""
         cache = folders.cache() / "distributions"
         name = "-".join(self.coordinates.split(":")[1:3])
         with state.hold(cache / "lock", timeout=600, doing=f"fetching {name}"):
@@ -154,7 +154,7 @@ class Archive:
             if not file.exists() or download.sha256(file) != self.sha256:
                 _fetch(self.coordinates, cache / "repository", file)
                 if download.sha256(file) != self.sha256:
-                    raise NodeError(f"{file} was not downloaded whole; try again")
+                    raise NodeError(f"{file} was not downloaded completely. Try again.")
         return file
 
 
@@ -172,8 +172,8 @@ def _fetch(coordinates: str, repository: Path, file: Path) -> None:
 
 
 def _unpack(archive: Path, home: Path) -> None:
-    """Lay out the server and its modules. As in `local_server.process`, these are no modules in Java's own sense: the
-    descriptors that say so are for a server that starts as one."""
+    """Lay out the server and its modules. As in `local_server.process`, these are not Java modules: the descriptors
+    that declare them so are for a server started as a Java module."""
     wanted = re.compile(rf"{_ROOT}/(lib/[^/]+\.jar|config/.+|modules/({'|'.join(MODULES)})/.+)")
     (home / "plugins").mkdir(parents=True)
     with zipfile.ZipFile(archive) as packed:
@@ -188,7 +188,7 @@ def _unpack(archive: Path, home: Path) -> None:
 
 def _write_users(config: Path, users: Sequence[User], roles: Mapping[str, Any]) -> None:
     """The files of the file realm."""
-    lines = (f"{name}: {json.dumps(role)}\n" for name, role in roles.items())  # it reads each role by itself
+    lines = (f"{name}: {json.dumps(role)}\n" for name, role in roles.items())  # it reads each role separately
     (config / "roles.yml").write_text("".join(lines), "utf-8")
     (config / "users").write_text("".join(f"{one.name}:{_hashed(one.password)}\n" for one in users), "utf-8")
     named = sorted({role for one in users for role in one.roles})
@@ -197,7 +197,8 @@ def _write_users(config: Path, users: Sequence[User], roles: Mapping[str, Any]) 
 
 
 def _write_certificates(config: Path, tls: Shown, users: Sequence[User]) -> tuple[Path, dict[str, Pem]]:
-    """The files that the settings of `secured_process` name; returns that of the authority, and those of the users."""
+    """Write the files that the settings of `secured_process` name; returns that of the authority, and those of the
+    users."""
     ca_file = tls.write(config, "http")
     certificates = {user.name: issue(tls.ca, user.name, config) for user in users}
     roles = {

@@ -1,7 +1,7 @@
-"""A real OpenSearch with the security plugin: TLS, users, roles. By pip alone, as any user.
+"""Real OpenSearch with the security plugin: TLS, users, roles. Installed by pip alone, by any user.
 
-The newest version that the plugin is published for by itself. Our roles are turned into its own: each privilege of
-Elasticsearch into the actions, or groups of them, that docs/roles.md names.
+Its version is the newest one for which the plugin is published separately. Roles are translated: each privilege of
+Elasticsearch becomes the actions or action groups that docs/roles.md names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from es_neardupe.local_server.versions import Release
 
 VERSION = "3.4.0"
 PASSWORD = "opensearch-password"
-"""Of every user: a hash of one is computed with a library that nothing else needs."""
+"""Password of every user: a hash is computed with a library that is not needed elsewhere."""
 
 ACTIONS = {
     "read": ("read",),
@@ -43,7 +43,7 @@ ACTIONS = {
     "delete_index": ("indices:admin/delete",),
     "manage": ("manage",),
 }
-"""Privilege of Elasticsearch -> what stands for it in a role of OpenSearch."""
+"""Privilege of Elasticsearch -> its equivalents in a role of OpenSearch."""
 
 _CLUSTER = ("cluster_monitor",)
 _READING = ("cluster_composite_ops_ro", "indices:data/read/scroll*")
@@ -71,7 +71,7 @@ _LOGIN = {
 
 
 def opensearch_role(privileges: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """A role as the API of the plugin takes it, from index -> privileges of Elasticsearch on it."""
+    """A role in the form of the plugin's API, from index -> privileges of Elasticsearch on it."""
     every = {one for some in privileges.values() for one in some}
     cluster = (*_CLUSTER, *(_READING if "read" in every else ()), *(_WRITING if "index" in every else ()))
     indices = [
@@ -82,7 +82,7 @@ def opensearch_role(privileges: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
 
 def opensearch_roles(names: RoleNames) -> dict[str, dict[str, Any]]:
-    """Name -> the role as OpenSearch takes it, for each of ours that has commands for an index and those beside it."""
+    """Name -> the role for OpenSearch, for each documented role with commands for an index and its hidden indices."""
     some = [role for role in ROLES if role.commands_for(names)]
     return {role.name: opensearch_role(role.privileges(names)) for role in some}
 
@@ -91,7 +91,7 @@ def opensearch_roles(names: RoleNames) -> dict[str, dict[str, Any]]:
 def secured_opensearch(home: Path, users: Sequence[User], roles: Mapping[str, Any]) -> Iterator[Secured]:
     """Start the server in an empty folder for a ``with`` block, after which the folder is removed.
 
-    Raises `NodeError` if it cannot be had or does not start.
+    Raises `NodeError` if it cannot be downloaded or does not start.
     """
     require_extra()
     port, config = free_port(), home / "node_1" / "config"
@@ -117,13 +117,14 @@ def secured_opensearch(home: Path, users: Sequence[User], roles: Mapping[str, An
     reraise=True,
 )
 def _wait_for_users(server: Secured, user: User) -> None:
-    """Until it has read its users from its files, and knows one of them."""
+    """Wait until it has read its users from its files, and knows one of them."""
     with server.client(user.name):
         pass
 
 
 def _lay_out(home: Path, config: Path) -> None:
-    """The jars of the server, and those of the plugin that it has not in another version; and the plugin's files."""
+    """The jars of the server, and those of the plugin that the server does not have in another version; and the
+    plugin's files."""
     (home / "jars").mkdir(parents=True)
     known = set()
     for jar in download.ensure(_RELEASE):

@@ -1,7 +1,7 @@
-"""The process of a secured Elasticsearch: ``python secured_process.py HOME VERSION PORT``, until its stdin ends.
+"""Process of a secured Elasticsearch: ``python secured_process.py HOME VERSION PORT``, until its stdin ends.
 
-So it ends with whoever started it, however that one ends. Its only line on stdout says that it answers; the log goes
-to stderr.
+It ends with its parent process, however that ends. Its only line on stdout reports that it answers; the log goes to
+stderr.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SETTINGS = {
     "xpack.security.authc.realms.pki.certificates.username_pattern": "CN=(.*?)(?:,|$)",
     "xpack.security.autoconfiguration.enabled": "false",
     "xpack.security.enrollment.enabled": "false",
-    "xpack.license.self_generated.type": "trial",  # rights on single documents, and client certificates
+    "xpack.license.self_generated.type": "trial",  # document-level security, and client certificates
 }
 
 
 def main(home: Path, version: str, port: str) -> None:
-    """Start the server on a folder that was laid out, say so, and wait until nobody is interested any more."""
+    """Start the server in a prepared folder, report it, and wait until stdin ends."""
     answer = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the server logs to what it takes for stdout, which nobody reads
+    os.dup2(2, 1)  # the server logs to its stdout, which nobody reads
     start_java(HEAP, sorted((home / "lib").glob("*.jar")))
     node = start_elasticsearch(home, version, {**SETTINGS, "http.port": port})
     print("started", file=answer, flush=True)

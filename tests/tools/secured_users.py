@@ -1,4 +1,4 @@
-"""Who may do what on the secured server of the tests. Passwords are no secrets here: it lives for one session."""
+"""Users of the secured test servers, and their roles. Passwords are not secret: each server lives for one session."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from es_neardupe.commands.doctor.roles import ROLES as DOCUMENTED
 from es_neardupe.commands.doctor.roles import RoleNames
 
 NEWS = "secured-news"
-"""The index that rights are about; its companions are ``secured-news-neardupe-*``."""
+"""The index that privileges are about; its hidden indices are ``secured-news-neardupe-*``."""
 
 CLEANED = "secured-clean"
-"""Another, which is made and cleaned."""
+"""Another index, which is created and cleaned."""
 
 ALIAS = "secured-alias"
 """An alias of `NEWS`."""
 
 WORKED = "secured-roles"
-"""The index that the roles of docs/roles.md are about here."""
+"""The index that the roles of docs/roles.md are tested on."""
 
 _PAGE = Path(__file__).parents[2] / "docs" / "roles.md"
 
@@ -36,7 +36,7 @@ def documented() -> dict[str, Any]:
 
 
 def less() -> dict[str, tuple[str, str, dict[str, Any]]]:
-    """Name -> (role, the privilege and where it lacks, the role without it), for each privilege of each role."""
+    """Name -> (role, the missing privilege and its place, the role without it), for each privilege of each role."""
     found: dict[str, tuple[str, str, dict[str, Any]]] = {}
     for name, role in documented().items():
         for place, grant in enumerate(role["indices"]):
@@ -55,19 +55,19 @@ def _on(index: str, role: dict[str, Any]) -> dict[str, Any]:
 
 
 BESIDE = "secured-beside"
-"""One that nobody but the administrator may write."""
+"""An index that only the administrator can write."""
 
 KEPT = "secured-kept"
-"""One with its keys beside it, for the roles of docs/roles.md as they are then."""
+"""An index with a sidecar, to test the roles of docs/roles.md in that form."""
 
 
 def ours_beside(index: str) -> list[str]:
-    """Our hidden indices beside one with keys in its documents: registry and evidence, then those of a migration."""
+    """The hidden indices of an index with inline keys: registry and evidence, then those of a migration."""
     return [f"{index}-{prefix}-{kind}" for prefix in ("neardupe", "neardupe_next") for kind in ("groups", "pairs")]
 
 
 def names_beside(index: str) -> RoleNames:
-    """The same, by what they are."""
+    """The same names as `RoleNames`."""
     return RoleNames(index, *ours_beside(index))
 
 
@@ -77,7 +77,7 @@ KEPT_NAMES = dataclasses.replace(
 
 
 def on_kept() -> dict[str, dict[str, Any]]:
-    """Name of a user -> the role, for each role that has commands where keys are beside."""
+    """Name of a user -> the role, for each role that has commands with a sidecar."""
     return {
         f"{role.name}-beside": role.body(role.privileges(KEPT_NAMES))
         for role in DOCUMENTED
@@ -95,44 +95,44 @@ def _role(*indices: dict[str, Any]) -> dict[str, Any]:
 
 
 ROLES: dict[str, Any] = {
-    # What docs/connecting.md says that running needs.
+    # The privileges that runs need according to docs/connecting.md.
     "runner": _role(
         {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"]},
         {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
         {"names": [f"{NEWS}-neardupe-pairs"], "privileges": [*_LOOK, "create_index", "index", "maintenance", "delete"]},
     ),
-    # Sees the public documents, and nothing of ours beside the index.
+    # Sees the public documents, and none of the hidden indices.
     "public": _role({"names": [NEWS], "privileges": _LOOK, "query": _PUBLIC}),
-    # The same by a pattern, which our companions fit too: the query hides all that is in them.
+    # The same by a pattern, which also matches the hidden indices: the query hides everything in them.
     "public-pattern": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _PUBLIC}),
-    # May write what it sees: half of the documents.
+    # May write the documents that it sees: half of them.
     "half-runner": _role(
         {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"], "query": _PUBLIC},
         {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
     ),
-    # A pattern that our companions fit, and a query that hides nothing of them: they have no such field.
+    # A pattern that also matches the hidden indices, and a query that hides nothing of them: they have no such field.
     "not-secret": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _NOT_SECRET}),
     # Sees all documents, but not their texts.
     "few-fields": _role({"names": [NEWS], "privileges": _LOOK, "field_security": {"grant": ["public", "neardupe.*"]}}),
-    # What load and clean need, and what init --create does.
+    # The privileges that load and clean need, and init --create.
     "cleaner": _role(
         {"names": [CLEANED], "privileges": [*_LOOK, "index", "maintenance"]},
         {"names": [f"{CLEANED}-neardupe-*"], "privileges": ["view_index_metadata", "delete_index"]},
     ),
     "maker": _role({"names": [CLEANED], "privileges": ["manage"]}),
-    # Knows that there is a registry, but may not read it; and the other way round.
+    # Sees that there is a registry, but may not read it; and the other way round.
     "unread": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["view_index_metadata"]}),
     "auditor": _role({"names": [f"{NEWS}-neardupe-groups"], "privileges": ["read"]}),
     "companions": _role({"names": [f"{NEWS}-neardupe-*"], "privileges": _LOOK}),
     "looker": _role({"names": [NEWS], "privileges": _LOOK}),
-    # May look at an index and nothing more; all that is ours is beside it.
+    # May read an index and nothing more; its keys and groups are in a sidecar.
     "beside": _role(
         {"names": [BESIDE], "privileges": _LOOK},
         {"names": [f"{BESIDE}-neardupe-*"], "privileges": [*_LOOK, "create_index", "index", "delete", "maintenance"]},
         {"names": [f"{BESIDE}-neardupe-*"], "privileges": ["delete_index"]},
     ),
     "nobody": _role({"names": ["elsewhere"], "privileges": ["read"]}),
-    # Rights on an alias, and on none of the indices behind it.
+    # Privileges on an alias, and on none of the indices behind it.
     "alias": _role({"names": [ALIAS], "privileges": ["all"]}),
     **{name: _on(WORKED, role) for name, role in documented().items()},
     **{name: _on(WORKED, role) for name, (_, _, role) in less().items()},
@@ -145,7 +145,7 @@ LIMITS: dict[str, dict[str, Any]] = {
     "sees-some-fields": {"fls": ["url", "date", "neardupe*"]},
     "sees-some-masked": {"masked_fields": ["text"]},
 }
-"""What OpenSearch may hide of `WORKED` from a user who has all rights on it."""
+"""Ways in which OpenSearch can hide parts of `WORKED` from a user with all privileges on it."""
 
 
 def limited_roles() -> dict[str, dict[str, Any]]:
@@ -158,8 +158,8 @@ def limited_roles() -> dict[str, dict[str, Any]]:
 
 
 def opensearch_users() -> tuple[list[User], dict[str, Any]]:
-    """The users of the secured OpenSearch, and the roles as it takes them: one for each of ours, on `WORKED` and, with
-    keys beside it, on `KEPT`."""
+    """The users of the secured OpenSearch, and their roles in its form: one for each documented role, on `WORKED` and,
+    with a sidecar, on `KEPT`."""
     beside = {f"{name}-beside": role for name, role in opensearch_roles(KEPT_NAMES).items()}
     roles = opensearch_roles(names_beside(WORKED)) | beside | limited_roles()
     users = [User(name, PASSWORD, (name,)) for name in roles]

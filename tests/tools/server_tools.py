@@ -1,4 +1,4 @@
-"""What the tests on real servers share: texts with a known resemblance, and reading an index without our code."""
+"""Helpers of the tests on real servers: texts with a known resemblance, and reading an index without our code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SYLLABLES = ["ba", "co", "di", "fu", "ga", "he", "ki", "lo", "mu", "ne", "po", 
 
 @contextlib.contextmanager
 def required() -> Iterator[None]:
-    """Where a server is started: if it cannot be had, the test is skipped; in CI it fails."""
+    """For starting a server: if it is not available, the test is skipped; in CI it fails."""
     try:
         yield
     except NodeError as error:
@@ -40,13 +40,14 @@ def required() -> Iterator[None]:
 
 
 def new_name() -> str:
-    """The name of an index that is not there yet. Only rollovers make names that end with digits."""
+    """The name of an index that does not exist yet. Only rollovers create names that end with digits."""
     return f"test-{uuid.uuid4().hex[:11]}x"
 
 
 def delete_all(client: Client, name: str) -> None:
-    """Delete the indices whose names begin so, hidden and closed ones too, and what is ours of several of them."""
-    # Not by _cat/indices, for which the server counts documents and bytes.
+    """Delete the indices with this prefix, including hidden and closed ones, and the hidden indices of several of
+    them."""
+    # Not by _cat/indices, which counts documents and bytes.
     wanted = path(f"{name}*,neardupe-groups-{name}*", "_alias")
     names = client.request("GET", wanted, params={"expand_wildcards": "all"})
     if names:
@@ -54,13 +55,13 @@ def delete_all(client: Client, name: str) -> None:
 
 
 def words(seed: object, number: int) -> list[str]:
-    """Made-up words: nearly all shingles of two such lists differ."""
+    """Random words: nearly all shingles of two such texts differ."""
     rng = random.Random(str(seed))
     return ["".join(rng.choices(_SYLLABLES, k=3)) for _ in range(number)]
 
 
 def family(seed: object, size: int, *, length: int = 200, edits: int = 1) -> list[str]:
-    """Near-duplicates: a text, and others made of it by replacing ``edits`` words far apart."""
+    """Near-duplicates: a text, and copies of it with ``edits`` words replaced far apart."""
     base = words(seed, length)
     texts = [" ".join(base)]
     for number in range(1, size):
@@ -72,7 +73,7 @@ def family(seed: object, size: int, *, length: int = 200, edits: int = 1) -> lis
 
 
 def shingles(text: str, width: int = 5) -> set[tuple[str, ...]]:
-    """The shingles of a text, by other code than ours."""
+    """The shingles of a text, by independent code."""
     tokens = re.findall(r"\w+", text.lower())
     if not tokens:
         return set()
@@ -86,7 +87,7 @@ def jaccard(one: str, other: str) -> float:
 
 
 def true_pairs(texts: Mapping[str, str], minimum: float) -> dict[tuple[str, str], float]:
-    """Every pair of ids at least so similar."""
+    """Every pair of ids that is at least this similar."""
     sets = {id: shingles(text) for id, text in sorted(texts.items())}
     found = {}
     for (a, one), (b, other) in combinations(sets.items(), 2):
@@ -96,14 +97,14 @@ def true_pairs(texts: Mapping[str, str], minimum: float) -> dict[tuple[str, str]
 
 
 def make_index(client: Client, name: str, properties: Mapping[str, Any] = TEXT, **more: Any) -> None:
-    """An index of the user's. ``more``: ``settings``, ``aliases``, and anything else of the mapping."""
+    """Create an index of an application. ``more``: ``settings``, ``aliases``, and further parts of the mapping."""
     body: JSON = {part: more.pop(part) for part in ("settings", "aliases") if part in more}
     body["mappings"] = {"properties": dict(properties), **more}
     client.request("PUT", path(name), body=body)
 
 
 def make_or_skip(client: Client, name: str, fields: JSON, settings: JSON) -> None:
-    """Make an index with settings that some servers do not have: there the test is skipped."""
+    """Create an index with settings that some servers do not support: there the test is skipped."""
     try:
         make_index(client, name, fields, settings=settings)
     except RequestError:
@@ -111,12 +112,12 @@ def make_or_skip(client: Client, name: str, fields: JSON, settings: JSON) -> Non
 
 
 def put(client: Client, index: str, sources: Mapping[str, Any], *, routing: str | None = None) -> None:
-    """Index documents as any application does, and make them visible."""
+    """Index documents as any application would, and make them visible."""
     send(client, [({"index": {"_index": index, "_id": id, "routing": routing}}, one) for id, one in sources.items()])
 
 
 def send(client: Client, actions: Iterable[tuple[JSON, JSON | None]], *, whole: bool = True) -> list[JSON]:
-    """One bulk request; the items of its answer. ``whole``: all of it must succeed."""
+    """One bulk request; returns the items of its answer. ``whole``: all of it must succeed."""
     lines = [to_json(part) for action in actions for part in action if part is not None]
     answer = client.bulk(b"\n".join(lines) + b"\n", params={"refresh": "true"})
     assert not (whole and answer["errors"]), answer
@@ -125,12 +126,12 @@ def send(client: Client, actions: Iterable[tuple[JSON, JSON | None]], *, whole: 
 
 
 def change(client: Client, index: str, id: str, doc: JSON, **params: Any) -> None:
-    """A partial update by the user's application."""
+    """A partial update by an application."""
     client.request("POST", path(index, "_update", id), params={"refresh": True, **params}, body={"doc": doc})
 
 
 def hits(client: Client, name: str) -> list[JSON]:
-    """All documents, as the server shows them."""
+    """All documents, as the server returns them."""
     client.request("POST", path(name, "_refresh"))
     body = {"size": 10_000, "query": {"match_all": {}}, "seq_no_primary_term": True, "version": True}
     found: list[JSON] = client.request("POST", path(name, "_search"), body=body)["hits"]["hits"]
@@ -139,7 +140,7 @@ def hits(client: Client, name: str) -> list[JSON]:
 
 
 def theirs(client: Client, name: str, prefix: str = "neardupe") -> dict[tuple[str, str], str]:
-    """What is the user's of each document, as text: order and numbers count."""
+    """The application's fields of each document as text, including order and number format."""
     return {
         (hit["_index"], hit["_id"]): json.dumps({k: v for k, v in hit["_source"].items() if k != prefix})
         for hit in hits(client, name)
@@ -147,7 +148,7 @@ def theirs(client: Client, name: str, prefix: str = "neardupe") -> dict[tuple[st
 
 
 def ours(client: Client, name: str, prefix: str = "neardupe") -> dict[str, JSON]:
-    """Our fields of each document by its id: those that hold something, without the time of writing."""
+    """The neardupe fields of each document by id: those with a value, except the time of writing."""
     return {hit["_id"]: ours_of(hit["_source"], prefix) for hit in hits(client, name)}
 
 
@@ -156,7 +157,7 @@ def ours_of(source: Mapping[str, Any], prefix: str = "neardupe") -> JSON:
 
 
 def versions(client: Client, name: str) -> dict[tuple[str, str], tuple[int, int]]:
-    """Any write changes these."""
+    """Sequence numbers and primary terms, which any write changes."""
     return {(hit["_index"], hit["_id"]): (hit["_seq_no"], hit["_version"]) for hit in hits(client, name)}
 
 
@@ -167,7 +168,7 @@ def mapping(client: Client, name: str) -> JSON:
 
 
 def wait_until(met: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Wait for a condition, a bounded time."""
+    """Wait for a condition, for a limited time."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while not met():
@@ -185,7 +186,7 @@ def one_line(text: str) -> str:
 
 
 class Spy:
-    """A client that notes what is asked of it."""
+    """A client that records its requests."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -208,7 +209,7 @@ def registry(client: Client, index: str) -> Registry:
 
 
 def assert_settled(client: Client, index: str, **options: Any) -> None:
-    """A whole run would change nothing, the registry says what the documents say, and totals reconcile."""
+    """A full run would change nothing, the registry agrees with the documents, and totals reconcile."""
     fresh = NearDupe(index, client).group(rebuild=True, dry_run=True, **options)
     assert (fresh.scope.whole, fresh.writes.written, fresh.scope.stale) == (True, 0, 0)
     assert fresh.scope.documents == fresh.groups.grouped + fresh.groups.alone == fresh.writes.unchanged
@@ -226,7 +227,7 @@ def living(client: Client, index: str) -> list[GroupRecord]:
 
 
 def reconcile(name: str, report: Any) -> None:
-    """The sums that the reports promise; each is one short line in a Python shell."""
+    """Check the sums that the reports promise, and that each is shown in one short line in a Python shell."""
     assert "\n" not in repr(report)
     assert len(repr(report)) < 200
     if name == "load":

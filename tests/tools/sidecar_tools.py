@@ -47,7 +47,7 @@ def document(id: str, text: str) -> JSON:
 
 
 class Both:
-    """The two indices, changed and worked on alike."""
+    """The two indices, changed and processed in the same way."""
 
     def __init__(self, client: Client, name: str, **more: Any) -> None:
         self.client = client
@@ -79,12 +79,12 @@ class Both:
             self.client.request("DELETE", path(index, "_doc", id), params={"refresh": True})
 
     def run(self, command: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, Any]:
-        """What a command says of each, with the same names of indices and groups."""
+        """The output of a command for each, with the same names of indices and groups."""
         one, other = (self.same(command(NearDupe(index, self.client), *arguments, **options)) for index in self.names)
         return one, other
 
     def same(self, report: Any) -> Any:
-        """A report without what cannot be the same: names of indices, ids of groups (hashes of these), times."""
+        """A report without the parts that must differ: names of indices, ids of groups (hashes of these), times."""
         text = json.dumps(_plain(report), sort_keys=True, default=str)
         for id in self.ids:
             for index in self.names:
@@ -104,7 +104,7 @@ class Both:
 
 
 def plain_report(value: Any) -> Any:
-    """A report as JSON without times and names of sidecar indices, every list in an order of its own."""
+    """A report as JSON without times and names of sidecar indices, with sorted lists."""
     return _in_order(_plain(value))
 
 
@@ -120,7 +120,7 @@ def _plain(value: Any) -> Any:
 
 
 def _in_order(value: Any) -> Any:
-    """Lists in an order of their own: equal ones are told in the order of group ids."""
+    """Sort all lists: equal entries are reported in the order of group ids."""
     if isinstance(value, dict):
         return {key: _in_order(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -129,7 +129,7 @@ def _in_order(value: Any) -> Any:
 
 
 def random_changes(both: Both, rng: random.Random, documents: dict[str, JSON], fresh: Iterable[str]) -> None:
-    """New documents, changed texts, changes elsewhere, and deletions; ``documents`` is kept along."""
+    """New documents, changed texts, changes of other fields, and deletions; ``documents`` is updated too."""
     made = {id: document(id, rng.choice([one["text"] for one in documents.values()])) for id in fresh}
     for id, one in made.items():
         if rng.random() < 0.5:
@@ -149,7 +149,7 @@ def random_changes(both: Both, rng: random.Random, documents: dict[str, JSON], f
 
 
 def untouched(client: Client, index: str, before: Any) -> None:
-    """Nothing of the user's index changed: neither a document, nor its version, nor the mapping."""
+    """The index is unchanged: its documents, their versions, and the mapping."""
     assert state(client, index) == before
 
 

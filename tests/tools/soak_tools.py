@@ -1,7 +1,7 @@
-"""An index whose user, whose network and whose server do at random what they do, and a model of what it should be.
+"""Index whose users, network and server act at random, and a model of its expected content.
 
-Everything is drawn from a seed. What an application writes goes to the server directly, and into the model; what our
-commands ask goes through a `FaultProxy`, or comes from a process that dies.
+Everything is drawn from a seed. Writes of the application go to the server directly, and into the model; the requests
+of our commands go through a `FaultProxy`, or come from a process that dies.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from es_neardupe.server.client import Client, path
 
 FIELDS = {"text": {"type": "text"}, "odd": {"type": "object", "enabled": False}}
 NOT_THE_LEASE = r"^(?!.*/_doc/lease)"
-"""A run that cannot give its lease back while its process lives on keeps other processes waiting for a minute."""
+"""A run that cannot release its lease while its process is alive keeps other processes waiting for a minute."""
 
 THRESHOLDS = (0.7, 0.8)
 
 MOST = 90
-"""Documents; with more of them users delete more than they write."""
+"""Number of documents above which users delete more than they write."""
 
 GROUPINGS: list[JSON] = [
     {},
@@ -47,7 +47,7 @@ GROUPINGS: list[JSON] = [
 
 
 class World:
-    """An index, and what it should hold."""
+    """An index, and its expected content."""
 
     def __init__(self, client: Client, through: Client, proxy: FaultProxy, index: str, seed: int, folder: Path) -> None:
         self.client, self.through, self.proxy, self.index = client, through, proxy, index
@@ -57,14 +57,14 @@ class World:
         self.model: dict[str, JSON] = {}
         self.next = 0
         self.log: list[str] = []
-        """What happened, for whoever has to find out why a check fails."""
+        """The events so far, for finding out why a check fails."""
         self.faults_met = self.ended = 0
         make_index(client, index, FIELDS, settings={"number_of_shards": 2, "number_of_replicas": 0})
         self.users_turn(self.dice, 50)
         self.prepare()
 
     def step(self) -> None:
-        """One thing that happens."""
+        """One random event."""
         inline = not self.beside
         steps: list[tuple[int, Callable[[], None]]] = [
             (5, lambda: self.users_turn(self.dice, self.dice.randrange(1, 8))),
@@ -78,11 +78,11 @@ class World:
             (2, self.begin_anew),
         ]
         weights, things = zip(*steps, strict=True)
-        with warnings.catch_warnings():  # of settings that a killed run had lowered
+        with warnings.catch_warnings():  # of settings that a killed run had changed
             warnings.simplefilter("ignore", TuningWarning)
             self.dice.choices(things, weights)[0]()
 
-    # ---- what a user does
+    # ---- events of users
 
     def text(self, dice: random.Random) -> str:
         """One of a few texts with some words changed: families overlap, and drift into chains."""
@@ -98,7 +98,7 @@ class World:
         return {"text": self.text(dice), "odd": {"value": odd}}
 
     def users_turn(self, dice: random.Random, number: int) -> None:
-        """An application writes, whatever runs meanwhile."""
+        """An application writes while commands may run."""
         actions = []
         for _ in range(number):
             kinds = ["add"] if not self.model else ["add", "add", "text", "other", "again", "delete"]
@@ -107,7 +107,7 @@ class World:
         send(self.client, actions)
 
     def _action(self, dice: random.Random, kind: str) -> tuple[JSON, JSON | None]:
-        """One write of the user's, which the model has from now on."""
+        """One write by an application, which the model has from now on."""
         self.next += kind == "add"
         id = f"u{self.next:04}" if kind == "add" else dice.choice(sorted(self.model))
         self.log.append(f"  user: {kind} {id}")
@@ -122,10 +122,10 @@ class World:
         self.model[id] = self.document(dice)
         return {"index": meta}, self.model[id]
 
-    # ---- what our commands do
+    # ---- events of our commands
 
     def prepare(self) -> None:
-        """Choose settings for the index and for groups, and where keys are kept."""
+        """Choose settings for the index and for groups, and the storage."""
         self.settings = Settings(("text",), threshold=self.dice.choice(THRESHOLDS))
         self.grouping = self.dice.choice(GROUPINGS)
         self.beside = self.dice.random() < 0.4
@@ -136,11 +136,11 @@ class World:
 
     @property
     def kept(self) -> JSON:
-        """What no run remembers of the options of `group`."""
+        """The options of `group` that no run remembers."""
         return {name: value for name, value in self.grouping.items() if name == "evidence"}
 
     def load(self) -> None:
-        """Documents from a file, some of which are there; a run that ends early is repeated."""
+        """Load documents from a file, some of which exist already; a run that ends early is repeated."""
         ids = [f"l{self.dice.randrange(40):02}" for _ in range(self.dice.randrange(1, 12))]
         records = {id: self.document(self.dice) for id in ids}
         self.file.write_text("".join(json.dumps({"id": id, **one}) + "\n" for id, one in records.items()))
@@ -150,7 +150,7 @@ class World:
         self.model |= {id: {"id": id, **one} for id, one in new.items()}
 
     def disturbed(self, name: str, *arguments: Any, meddle: bool = True, **options: Any) -> bool:
-        """A command with faults; whether it came to its end and left nothing to another run."""
+        """Run a command with faults; returns whether it completed and left nothing to another run."""
         faults = list(self._faults(meddle))
         self.proxy.set(*(fault for _, fault in faults))
         options |= self._tuned(name)
@@ -186,7 +186,7 @@ class World:
             yield f"user at bulk {number}", Fault(self._meddling(seed), BULK, (number,))
 
     def _meddling(self, seed: int) -> Trouble:
-        """The user is faster: writes just before the server gets the request."""
+        """An application writes just before the server receives the request."""
 
         def trouble(request: Request, forward: Forward) -> Reply:
             self.users_turn(random.Random(seed), 4)
@@ -195,14 +195,14 @@ class World:
         return trouble
 
     def killed(self, name: str, **options: Any) -> None:
-        """A command in a process that dies at one of its writes, if not sooner."""
+        """Run a command in a process that dies at one of its writes, if not sooner."""
         options |= self._tuned(name)
         moment = Moment(self.dice.randrange(1, 12), self.dice.choice(("before", "during", "after")))
         self.log.append(f"{name} {options} killed {moment}")
         run_to_death(SimpleNamespace(url=self.client.url), self.index, [(name, options)], moment)  # type: ignore[arg-type]
 
     def migrate(self) -> None:
-        """To the keys of the other threshold: faults or a kill, and then on to its end."""
+        """Migrate to the keys of the other threshold: with faults or a kill, then to the end."""
         (threshold,) = set(THRESHOLDS) - {self.settings.threshold}
         wanted = {"threshold": threshold, **self.kept}
         if self.dice.random() < 0.3:
@@ -216,7 +216,7 @@ class World:
         assert not [name for name in self._settings() if "_next" in name]
 
     def begin_anew(self) -> None:
-        """Everything of ours is taken out, and other settings are chosen."""
+        """Clean the index, and choose other settings."""
         while not self.disturbed("clean"):
             pass
         self.check_users_fields()
@@ -224,10 +224,10 @@ class World:
         assert not self.beside or sidecar_name(self.index, "neardupe") not in self._settings()
         self.prepare()
 
-    # ---- what has to hold
+    # ---- invariants
 
     def check(self) -> None:
-        """Undisturbed runs bring the index to the state that the model says, and then have nothing to do."""
+        """Undisturbed runs bring the index to the state of the model, and then have nothing to do."""
         self.log.append("check")
         self.check_users_fields()
         with warnings.catch_warnings():
@@ -242,24 +242,24 @@ class World:
         assert NearDupe(self.index, self.client).group(check=True, **self.grouping).writes.written == 0
 
     def _settings(self) -> dict[str, JSON]:
-        """Of the index and of ours beside it."""
+        """The settings of the index and of its hidden indices."""
         flat = {"flat_settings": True, "expand_wildcards": "all"}
         answer = self.client.request("GET", path(f"{self.index}*", "_settings"), params=flat)
         return {name: one["settings"] for name, one in answer.items()}
 
     def check_settings(self) -> None:
-        """Whatever was lowered for a run is what it was."""
+        """Settings that a run changed are restored."""
         found = self._settings()
         assert found[self.index]["index.number_of_replicas"] == "0"
         assert not [name for name, one in found.items() if "index.refresh_interval" in one]
 
     def stored(self) -> dict[str, JSON]:
-        """Our fields of each document."""
+        """The neardupe fields of each document."""
         name = sidecar_name(self.index, "neardupe") if self.beside else self.index
         return {hit["_id"]: ours_of(hit["_source"]) for hit in hits(self.client, name)}
 
     def check_users_fields(self) -> None:
-        """Every document is there once, as its user wrote it, to the digit."""
+        """Every document exists once, exactly as its user wrote it."""
         found = {hit["_id"]: hit["_source"] for hit in hits(self.client, self.index)}
         assert found.keys() == self.model.keys()
         for id, wanted in self.model.items():
@@ -267,7 +267,8 @@ class World:
             assert json.dumps(theirs, sort_keys=True) == json.dumps(wanted, sort_keys=True), id
 
     def check_fingerprints(self) -> None:
-        """Those of the model's texts, and no other field of ours but the group's."""
+        """The fingerprints are those of the model's texts, and the only other neardupe fields are those of the
+        group."""
         wanted = fingerprint_sources(list(self.model.values()), self.settings, 10**6)
         stored = self.stored()
         assert stored.keys() == self.model.keys()
@@ -276,7 +277,7 @@ class World:
             assert {k: v for k, v in stored[id].items() if k not in ("group", "principal", "similarity")} == fields, id
 
     def check_groups(self) -> None:
-        """A whole run would change nothing; each similarity is the true one; copies are never apart."""
+        """A full run would change nothing; each similarity is correct; copies are never in different groups."""
         assert_settled(self.client, self.index, **self.grouping)
         chosen = opened(Index(self.index, self.client)).settings
         assert (chosen.threshold, chosen.scheme) == (self.settings.threshold, self.settings.scheme)

@@ -19,32 +19,33 @@ __all__ = ["Pem", "Shown", "authority", "fingerprint", "forged", "issue", "locke
 
 @dataclass(frozen=True)
 class Pem:
-    """A certificate and its key, as files."""
+    """Files of a certificate and its key."""
 
     cert: Path
     key: Path
 
     @property
     def subject(self) -> str:
-        """Whose it is, as servers write it."""
+        """The subject, as servers write it."""
         return x509.load_pem_x509_certificate(self.cert.read_bytes()).subject.rfc4514_string()
 
 
 @dataclass(frozen=True)
 class Shown:
-    """An authority, what it has issued for a server, and the fingerprints of both."""
+    """An authority, the certificate that it issued for a server, and the fingerprints of both."""
 
     ca: trustme.CA
     server: trustme.LeafCert
 
     @property
     def files(self) -> tuple[bytes, bytes]:
-        """(certificates, key) that the server shows: its own, then the authority's."""
+        """(certificates, key) that the server presents: its own certificate, then the authority's."""
         chain = (*self.server.cert_chain_pems, self.ca.cert_pem)
         return b"".join(pem.bytes() for pem in chain), self.server.private_key_pem.bytes()
 
     def write(self, folder: Path, name: str) -> Path:
-        """What the server needs, as ``ca.pem``, ``NAME.pem`` and ``NAME.key``; returns the authority's file."""
+        """Write the files that the server needs, as ``ca.pem``, ``NAME.pem`` and ``NAME.key``; returns the authority's
+        file."""
         for file, content in zip((f"{name}.pem", f"{name}.key"), self.files, strict=True):
             (folder / file).write_bytes(content)
         self.ca.cert_pem.write_to_path(str(folder / "ca.pem"))
@@ -71,8 +72,8 @@ def fingerprint(pem: bytes) -> str:
 
 
 def issue(ca: trustme.CA, name: str, folder: Path) -> Pem:
-    """A certificate for somebody of this name, in two files of a folder."""
-    made = ca.issue_cert(f"{name}@users.example", common_name=name)  # Java refuses one without any address
+    """A certificate for a user of this name, in two files of a folder."""
+    made = ca.issue_cert(f"{name}@users.example", common_name=name)  # Java rejects one without any address
     pem = Pem(folder / f"{name}.pem", folder / f"{name}.key")
     made.cert_chain_pems[0].write_to_path(str(pem.cert))
     made.private_key_pem.write_to_path(str(pem.key))
@@ -80,8 +81,8 @@ def issue(ca: trustme.CA, name: str, folder: Path) -> Pem:
 
 
 def forged(shown: Shown, name: str) -> tuple[bytes, bytes]:
-    """(certificates, key) as somebody without the authority's key can make them: a certificate that names it as its
-    issuer in every way, signed by another key, and then the authority's own, which everybody can see."""
+    """(certificates, key) that can be made without the authority's key: a certificate that names it as its issuer in
+    every way, signed by another key, and then the authority's own, which is public."""
     ca = x509.load_pem_x509_certificate(shown.ca.cert_pem.bytes())
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.timezone.utc)

@@ -1,4 +1,4 @@
-"""What tests without a server share: documents held in memory, a client that reads and writes them, random texts."""
+"""Helpers of the tests without a server: documents in memory, a client that reads and writes them, random texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ JSON = st.recursive(
 
 
 class FakeClient:
-    """A server in memory: ``_mget`` reads ``sources``; bulks are answered by ``answer`` (default: all is done)."""
+    """A server in memory: ``_mget`` reads ``sources``; bulks are answered by ``answer`` (default: all succeed)."""
 
     server = Server(Product.OPENSEARCH, (3, 8, 0))
     url = "http://fake"
@@ -85,7 +85,7 @@ class FakeClient:
 
 
 def hits(texts: Mapping[str, str], settings: Settings = SETTINGS, index: str = "i") -> list[Hit]:
-    """Documents as ``enrich`` leaves them: text and fingerprint, a group of their own, waiting for ``group``."""
+    """Documents as ``enrich`` leaves them: text and fingerprint, in a group of their own, not yet grouped."""
     sources = [{"text": text} for text in texts.values()]
     found = fingerprint_sources(sources, settings, DEFAULT_MAX_CHARS)
     return [
@@ -95,7 +95,7 @@ def hits(texts: Mapping[str, str], settings: Settings = SETTINGS, index: str = "
 
 
 def stored(fingerprint: Any, index: str, id: str) -> dict[str, Any]:
-    """Our fields of a document that was enriched."""
+    """The neardupe fields of an enriched document."""
     return {**encode(fingerprint, AT), "group": own_group(index, id), "principal": None}
 
 
@@ -111,12 +111,12 @@ def set_resemblance(a: frozenset[Any] | set[Any], b: frozenset[Any] | set[Any]) 
 
 
 def words(start: int, count: int, mark: str = "w") -> str:
-    """``count`` words that differ from each other."""
+    """``count`` distinct words."""
     return " ".join(f"{mark}{k}" for k in range(start, start + count))
 
 
 def pair_list(pairs: Sequence[DocumentPair]) -> PairList:
-    """What a request for duplicates finds, made of its pairs."""
+    """The result of a request for duplicates, made of its pairs."""
     addresses = list(dict.fromkeys(address for pair in pairs for address in (pair.a, pair.b)))
     number = {address: place for place, address in enumerate(addresses)}
     said = {(number[pair.a], number[pair.b]): pair.explanation for pair in pairs}
@@ -130,13 +130,12 @@ def pair_list(pairs: Sequence[DocumentPair]) -> PairList:
 
 
 def paged(items: Sequence[Hit], size: int) -> list[Sequence[Hit]]:
-    """Cut into pages."""
+    """The items in pages."""
     return [items[k : k + size] for k in range(0, len(items), size)]
 
 
 def columns(size: int, **some: Any) -> FingerprintColumns:
-    """A corpus of that many documents that nobody has grouped yet, each with a text of its own; ``some`` columns
-    otherwise."""
+    """A corpus of this many ungrouped documents, each with a distinct text; ``some`` columns replace the defaults."""
     plain: dict[str, Any] = {
         "references": [("i", f"d{row}", None) for row in range(size)],
         "versions": np.zeros((size, 2), np.int64),
@@ -155,5 +154,5 @@ def columns(size: int, **some: Any) -> FingerprintColumns:
 
 
 def index_of(client: Any, target: IndexTarget) -> Index:
-    """An opened index, without asking a server what its name stands for."""
+    """An opened index, made without requests to a server."""
     return Index(target.name, client, target=target)

@@ -17,7 +17,7 @@ from es_neardupe.verification.verify import Verifier
 def verifier_of(
     texts: dict[str, str], present: dict[str, str | None] | None = None, measure: Measure | None = None
 ) -> tuple[Verifier, FakeClient]:
-    """A verifier of an index with these texts, some of which were changed (or, with None, deleted) since."""
+    """A verifier of an index with these texts, some of which were changed or, if None, deleted afterwards."""
     found = hits(texts)
     sources = {hit.address: dict(hit.source) for hit in found}
     for id, text in (present or {}).items():
@@ -37,7 +37,7 @@ def all_pairs(size: int) -> tuple[Any, Any]:
 
 
 def texts_of(dice: random.Random, size: int) -> dict[str, str]:
-    """Texts around a few common ones, with exact copies."""
+    """Variations of a few texts, with exact copies."""
     cores = [words(100 * k, 30).split() for k in range(3)]
     made = {}
     for number in range(size):

@@ -65,7 +65,7 @@ def compare(
       es-neardupe compare old.txt new.txt --context 10
     """
     from es_neardupe.commands.compare import compare as compare_
-    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.pages.files import check_file
     from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 
@@ -106,7 +106,7 @@ def _check(what: Sequence[str], file: str | None) -> None:
 
 
 def _files(a: str, b: str, shingle: int) -> Comparison:
-    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.similarity.comparison import compare_texts
 
     if a == b == "-":

@@ -15,7 +15,7 @@ from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.load.files import FileRecord
+    from es_neardupe.commands.input_files import FileRecord
     from es_neardupe.index.index import Index
     from es_neardupe.index.settings import Settings
     from es_neardupe.server.client import Client
@@ -82,11 +82,11 @@ def _client(url: str | None) -> Client:
 
 def _tell(index: Index, records: list[FileRecord], settings: Settings, words: str | None) -> None:
     from es_neardupe.commands.demo import create_index, index_plain, search_hits
-    from es_neardupe.commands.enrich.enrich import enrich
+    from es_neardupe.commands.enrich import enrich
     from es_neardupe.commands.group import group
     from es_neardupe.commands.groups import groups
-    from es_neardupe.commands.init.init import init
-    from es_neardupe.commands.load.load import load_records
+    from es_neardupe.commands.init import init
+    from es_neardupe.commands.load import LoadRun, load_records
     from es_neardupe.commands.similar import similar
     from es_neardupe.commands.stats import stats
     from es_neardupe.index.index import opened
@@ -112,7 +112,7 @@ def _tell(index: Index, records: list[FileRecord], settings: Settings, words: st
     _step(3, "load: new documents get their keys as they are indexed")
     found = opened(index)
     with progress_bars() as progress:
-        loaded = load_records(found, new, progress=progress)
+        loaded = load_records(found, new, run=LoadRun(progress=progress))
     show(f"{loaded.writes.written:,} documents loaded in {loaded.seconds:.1f} s")
     _step(4, "group: candidates by keys, every pair verified on its texts, groups written back")
     with progress_bars() as progress:

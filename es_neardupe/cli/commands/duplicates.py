@@ -92,8 +92,8 @@ def duplicates(
     )
     from es_neardupe.commands.duplicates import request_explain
     from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
-    from es_neardupe.commands.duplicates.request_parse import parse_request
-    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.commands.duplicates.request_plan import parse_request
+    from es_neardupe.commands.input_files import read_text_file
 
     plan = parse_request(read_text_file(request))
     chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)
@@ -139,9 +139,9 @@ def _across(plan: RequestPlan) -> bool:
 
 def _print_ready(name: str | None) -> None:
     """A ready request, or the schema of all."""
-    from es_neardupe.commands.duplicates import request_parse
+    from es_neardupe.commands.duplicates import request_json
 
-    text = json.dumps(request_parse.schema(), indent=2) + "\n" if name is None else request_parse.example(name)
+    text = json.dumps(request_json.schema(), indent=2) + "\n" if name is None else request_json.example(name)
     sys.stdout.write(text)
 
 

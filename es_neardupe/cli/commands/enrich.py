@@ -42,7 +42,7 @@ def enrich(
 
       es-neardupe enrich news --since updated=now-1d
     """
-    from es_neardupe.commands.enrich.enrich import enrich as enrich_
+    from es_neardupe.commands.enrich import enrich as enrich_
 
     with resumable(again=AGAIN_FROM_START if all else AGAIN), progress_bars() as progress:
         report = enrich_(

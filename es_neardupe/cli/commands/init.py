@@ -15,7 +15,7 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.init.init import InitReport
+    from es_neardupe.commands.init import InitReport
 
 __all__ = ["init"]
 
@@ -76,7 +76,7 @@ def init(
 
       es-neardupe init records --field text --sidecar
     """
-    from es_neardupe.commands.init.init import init as init_
+    from es_neardupe.commands.init import init as init_
     from es_neardupe.index.settings import Settings
 
     settings = Settings.chosen(

@@ -15,7 +15,7 @@ from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.load.files import Problem
+    from es_neardupe.commands.input_files import Problem
 
 __all__ = ["load"]
 
@@ -57,7 +57,7 @@ def load(
 
       zcat ads.jsonl.gz | es-neardupe load ads - --text-field description
     """
-    from es_neardupe.commands.load.load import load as load_
+    from es_neardupe.commands.load import load as load_
 
     told = 0
 

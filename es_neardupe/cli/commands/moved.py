@@ -18,7 +18,7 @@ from es_neardupe.cli.output import ExitCode, harmless_cell, print_json, print_ta
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.moved.answer import Moved, NewPlace
+    from es_neardupe.commands.moved.moved import Moved, NewPlace
 
 __all__ = ["moved"]
 
@@ -54,7 +54,7 @@ def moved(
 
       es-neardupe moved pages --gone dead-links.txt > moved.csv
     """
-    from es_neardupe.commands.load.files import read_lines
+    from es_neardupe.commands.input_files import read_lines
     from es_neardupe.commands.moved.moved import moved as moved_
     from es_neardupe.commands.moved.moved import moved_all
 

@@ -50,7 +50,7 @@ def similar(
 
       es-neardupe similar news --id 4711 --measure containment --matching information
     """
-    from es_neardupe.commands.load.files import read_text_file
+    from es_neardupe.commands.input_files import read_text_file
     from es_neardupe.commands.similar import similar as similar_
 
     if sum(one is not None for one in (id, text, file)) != 1:

@@ -1,44 +1,75 @@
-"""Audit of an index: how many of the true pairs it finds, by comparing a random sample with all documents."""
+"""Audit of an index: the share of true pairs that it finds, and false claims, by comparing a sample with all texts."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
-from es_neardupe.commands.audit.claims import AuditScope, Membership, VerifiedPairsCheck, by_resemblance, memberships
-from es_neardupe.commands.audit.report import AuditReport, BandsAdvice, RecallCounts, effective, recalled
-from es_neardupe.commands.audit.why_missed import Candidacy, DocumentStates, LossReason, source_of, states_of, verdicts
+from es_neardupe.commands.audit.report import (
+    AuditReport,
+    BandsAdvice,
+    RecallCounts,
+    RefutedPair,
+    effective,
+    ordered,
+    recall_of,
+)
+from es_neardupe.commands.audit.why_missed import (
+    FOUND,
+    Candidacy,
+    DocumentStates,
+    LossReason,
+    source_of,
+    states_of,
+    verdicts,
+)
 from es_neardupe.errors import IndexUnusable, SettingsError
+from es_neardupe.groups.registry import Registry
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of, text_pages
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.random_samples import address_hashes
+from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import IndexTarget
+from es_neardupe.keys.arrays import U64, Positions
 from es_neardupe.keys.scheme import choose_bands
 from es_neardupe.keys.shingles import features
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Hit, Reference
+from es_neardupe.records import Address, FingerprintColumns, Grouping, Hit, Reference, TextClasses
 from es_neardupe.server.search import count, refresh_if_allowed
+from es_neardupe.similarity.formulas import resemblance
+from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
-from es_neardupe.verification.current_texts import current_hits
+from es_neardupe.verification.current_texts import CurrentDocuments, current_hits
+from es_neardupe.verification.verify import Verifier
 
 __all__ = ["audit"]
 
+
 _PAGE = 10_000
+_PRINCIPALS = 1000
+"""Principals read by one request."""
+
 _EXAMPLES = 5
 
 _DETECTIONS = (0.99, 0.995, 0.999, 0.9995, 0.9999)
-"""Tried one after the other for other bands."""
+"""Detection probabilities that are tried in this order for other bands."""
+
+_TOLERANCE = 1e-9
+"""Rounding error between two ways to compute a similarity."""
+
+_STORED_TOLERANCE = 1e-6
+"""Rounding error of a stored similarity, which a server may return as a 32-bit float."""
 
 
 def audit(
@@ -50,12 +81,12 @@ def audit(
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
     progress: Progress = silent,
 ) -> AuditReport:
-    """Compare a random sample of the documents with all documents, by the exact resemblance of their present texts.
+    """Compare a random sample of the documents with all documents, by the exact resemblance of their current texts.
 
-    Every pair from ``min`` (default: the threshold of the index) on is true, and is found if both documents have the
-    fingerprint of their text and their stored keys make them a candidate pair of `group` with that ``max_bucket``.
-    Writes nothing; memory grows with the number of documents and the sample, not with texts or pairs. Raises
-    `SettingsError` for values out of range, `IndexUnusable` with fewer than two documents.
+    Every pair at least ``min`` (default: the threshold of the index) similar is a true pair. It is found if both
+    documents have the fingerprint of their text, and their stored keys make them a candidate pair of `group` with this
+    ``max_bucket``. Writes nothing. Memory grows with the number of documents and the sample, not with texts or pairs.
+    Raises `SettingsError` for values out of range, `IndexUnusable` for an index with fewer than two documents.
     """
     started = time.monotonic()
     index = opened(index, texts=True)
@@ -63,17 +94,17 @@ def audit(
     _check(sample, seed)
     refresh_if_allowed(index.client, index.path)
     total, chosen = _drawn(index, sample, seed, progress)
-    ground = _ground(index, chosen, minimum=minimum, max_bucket=max_bucket, progress=progress)
-    claims = VerifiedPairsCheck(index, ground, progress)
-    tally = RecallCounts(len(ground.sample.addresses))
-    for pairs, others in _true_pairs(index, ground, progress):
-        claims.confirm(pairs, ground.sample, others)
-        verdict = verdicts(ground.candidacy, ground.sample, others, pairs.inside, pairs.given)
-        tally.add(pairs, verdict, ground.sample, others)
-    members = _members(index, chosen, ground)
-    wrong = [*claims.denied(), *(one for one in members or () if not one.holds)]
+    scope = _scope(index, chosen, minimum=minimum, max_bucket=max_bucket, progress=progress)
+    claims = VerifiedPairsCheck(index, scope, progress)
+    counts = RecallCounts(len(scope.sample.addresses))
+    for pairs, others in _true_pairs(index, scope, progress):
+        claims.confirm(pairs, scope.sample, others)
+        verdict = verdicts(scope.candidacy, scope.sample, others, pairs.inside, pairs.given)
+        counts.add(pairs, verdict, scope.sample, others)
+    members = list(_memberships(index, chosen, scope)) if _grouped_by_resemblance(index) else None
+    wrong = [*claims.denied(), *(one for one in members or () if not one.is_right)]
     claimed = len(claims) + len(members or ())
-    whole = len(ground.sample.addresses) >= total
+    whole = len(scope.sample.addresses) >= total
     return AuditReport(
         index=index.name,
         indices=index.target.indices,
@@ -82,126 +113,237 @@ def audit(
         max_bucket=max_bucket,
         seed=seed,
         documents=total,
-        sampled=len(ground.sample.addresses),
-        recall=tally.all.recall(whole),
-        within=tally.within.recall(whole),
+        sampled=len(scope.sample.addresses),
+        recall=counts.all.recall(whole),
+        within=counts.within.recall(whole),
         promised=index.settings.scheme.detection(minimum),
-        expected=tally.expected(index.settings.scheme),
-        lengths=tally.lengths(whole),
-        scripts=tally.scripts(whole),
-        lost=tally.reasons(),
+        expected=counts.expected(index.settings.scheme),
+        lengths=counts.lengths(whole),
+        scripts=counts.scripts(whole),
+        lost=counts.reasons(),
         claims=len(claims),
         members=None if members is None else len(members),
         denied=len(wrong),
         precision=1 - len(wrong) / claimed if claimed else None,
         wrong=tuple(wrong[:_EXAMPLES]),
-        advice=_advice(index.target, minimum, tally, whole),
+        advice=_advice(index.target, minimum, counts, whole),
         seconds=time.monotonic() - started,
     )
 
 
 def _check(sample: int, seed: int) -> None:
     if sample < 1:
-        raise SettingsError(f"A sample has 1 document or more, not {sample}.")
+        raise SettingsError(f"`sample` must be 1 or more, not {sample}.")
     if not 0 <= seed < 2**64:
         raise SettingsError(f"`seed` must be 0 or more and fit into 64 bits, not {seed}.")
 
 
 def _drawn(index: Index, size: int, seed: int, progress: Progress) -> tuple[int, list[Reference]]:
-    """The number of all documents, and random ones of them: those whose addresses have the lowest hashes.
+    """The number of all documents, and a random sample: the documents whose addresses have the lowest hashes.
 
     The same seed draws the same documents, and a smaller sample is a part of a larger one.
     """
     everything = queries.matching(index.target.within())
     expected, read = count(index.client, index.path, everything), 0
-    numbers, kept = np.empty(0, np.uint64), np.empty(0, object)
+    hashes, drawn = np.empty(0, np.uint64), np.empty(0, object)
     for page in index.client.pages(index.path, {"query": everything, "_source": False}, page_size=_PAGE):
         references = np.empty(len(page), object)
         references[:] = [hit.reference for hit in page]
-        numbers = np.concatenate((numbers, address_hashes((hit.reference for hit in page), seed)))
-        kept = np.concatenate((kept, references))
-        lowest = np.argsort(numbers, kind="stable")[:size]
-        numbers, kept = numbers[lowest], kept[lowest]
+        hashes = np.concatenate((hashes, address_hashes((hit.reference for hit in page), seed)))
+        drawn = np.concatenate((drawn, references))
+        lowest = np.argsort(hashes, kind="stable")[:size]
+        hashes, drawn = hashes[lowest], drawn[lowest]
         read += len(page)
         progress("drawing the sample", read, expected)
     if read < 2:
-        raise IndexUnusable(f"Index {index.name} has {read} documents, and a pair takes two.")
-    return read, list(kept)
+        raise IndexUnusable(f"Index {index.name} has {read} documents, but an audit needs at least 2.")
+    return read, list(drawn)
 
 
-def _ground(
-    index: Index,
-    chosen: Sequence[Reference],
-    *,
-    minimum: float,
-    max_bucket: int,
-    progress: Progress,
-) -> AuditScope:
-    """Read the keys of the index, and the sample."""
+class _AuditScope(NamedTuple):
+    """The keys of the index and the documents of the sample, read before texts are compared."""
+
+    corpus: FingerprintColumns
+    classes: TextClasses
+    left: Positions
+    right: Positions
+    """The candidate pairs of classes."""
+    candidacy: Candidacy
+    sample: DocumentStates
+    inverted: InvertedIndex
+    """The features of the sample."""
+    minimum: float
+
+
+def _scope(
+    index: Index, chosen: Sequence[Reference], *, minimum: float, max_bucket: int, progress: Progress
+) -> _AuditScope:
+    """Read the keys of the index and the documents of the sample."""
     corpus = read_fingerprints(index, progress)
     classes = classes_of(corpus)
-    candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
-    candidacy = Candidacy(corpus, classes, candidates.left, candidates.right, index.settings.scheme.agree)
+    pairs = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
+    candidacy = Candidacy(corpus, classes, pairs.left, pairs.right, index.settings.scheme.agree)
     parts: list[DocumentStates] = [states_of([], index.settings, candidacy)]
-    found: list[NDArray[np.uint64]] = []
+    sampled: list[U64] = []
     for hits in current_hits(index.client, chosen, source_of(index.settings)):
-        found += _features(hits, index.target)
+        sampled += _features(hits, index.target)
         parts.append(states_of(hits, index.settings, candidacy))
     sample = DocumentStates.joined(parts)
-    return AuditScope(
-        corpus, classes, candidates.left, candidates.right, candidacy, sample, InvertedIndex(found), minimum
-    )
+    return _AuditScope(corpus, classes, pairs.left, pairs.right, candidacy, sample, InvertedIndex(sampled), minimum)
 
 
-def _members(index: Index, chosen: Sequence[Reference], ground: AuditScope) -> list[Membership] | None:
-    """The stored similarities of the sample, None where another measure may have made them."""
-    if not by_resemblance(index):
-        return None
-    return list(memberships(index, chosen, ground.candidacy, ground.minimum))
-
-
-def _features(hits: Sequence[Hit], target: IndexTarget) -> list[NDArray[np.uint64]]:
-    """Of the present texts; none for a document without a readable one."""
+def _features(hits: Sequence[Hit], target: IndexTarget) -> list[U64]:
+    """The features of the current texts; empty for a document without a readable text."""
     texts = [text_of(hit.source, target.settings.fields) for hit in hits]
     return features(texts, target.settings.shingle)
 
 
 def _true_pairs(
-    index: Index, ground: AuditScope, progress: Progress
+    index: Index, scope: _AuditScope, progress: Progress
 ) -> Iterator[tuple[PairSimilarities, DocumentStates]]:
-    """Every true pair once: first those within the sample, then those of a document of it and any other."""
-    for pairs in ground.inverted.within(ground.minimum):
-        yield pairs, ground.sample
-    own = set(ground.sample.addresses)
+    """Every true pair once: first those within the sample, then those of a sampled document and any other one."""
+    for pairs in scope.inverted.within(scope.minimum):
+        yield pairs, scope.sample
+    sampled = set(scope.sample.addresses)
     everything = queries.matching(index.target.within())
     total, read = count(index.client, index.path, everything), 0
     for page in text_pages(index, everything, source_of(index.settings)):
-        others = [hit for hit in page if hit.address not in own]
-        for inside, given, similarity in ground.inverted.similar(_features(others, index.target), ground.minimum):
+        others = [hit for hit in page if hit.address not in sampled]
+        for inside, given, similarity in scope.inverted.similar(_features(others, index.target), scope.minimum):
             numbers, places = np.unique(given, return_inverse=True)
-            theirs = states_of([others[k] for k in numbers.tolist()], index.settings, ground.candidacy)
-            yield PairSimilarities(inside, places.reshape(-1), similarity), theirs
+            states = states_of([others[k] for k in numbers.tolist()], index.settings, scope.candidacy)
+            yield PairSimilarities(inside, places.reshape(-1), similarity), states
         read += len(page)
         progress("comparing with all texts", read, total)
 
 
-def _advice(target: IndexTarget, minimum: float, tally: RecallCounts, whole: bool) -> BandsAdvice | None:
-    """Other bands, if those of the index find too few of the pairs that nothing else loses."""
+class VerifiedPairsCheck:
+    """Check of the candidate pairs with a sampled document that verification finds similar.
+
+    The comparison with all texts must confirm each of them, with the same similarity.
+    """
+
+    def __init__(self, index: Index, scope: _AuditScope, progress: Progress) -> None:
+        self._index, self._corpus = index, scope.corpus
+        self._candidacy = scope.candidacy
+        measure = Measure(shingle=index.settings.shingle)
+        self._verifier = Verifier(index.client, index.settings, scope.corpus, scope.classes, measure)
+        sampled = np.zeros(len(scope.classes), np.bool_)
+        sampled[scope.sample.classes[scope.sample.condition == FOUND]] = True
+        touched = sampled[scope.left] | sampled[scope.right]
+        left, right = scope.left[touched], scope.right[touched]
+        similarity = self._verifier.similarities(left, right, progress)
+        similar = similarity >= scope.minimum
+        self._left, self._right, self._similarity = left[similar], right[similar], similarity[similar]
+        self._codes = scope.candidacy.coded(self._left, self._right)
+        self._confirmed = np.zeros(len(self._codes), np.bool_)
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def confirm(self, pairs: PairSimilarities, sample: DocumentStates, others: DocumentStates) -> None:
+        """Confirm the verified pairs that are among these true pairs."""
+        inside, given, similarity = pairs
+        found = np.flatnonzero((sample.condition[inside] == FOUND) & (others.condition[given] == FOUND))
+        codes = self._candidacy.coded(sample.classes[inside[found]], others.classes[given[found]])
+        place = np.searchsorted(self._codes, codes)
+        known = np.flatnonzero(place < len(self._codes))
+        known = known[self._codes[place[known]] == codes[known]]
+        same = np.abs(self._similarity[place[known]] - similarity[found[known]]) <= _TOLERANCE
+        self._confirmed[place[known[same]]] = True
+
+    def denied(self) -> Iterator[RefutedPair]:
+        """The pairs that were not confirmed, compared once more; without pairs whose texts have changed since."""
+        again = CurrentDocuments.of_corpus(self._index.client, self._index.settings, self._corpus)
+        for k in np.flatnonzero(~self._confirmed).tolist():
+            rows = self._verifier.first_rows(np.array([self._left[k], self._right[k]]))
+            texts = [text for _, text in again.texts(rows)] if (rows >= 0).all() else []
+            if len(texts) < 2:
+                self._confirmed[k] = True
+                continue
+            actual = resemblance(*features(texts, self._index.settings.shingle))
+            claimed = float(self._similarity[k])
+            one, other = (Address(*self._corpus.references[row][:2]) for row in rows.tolist())
+            if abs(claimed - actual) > _TOLERANCE:
+                yield RefutedPair(*ordered(one, other), claimed, actual)
+
+
+class _Membership(RefutedPair):
+    """The stored similarity of a member to its principal (``claimed``), and that of their texts."""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether both are equal."""
+        return abs(self.claimed - self.actual) <= _STORED_TOLERANCE
+
+
+def _grouped_by_resemblance(index: Index) -> bool:
+    """Whether the last run of ``group`` has finished and used the resemblance, so that its groups can be checked."""
+    last = Registry(index).last_run()
+    return last is not None and last.finished and last.rules is not None and last.rules.match.by_resemblance
+
+
+def _memberships(index: Index, sample: Sequence[Reference], scope: _AuditScope) -> Iterator[_Membership]:
+    """The sampled documents whose stored similarity to their principal is at least the minimum.
+
+    Members are left out if one of both texts has changed since it was fingerprinted, or if no principal is stored.
+    """
+    settings = index.settings
+    source = [*source_of(settings), index.fields.principal, index.fields.similarity]
+    for page in current_hits(index.client, sample, source):
+        groupings = ((hit, _grouping(hit, index.target)) for hit in page)
+        members = [
+            (hit, grouping)
+            for hit, grouping in groupings
+            if grouping and not grouping.principal and grouping.similarity >= scope.minimum
+        ]
+        principals = _principals(index, sorted({grouping.group for _, grouping in members}), source)
+        hits = [*(hit for hit, _ in members), *principals.values()]
+        conditions = states_of(hits, settings, scope.candidacy).condition
+        judged = zip(hits, conditions, _features(hits, index.target), strict=True)
+        unchanged = {hit.address: texts for hit, condition, texts in judged if condition == FOUND}
+        for member, grouping in members:
+            principal = principals.get(grouping.group)
+            if principal is not None and {member.address, principal.address} <= unchanged.keys():
+                actual = resemblance(unchanged[member.address], unchanged[principal.address])
+                yield _Membership(*ordered(member.address, principal.address), grouping.similarity, actual)
+
+
+def _grouping(hit: Hit, target: IndexTarget) -> Grouping | None:
+    return decode_grouping(stored_fields(hit.source, target.settings.prefix))
+
+
+def _principals(index: Index, groups: Sequence[str], source: Sequence[str]) -> dict[str, Hit]:
+    """Group id -> its current principal, without groups that have several."""
+    body = {"query": queries.groups_by_id(index.fields, groups), "_source": False}
+    pages = index.client.pages(index.path, body, page_size=_PRINCIPALS) if groups else ()
+    references = [hit.reference for page in pages for hit in page]
+    principals: dict[str, list[Hit]] = {}
+    for hits in current_hits(index.client, references, source):
+        for hit in hits:
+            grouping = _grouping(hit, index.target)
+            if grouping is not None and grouping.principal:
+                principals.setdefault(grouping.group, []).append(hit)
+    return {group: hits[0] for group, hits in principals.items() if len(hits) == 1}
+
+
+def _advice(target: IndexTarget, minimum: float, counts: RecallCounts, whole: bool) -> BandsAdvice | None:
+    """Other bands, if those of the index find too few of the pairs that are lost for no other reason."""
     settings = target.settings
-    by_bands = tally.lost[LossReason.BANDS]
-    judged = recalled(tally.all.found + by_bands, tally.all.found, effective(tally.all.degrees), whole=whole)
-    expected = tally.expected(settings.scheme)
+    by_bands = counts.lost[LossReason.BANDS]
+    judged = recall_of(counts.all.found + by_bands, counts.all.found, effective(counts.all.degrees), whole=whole)
+    expected = counts.expected(settings.scheme)
     if not by_bands or judged.high is None or expected is None or judged.found >= settings.detection * judged.pairs:
         return None
-    if judged.high >= settings.detection <= expected:  # so few can be missing by chance
+    if judged.high >= settings.detection <= expected:  # so few can be lost by chance
         return None
     for detection in (settings.detection, *_DETECTIONS):
         try:
             bands, rows = choose_bands(minimum, detection, settings.permutations)
-        except SettingsError:  # beyond what so many permutations can do
+        except SettingsError:  # not possible with this number of permutations
             return None
         other = replace(settings.scheme, bands=bands, rows=rows, agree=1)
-        found = tally.expected(other)
+        found = counts.expected(other)
         if found is not None and found > expected and found >= settings.detection:
             return BandsAdvice(bands, rows, settings.shingle, settings.permutations, detection, found)
     return None

@@ -1,4 +1,4 @@
-"""Report of an audit: how many of the true pairs the index finds, with intervals, and why the others were lost."""
+"""Report of an audit: the share of true pairs that the index finds, with intervals, and why the others are lost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe.commands.audit.all_true_pairs import PairSimilarities
 from es_neardupe.commands.audit.why_missed import FOUND, LENGTHS, DocumentStates, LossReason, lost
 from es_neardupe.commands.report_parts import one_line
+from es_neardupe.keys.arrays import Flags, Ints, Positions
 from es_neardupe.keys.intervals import wilson_interval
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.records import Address
@@ -26,15 +27,15 @@ __all__ = [
     "RecallCounts",
     "RecallPart",
     "RefutedPair",
-    "addressed",
     "effective",
-    "recalled",
+    "ordered",
+    "recall_of",
 ]
 
 
 @dataclass(frozen=True)
 class Recall:
-    """The share of true pairs that the index finds, with its 95 % interval; all three are None without any pair."""
+    """The share of true pairs that the index finds, with its 95 % interval; all three are None without pairs."""
 
     pairs: int
     found: int
@@ -62,7 +63,7 @@ class MissedPair:
 
 @dataclass(frozen=True)
 class LostPairs:
-    """The pairs lost for one reason, with some of them."""
+    """The pairs lost for one reason, with examples."""
 
     reason: LossReason
     pairs: int
@@ -71,7 +72,7 @@ class LostPairs:
 
 @dataclass(frozen=True)
 class RefutedPair:
-    """A pair and the similarity that verification, or a stored group, claims, where the texts have another one."""
+    """A pair whose texts have another similarity than verification, or a stored group, claims."""
 
     a: Address
     b: Address
@@ -81,7 +82,7 @@ class RefutedPair:
 
 @dataclass(frozen=True)
 class BandsAdvice:
-    """Bands that would find the wanted share of just these pairs."""
+    """Bands that would find the required share of these pairs."""
 
     bands: int
     rows: int
@@ -89,9 +90,9 @@ class BandsAdvice:
     permutations: int
     """As in the index."""
     detection: float
-    """To ask of ``init``: at the least similarity."""
+    """Detection probability at the minimum similarity, the option of ``init``."""
     expected: float
-    """Share of the true pairs that they find on average."""
+    """Share of the true pairs that these bands find on average."""
 
 
 @dataclass(frozen=True)
@@ -103,40 +104,40 @@ class AuditReport:
     """Concrete indices that were read."""
     scheme: str
     min: float
-    """Pairs are true from this exact resemblance on."""
+    """Minimum exact resemblance of true pairs."""
     max_bucket: int
     seed: int
     documents: int
-    """In the index, with or without keys."""
+    """Documents in the index, with or without keys."""
     sampled: int
     """Documents compared with all others."""
     recall: Recall
-    """Of the pairs of a document of the sample and any other of the index."""
+    """Recall among the pairs of a sampled document and any other document of the index."""
     within: Recall
-    """Of those, the pairs with both documents in the sample."""
+    """Recall among the pairs with both documents in the sample."""
     promised: float
     """Probability that the bands find a pair exactly ``min`` similar."""
     expected: float | None
-    """Share of just these pairs that the bands find on average; None without pairs."""
+    """Share of these pairs that the bands find on average; None without pairs."""
     lengths: tuple[RecallPart, ...]
     """By the number of tokens of the shorter document."""
     scripts: tuple[RecallPart, ...]
-    """By the script that most letters of the shorter document have."""
+    """By the script of most letters of the shorter document."""
     lost: tuple[LostPairs, ...]
-    """Every reason, in the order in which they are looked for."""
+    """All reasons, in the order in which they are checked."""
     claims: int
-    """Pairs of texts from ``min`` on that verification finds among the candidates of the sample."""
+    """Pairs of texts with at least ``min`` that verification finds among the candidates of the sample."""
     members: int | None
-    """Documents of the sample stored as at least ``min`` similar to their principal; None unless the last run of
-    ``group`` went by the resemblance."""
+    """Sampled documents whose stored similarity to their principal is at least ``min``; None unless the last run of
+    ``group`` used the resemblance."""
     denied: int
-    """Of both, those that comparing the texts denies."""
+    """Claims and members that the comparison of texts refutes."""
     precision: float | None
-    """``1 - denied / (claims + members)``: anything but 1 is an error of the program. None where both are 0."""
+    """``1 - denied / (claims + members)``: any value except 1 is an error of the program. None if both are 0."""
     wrong: tuple[RefutedPair, ...]
-    """Some of the denied pairs."""
+    """Some of the refuted pairs."""
     advice: BandsAdvice | None
-    """Given where pairs were lost by the bands and fewer are found than was promised."""
+    """Other bands, if the bands lost pairs and find fewer than promised; else None."""
     seconds: float = field(compare=False)
 
     def __repr__(self) -> str:
@@ -150,25 +151,26 @@ class AuditReport:
         )
 
 
-def addressed(one: Address, other: Address) -> tuple[Address, Address]:
-    """Two documents in the order of their addresses."""
+def ordered(one: Address, other: Address) -> tuple[Address, Address]:
+    """Two documents, ordered by their addresses."""
     return (one, other) if one <= other else (other, one)
 
 
-def effective(degrees: NDArray[np.int64]) -> float:
-    """The number of independent pairs that say as much as the pairs of these documents.
+def effective(degrees: Ints) -> float:
+    """The effective number of independent pairs.
 
-    ``degrees``: pairs of each document of the sample. Pairs of one document are not independent; here they are taken
-    to be found or lost all together (Kish 1965, with full correlation), which makes the interval rather too wide.
+    ``degrees``: number of pairs of each sampled document. Pairs of one document are not independent; they are assumed
+    to be found or lost all together (Kish 1965, with full correlation), so the interval is rather too wide.
     """
     squares = float((degrees.astype(np.float64) ** 2).sum())
     return float(degrees.sum()) ** 2 / squares if squares else 0.0
 
 
-def recalled(pairs: int, found: int, independent: float, *, whole: bool) -> Recall:
-    """The share with its interval (`wilson_interval`) for so many ``independent`` pairs, at most ``pairs``.
+def recall_of(pairs: int, found: int, independent: float, *, whole: bool) -> Recall:
+    """The share found, with its interval (`wilson_interval`) for this number of ``independent`` pairs, at most
+    ``pairs``.
 
-    ``whole``: the sample is all there is, and nothing is estimated.
+    ``whole``: the sample is the whole index, so the share is exact.
     """
     if not pairs:
         return Recall(0, 0, None, None, None)
@@ -182,30 +184,30 @@ def recalled(pairs: int, found: int, independent: float, *, whole: bool) -> Reca
 _EXAMPLES = 5
 
 _STEPS = 1000
-"""Similarities are kept as thousandths, rounded down."""
+"""Similarities are counted in thousandths, rounded down."""
 
 
 class PairCounter:
-    """Pairs of one kind: how many, how many of them were found, and in how many each document of the sample is."""
+    """Counts of pairs of one kind: all of them, those found, and those of each sampled document."""
 
     def __init__(self, sampled: int) -> None:
         self.pairs = self.found = 0
         self.degrees = np.zeros(sampled, np.int64)
 
-    def add(self, ends: Iterable[NDArray[np.intp]], found: NDArray[np.bool_]) -> None:
-        """Count pairs; ``ends``: one or both documents of each, as numbers of the sample."""
+    def add(self, ends: Iterable[Positions], found: Flags) -> None:
+        """Count pairs; ``ends``: one or both documents of each pair, as numbers in the sample."""
         self.pairs += len(found)
         self.found += int(found.sum())
         for end in ends:
             self.degrees += np.bincount(end, minlength=len(self.degrees))
 
     def recall(self, whole: bool) -> Recall:
-        """The share found. ``whole``: the sample is the index."""
-        return recalled(self.pairs, self.found, effective(self.degrees), whole=whole)
+        """The share found. ``whole``: the sample is the whole index."""
+        return recall_of(self.pairs, self.found, effective(self.degrees), whole=whole)
 
 
 class RecallCounts:
-    """Counts of the true pairs."""
+    """Counts of the true pairs, by length, script and reason of loss."""
 
     def __init__(self, sampled: int) -> None:
         self.all, self.within = PairCounter(sampled), PairCounter(sampled)
@@ -218,7 +220,7 @@ class RecallCounts:
     def add(
         self, pairs: PairSimilarities, verdict: NDArray[np.int8], sample: DocumentStates, others: DocumentStates
     ) -> None:
-        """Count a block of pairs; the others may be the sample itself."""
+        """Count a block of pairs; ``others`` may be the sample itself."""
         inside, given, similarity = pairs
         within = others is sample
         ends = (inside, given) if within else (inside,)
@@ -232,45 +234,43 @@ class RecallCounts:
         for number in np.unique(length).tolist():
             self._part(self._lengths[LENGTHS[number]], ends, found, length == number)
         names, codes = np.unique(np.concatenate((sample.scripts, others.scripts)), return_inverse=True)
-        mine, theirs = np.split(codes.reshape(-1), [len(sample.scripts)])
-        script = np.where(shorter, mine[inside], theirs[given])
+        sampled, other = np.split(codes.reshape(-1), [len(sample.scripts)])
+        script = np.where(shorter, sampled[inside], other[given])
         for number in np.unique(script).tolist():
             self._part(self._scripts[str(names[number])], ends, found, script == number)
         for loss, numbers in lost(verdict):
             self.lost[loss] += len(numbers)
             for k in numbers[np.argsort(-similarity[numbers], kind="stable")][:_EXAMPLES].tolist():
-                both = addressed(sample.addresses[inside[k]], others.addresses[given[k]])
+                both = ordered(sample.addresses[inside[k]], others.addresses[given[k]])
                 self._examples[loss].append(MissedPair(*both, float(similarity[k])))
 
     @staticmethod
-    def _part(
-        part: PairCounter, ends: Iterable[NDArray[np.intp]], found: NDArray[np.bool_], chosen: NDArray[np.bool_]
-    ) -> None:
+    def _part(part: PairCounter, ends: Iterable[Positions], found: Flags, chosen: Flags) -> None:
         part.add([end[chosen] for end in ends], found[chosen])
 
     def reasons(self) -> tuple[LostPairs, ...]:
-        """Every reason with its number of pairs and the most similar ones of them."""
+        """Every reason with its number of pairs and the most similar of them."""
         nearest = {
             loss: sorted(some, key=lambda one: (-one.similarity, one.a, one.b)) for loss, some in self._examples.items()
         }
         return tuple(LostPairs(loss, self.lost[loss], tuple(nearest.get(loss, ())[:_EXAMPLES])) for loss in LossReason)
 
     def lengths(self, whole: bool) -> tuple[RecallPart, ...]:
-        """The classes of length that have pairs."""
+        """Recall by length, for the lengths that have pairs."""
         return _parts(self._lengths, whole)
 
     def scripts(self, whole: bool) -> tuple[RecallPart, ...]:
-        """The scripts, the one with most pairs first."""
+        """Recall by script, in descending order of pairs."""
         order = sorted(self._scripts, key=lambda name: (-self._scripts[name].pairs, name))
         return _parts({name: self._scripts[name] for name in order}, whole)
 
     def expected(self, scheme: Scheme) -> float | None:
-        """The share of these pairs that bands find on average; a little low, since similarities are rounded down."""
+        """The share of these pairs that bands find on average; slightly low, since similarities are rounded down."""
         if not self.all.pairs:
             return None
-        there = np.flatnonzero(self._similarities)
-        probabilities = [scheme.detection(step / _STEPS) for step in there.tolist()]
-        return float(np.average(probabilities, weights=self._similarities[there]))
+        steps = np.flatnonzero(self._similarities)
+        probabilities = [scheme.detection(step / _STEPS) for step in steps.tolist()]
+        return float(np.average(probabilities, weights=self._similarities[steps]))
 
 
 def _parts(counted: dict[str, PairCounter], whole: bool) -> tuple[RecallPart, ...]:

@@ -1,4 +1,4 @@
-"""Stage: true pairs -> whether the index finds them by its stored keys, and if not, why."""
+"""Verdicts on true pairs: whether the index finds them by its stored keys, and if not, why."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, group_of, stored_fields
+from es_neardupe.keys.arrays import U64, Flags, Ints, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Address, Fingerprint, FingerprintColumns, Hit, State, TextClasses
@@ -38,7 +39,7 @@ __all__ = [
 
 
 class LossReason(str, Enum):
-    """Why the index does not find a pair. Of several reasons the first one counts."""
+    """Why the index does not find a pair. If there are several reasons, the first one counts."""
 
     UNPROCESSED = "unprocessed"
     """A document has no fingerprint of the index's scheme."""
@@ -49,34 +50,32 @@ class LossReason(str, Enum):
     CORRUPT = "corrupt"
     """The stored fingerprint of a document cannot be read, or its keys are not those of its text."""
     STALE = "stale"
-    """A document has another text than the one that was fingerprinted."""
+    """The text of a document has changed since it was fingerprinted."""
     BUCKET = "bucket"
-    """They share enough keys, but more texts do than the bucket limit lets be compared."""
+    """Both share enough keys, but more texts than ``max_bucket`` share these keys."""
     BANDS = "bands"
-    """They share no key, or fewer than the scheme asks for: chance, which the detection probability describes."""
+    """Both share no key, or fewer than the scheme requires: chance, as described by the detection probability."""
 
 
 _EDGES = (20, 100, 500, 2000)
 
 LENGTHS = ("under 20", "20 to 99", "100 to 499", "500 to 1,999", "2,000 and more")
-"""Classes of texts by their number of tokens."""
+"""Classes of length, by the number of tokens."""
 
 _CHARS = 5000
-"""Characters of a text that decide its script."""
+"""Characters at the beginning of a text that decide its script."""
 
 _WIDTHS = ("FULLWIDTH", "HALFWIDTH")
 
 
-def lengths(tokens: NDArray[np.int64]) -> NDArray[np.intp]:
+def lengths(tokens: Ints) -> Positions:
     """The number of the class in `LENGTHS` of each count of tokens."""
     return np.searchsorted(_EDGES, tokens, side="right")
 
 
 def script(text: str) -> str:
-    """The script of most letters at the beginning of a text, such as ``Latin``, ``Han`` or ``Devanagari``.
-
-    By the Unicode names of the letters; ``none`` for a text without any.
-    """
+    """The script of most letters at the beginning of a text, such as ``Latin``, ``Han`` or ``Devanagari``, from the
+    Unicode names of the letters; ``none`` for a text without letters."""
     letters = Counter(char for char in text[:_CHARS] if char.isalpha())
     scripts: Counter[str] = Counter()
     for char, number in letters.items():
@@ -91,49 +90,47 @@ def _script(char: str) -> str:
     return "Han" if word == "CJK" else word.title()
 
 
-Ints = NDArray[np.intp]
-
 FOUND = 0
-"""The verdict on a pair that the index finds; the other numbers are reasons, the first of them lowest."""
+"""The verdict on a pair that the index finds; other numbers are reasons, in the order of `LossReason`."""
 
 _CODES = {loss: place for place, loss in enumerate(LossReason, 1)}
-_OF_STATES = {State.TOO_LARGE: LossReason.TOO_LARGE, State.FAILED: LossReason.FAILED}
+_REASONS = {State.TOO_LARGE: LossReason.TOO_LARGE, State.FAILED: LossReason.FAILED}
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentStates:
-    """Documents with what decides whether they are found, as columns. n documents, b bands."""
+    """Documents with the properties that decide whether they are found, as columns. n documents, b bands."""
 
     addresses: list[Address]
     condition: NDArray[np.int8]
-    """`FOUND` where the stored fingerprint is that of the present text, else the reason. Shape (n,)."""
-    altered: NDArray[np.bool_]
+    """`FOUND` if the stored fingerprint is that of the current text, else the reason. Shape (n,)."""
+    altered: Flags
     """Whether the stored keys are readable, but not those of the text. Shape (n,)."""
-    classes: Ints
-    """Number of the class of equal texts, -1 where there is none. Shape (n,)."""
-    keys: NDArray[np.uint64]
-    """Stored band keys, 0 where there are none. Shape (n, b)."""
-    tokens: NDArray[np.int64]
-    """Of the present text. Shape (n,)."""
-    lengths: Ints
-    """Class of length. Shape (n,)."""
+    classes: Positions
+    """Number of the class of equal texts, -1 if there is none. Shape (n,)."""
+    keys: U64
+    """Stored band keys, 0 if there are none. Shape (n, b)."""
+    tokens: Ints
+    """Number of tokens of the current text. Shape (n,)."""
+    lengths: Positions
+    """Number of the class in `LENGTHS`. Shape (n,)."""
     scripts: NDArray[np.str_]
-    """Script of the present text. Shape (n,)."""
+    """Script of the current text. Shape (n,)."""
 
     @classmethod
     def joined(cls, parts: Sequence[DocumentStates]) -> DocumentStates:
-        """One after the other; at least one part."""
+        """All parts (at least one) in one table."""
         columns = {name: np.concatenate([getattr(one, name) for one in parts]) for name in cls.__slots__[1:]}
         return cls([address for one in parts for address in one.addresses], **columns)
 
 
 class Candidacy:
-    """The candidate pairs of an index, to be asked for by the content of two documents."""
+    """The candidate pairs of an index, for lookup by the contents of two documents."""
 
     def __init__(
-        self, corpus: FingerprintColumns, classes: TextClasses, left: Ints, right: Ints, agree: int = 1
+        self, corpus: FingerprintColumns, classes: TextClasses, left: Positions, right: Positions, agree: int = 1
     ) -> None:
-        """``left`` and ``right``: the candidate pairs of classes; ``agree``: the keys that such a pair shares."""
+        """``left`` and ``right``: the candidate pairs of classes; ``agree``: the minimum of keys that a pair shares."""
         self.agree = agree
         contents = corpus.content[classes.first]
         self._order = np.argsort(contents)
@@ -141,53 +138,53 @@ class Candidacy:
         self._size = len(classes)
         self._codes = np.sort(self.coded(left, right))
 
-    def numbers(self, contents: Sequence[str]) -> Ints:
+    def numbers(self, contents: Sequence[str]) -> Positions:
         """The class of each content hash, -1 for one that no document with keys has."""
-        wanted = np.array([content.encode() for content in contents], "S32")
-        place = np.searchsorted(self._contents, wanted)
-        found = np.full(len(wanted), -1, np.intp)
-        there = np.flatnonzero(place < self._size)
-        there = there[self._contents[place[there]] == wanted[there]]
-        found[there] = self._order[place[there]]
-        return found
+        hashes = np.array([content.encode() for content in contents], "S32")
+        place = np.searchsorted(self._contents, hashes)
+        numbers = np.full(len(hashes), -1, np.intp)
+        known = np.flatnonzero(place < self._size)
+        known = known[self._contents[place[known]] == hashes[known]]
+        numbers[known] = self._order[place[known]]
+        return numbers
 
-    def coded(self, a: Ints, b: Ints) -> NDArray[np.int64]:
-        """A number for each pair of classes, in any order of the two."""
+    def coded(self, a: Positions, b: Positions) -> Ints:
+        """A number for each unordered pair of classes."""
         return np.minimum(a, b).astype(np.int64) * self._size + np.maximum(a, b)
 
-    def together(self, a: Ints, b: Ints) -> NDArray[np.bool_]:
-        """Whether pairs of classes (none of them -1) are compared: the same text, or a candidate pair."""
+    def together(self, a: Positions, b: Positions) -> Flags:
+        """Whether pairs of classes (none of them -1) have the same text or are candidate pairs."""
         codes = self.coded(a, b)
         place = np.searchsorted(self._codes, codes)
-        found: NDArray[np.bool_] = np.equal(a, b)
-        there = np.flatnonzero(place < len(self._codes))
-        found[there] |= self._codes[place[there]] == codes[there]
-        return found
+        together: Flags = np.equal(a, b)
+        inside = np.flatnonzero(place < len(self._codes))
+        together[inside] |= self._codes[place[inside]] == codes[inside]
+        return together
 
 
 def source_of(settings: Settings) -> list[str]:
-    """The fields that `states_of` reads of a document."""
-    ours = ("scheme", "state", "content", "bands", "tokens", "features", "group")
-    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours)]
+    """The fields of a document that `states_of` needs."""
+    names = ("scheme", "state", "content", "bands", "tokens", "features", "group")
+    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in names)]
 
 
 def states_of(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> DocumentStates:
-    """Compare the stored fingerprint of each document with that of its present text."""
+    """Compare the stored fingerprint of each document with that of its current text."""
     texts = [text_of(hit.source, settings.fields) for hit in hits]
-    present = fingerprints(texts, settings.scheme, max_chars=sys.maxsize)
+    current = fingerprints(texts, settings.scheme, max_chars=sys.maxsize)
     stored = [stored_fields(hit.source, settings.prefix) for hit in hits]
-    condition = [_condition(*both) for both in zip(stored, present, strict=True)]
+    condition = [_condition(*both) for both in zip(stored, current, strict=True)]
     usable = [loss is None for loss in condition]
-    classes = candidacy.numbers([now.content if use else "" for now, use in zip(present, usable, strict=True)])
+    classes = candidacy.numbers([now.content if use else "" for now, use in zip(current, usable, strict=True)])
     keys = [decode(one).bands if use else () for one, use in zip(stored, usable, strict=True)]
     codes = np.array([FOUND if loss is None else _CODES[loss] for loss in condition], np.int8)
-    # Written after the keys were read: the candidates do not know of it yet.
+    # Documents written after the keys were read are not among the candidates.
     codes[(codes == FOUND) & (classes < 0)] = _CODES[LossReason.UNPROCESSED]
-    tokens = np.array([now.tokens for now in present], np.int64)
+    tokens = np.array([now.tokens for now in current], np.int64)
     return DocumentStates(
         addresses=[hit.address for hit in hits],
         condition=codes,
-        altered=np.array([bool(own) and own != now.bands for own, now in zip(keys, present, strict=True)], np.bool_),
+        altered=np.array([bool(old) and old != now.bands for old, now in zip(keys, current, strict=True)], np.bool_),
         classes=classes,
         keys=_joined(keys, settings.scheme.bands),
         tokens=tokens,
@@ -196,44 +193,46 @@ def states_of(hits: Sequence[Hit], settings: Settings, candidacy: Candidacy) -> 
     )
 
 
-def _condition(stored: Mapping[str, Any], present: Fingerprint) -> LossReason | None:
-    """Why a document can be in no pair that the index finds."""
-    if stored.get("scheme") != present.scheme or group_of(stored) is None:
+def _condition(stored: Mapping[str, Any], current: Fingerprint) -> LossReason | None:
+    """Why the index cannot find any pair with a document; None if it can."""
+    if stored.get("scheme") != current.scheme or group_of(stored) is None:
         return LossReason.UNPROCESSED
     try:
-        there = decode(stored)
+        fingerprint = decode(stored)
     except CorruptFingerprint:
         return LossReason.CORRUPT
-    if there.state in _OF_STATES:
-        return _OF_STATES[there.state]
-    if there.content != present.content:
+    if fingerprint.state in _REASONS:
+        return _REASONS[fingerprint.state]
+    if fingerprint.content != current.content:
         return LossReason.STALE
-    return None if len(there.bands) == len(present.bands) else LossReason.CORRUPT
+    return None if len(fingerprint.bands) == len(current.bands) else LossReason.CORRUPT
 
 
-def _joined(keys: Sequence[tuple[str, ...]], bands: int) -> NDArray[np.uint64]:
+def _joined(keys: Sequence[tuple[str, ...]], bands: int) -> U64:
     octets = "".join("".join(one) if one else "\0" * (8 * bands) for one in keys).encode("latin-1")
     return np.frombuffer(octets, np.uint64).reshape(-1, bands)
 
 
-def verdicts(candidacy: Candidacy, mine: DocumentStates, theirs: DocumentStates, a: Ints, b: Ints) -> NDArray[np.int8]:
-    """Judge the pairs ``(mine[a[k]], theirs[b[k]])``: int8 of their number, `FOUND` or a reason."""
-    first, second = mine.condition[a], theirs.condition[b]
+def verdicts(
+    candidacy: Candidacy, one: DocumentStates, other: DocumentStates, a: Positions, b: Positions
+) -> NDArray[np.int8]:
+    """The verdict on each pair ``(one[a[k]], other[b[k]])``, `FOUND` or a reason; int8 of the same length."""
+    first, second = one.condition[a], other.condition[b]
     verdict = np.where((first == FOUND) | ((second != FOUND) & (second < first)), second, first)
-    fine = np.flatnonzero(verdict == FOUND)
-    together = candidacy.together(mine.classes[a[fine]], theirs.classes[b[fine]])
-    apart = fine[~together]
-    shared = share_keys(mine.keys[a[apart]], theirs.keys[b[apart]], candidacy.agree)
-    altered = mine.altered[a[apart]] | theirs.altered[b[apart]]
-    why = np.select(
+    findable = np.flatnonzero(verdict == FOUND)
+    together = candidacy.together(one.classes[a[findable]], other.classes[b[findable]])
+    apart = findable[~together]
+    shared = share_keys(one.keys[a[apart]], other.keys[b[apart]], candidacy.agree)
+    altered = one.altered[a[apart]] | other.altered[b[apart]]
+    reason = np.select(
         [altered, shared], [_CODES[LossReason.CORRUPT], _CODES[LossReason.BUCKET]], _CODES[LossReason.BANDS]
     )
-    verdict[apart] = why.astype(np.int8)
+    verdict[apart] = reason.astype(np.int8)
     return verdict
 
 
-def lost(verdict: NDArray[np.int8]) -> Iterator[tuple[LossReason, Ints]]:
-    """The reasons that there are, each with the numbers of its pairs."""
+def lost(verdict: NDArray[np.int8]) -> Iterator[tuple[LossReason, Positions]]:
+    """Each reason that occurs, with the numbers of its pairs."""
     for loss, code in _CODES.items():
         if (numbers := np.flatnonzero(verdict == code)).size:
             yield loss, numbers

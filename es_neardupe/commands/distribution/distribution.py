@@ -1,4 +1,4 @@
-"""Distribution of the similarities of an index, and what each threshold would find."""
+"""Distribution of the similarities of an index, and the results of each threshold."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ from es_neardupe.commands.distribution.report import (
     DistributionReport,
     SimilarityExample,
     ThresholdLevel,
-    extrapolated,
-    nearest,
 )
-from es_neardupe.commands.distribution.sample import Sample, compare_sample, random_rows
+from es_neardupe.commands.distribution.sample import Sample, compare_sample, extrapolated, nearest, random_rows
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.linkage import star
 from es_neardupe.index.index import Index, opened
@@ -41,43 +39,292 @@ from es_neardupe.verification.current_texts import CurrentDocuments, PairCompare
 __all__ = ["distribution", "examples", "excerpts"]
 
 
-_Pair = tuple[float, int, int]
+Rows = NDArray[np.intp]
+"""Rows of documents, or numbers of classes of equal texts."""
+Pair = tuple[float, int, int]
+"""Similarity and the rows of two documents."""
 
-_MAX = 3
+_NO_WEIGHTS = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
+
+_THRESHOLDS = tuple(step / 20 for step in range(6, 21))
+
+_MAX_EXAMPLES = 3
+"""On each side of the threshold."""
+
 _BEFORE, _WORDS, _CHARS = 3, 15, 120
-"""Of an excerpt: words before the first difference, words and characters at most."""
+"""Of an excerpt: words before the first difference, maximum number of words and of characters."""
+
+
+def distribution(
+    index: Index,
+    *,
+    measure: options.MeasuresToPlot = None,
+    matching: options.MatchingToPlot = "literal",
+    shingle: options.ShinglesToPlot = None,
+    sample: options.SampleOfPairs = None,
+    seed: options.Seed = 1,
+    threshold: options.ThresholdToPlot = None,
+    thresholds: options.ThresholdsOfTable = None,
+    plot: options.Plot = None,
+    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    progress: Progress = silent,
+) -> DistributionReport:
+    """Compute the similarities of all pairs of a random sample, and of all candidate pairs of the index.
+
+    There is one distribution for each ``measure`` (default: resemblance) and each ``shingle`` (default: that of the
+    index). ``sample``: number of documents (default: 2,000, or 500 for slow measures). ``threshold``: the one that
+    examples are near to (default: that of the index). ``thresholds``: those of the table. ``plot``: file for a plot.
+    Nothing is written to the index. Raises `SettingsError` for values out of range, `IndexUnusable` if fewer than two
+    documents have keys.
+    """
+    started = time.monotonic()
+    if plot is not None:
+        check_plot(plot)
+    names = _names(measure)
+    _check(sample, seed)
+    index = opened(index, texts=True)
+    settings = index.settings
+    chosen = settings.threshold if threshold is None else threshold
+    levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)
+    unweighted = list(_measures(names, Matching(matching), shingle or (settings.shingle,), settings))
+
+    corpus = read_fingerprints(index, progress)
+    classes = classes_of(corpus)
+    documents = CurrentDocuments.of_corpus(index.client, settings, corpus)
+    sizes = [sample or default_sample(one.name) for one in unweighted]
+    rows, drawn = _drawn(index.name, documents, random_rows(corpus, seed)[: max(sizes)], progress)
+    measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
+    candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
+    by_measure = list(_compared(documents, classes, candidates, measures, progress))
+    distributions = []
+    for one, size, compared in zip(measures, sizes, by_measure, strict=True):
+        keys = corpus.keys[rows[:size]]
+        pairs = compare_sample(
+            one, drawn[:size], keys, thresholds=levels, threshold=chosen, agree=settings.scheme.agree, progress=progress
+        )
+        results = _levels(compared, pairs, levels, _keyed(corpus), _detecting(one, settings))
+        near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in pairs.near.tolist())
+        above, below = examples(documents, classes, compared, near, chosen)
+        distributions.append(replace(_distribution(one, pairs, compared, results), above=above, below=below))
+    report = DistributionReport(
+        index=index.name,
+        indices=index.target.indices,
+        scheme=index.scheme_id,
+        threshold=chosen,
+        seed=seed,
+        documents=_keyed(corpus),
+        candidates=len(candidates),
+        skipped=candidates.skipped,
+        stale=int(documents.changed_or_deleted.sum()),
+        edges=tuple(EDGES.tolist()),
+        distributions=tuple(distributions),
+        seconds=time.monotonic() - started,
+    )
+    if plot is not None:
+        draw(report, plot)
+    return report
+
+
+def _names(measure: Sequence[MeasureName | str] | None) -> list[MeasureName]:
+    """The measures, each once. Raises `SettingsError` for an unknown name."""
+    names = list(dict.fromkeys(measure or (MeasureName.RESEMBLANCE,)))
+    known = [name.value for name in MeasureName]
+    for unknown in (name for name in names if name not in known):
+        raise SettingsError(f"Unknown measure {str(unknown)!r}. Known: {', '.join(known)}.")
+    return list(map(MeasureName, names))
+
+
+def _check(sample: int | None, seed: int) -> None:
+    if sample is not None and sample < 2:
+        raise SettingsError(f"`sample` must be 2 or more, not {sample}.")
+    if not 0 <= seed < 2**64:
+        raise SettingsError(f"`seed` must be 0 or more and fit into 64 bits, not {seed}.")
+
+
+def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
+    levels = sorted({*thresholds, chosen})
+    if wrong := [one for one in levels if not 0 < one <= 1]:
+        raise SettingsError(f"Thresholds must be above 0 and at most 1, not {', '.join(map(str, wrong))}.")
+    return levels
+
+
+def _measures(
+    names: Sequence[MeasureName], matching: Matching, shingles: Sequence[int], settings: Settings
+) -> Iterator[Measure]:
+    """One measure for each name and shingle size, without weights."""
+    for wrong in (one for one in shingles if not 1 <= one <= MAX_SHINGLE):
+        raise SettingsError(f"`shingle` must be from 1 to {MAX_SHINGLE:,} words, not {wrong}.")
+    for name in names:
+        for words in dict.fromkeys(shingles):
+            if name is MeasureName.BAG:
+                if not 1 <= words <= 7:
+                    raise SettingsError(f"For the measure bag, `shingle` must be from 1 to 7 words, not {words}.")
+                yield Measure(name, ngram=words)
+            elif name is MeasureName.EDIT:
+                yield Measure(name)
+                break
+            else:
+                scheme = replace(settings.scheme, shingle=words) if name is MeasureName.ESTIMATE else None
+                weights = _NO_WEIGHTS if name is MeasureName.WEIGHTED else None
+                yield Measure(name, matching, words, weights=weights, scheme=scheme)
+
+
+def _weighted(measure: Measure, sample: Sequence[str]) -> Measure:
+    """The measure with the feature frequencies of the sample, if it uses weights."""
+    if measure.name is not MeasureName.WEIGHTED:
+        return measure
+    return replace(measure, weights=weights_of(Measure(shingle=measure.shingle).prepare(sample)))
+
+
+def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
+    """The scheme of the index if its bands were made for this measure."""
+    same = measure.name is MeasureName.RESEMBLANCE and measure.shingle == settings.shingle
+    return settings.scheme if same else None
+
+
+def _keyed(corpus: FingerprintColumns) -> int:
+    """The number of documents with keys."""
+    return int(corpus.keys.any(axis=1).sum())
+
+
+def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progress) -> tuple[Rows, list[str]]:
+    """The rows and texts of a sample. Raises `IndexUnusable` for fewer than two."""
+    read = list(tracked(documents.texts(rows), progress, "reading the sample", len(rows)))
+    if len(read) < 2:
+        changed = int(documents.changed_or_deleted.sum())
+        stale = f" (and {changed} that have changed since)" if changed else ""
+        raise IndexUnusable(
+            f"Index {index} has {len(read)} documents with keys{stale}, but a distribution needs at least 2. Run "
+            f"`es-neardupe enrich {index} --check`."
+        )
+    return np.array([row for row, _ in read], np.intp), [text for _, text in read]
 
 
 @dataclass(frozen=True)
 class ComparedCandidates:
-    """Candidates, pairs of classes of equal texts, with one measure of each."""
+    """Candidate pairs, of classes of equal texts, with their similarities by one measure."""
 
-    left: NDArray[np.intp]
-    right: NDArray[np.intp]
+    left: Rows
+    right: Rows
     similarity: NDArray[np.float64]
-    """NaN where a text is no longer there."""
+    """NaN if a text has changed or was deleted."""
     sizes: NDArray[np.int64]
-    """Documents of each class, without those that were changed or deleted."""
-    first: NDArray[np.intp]
-    """A row of each class that is still as it was, -1 where there is none."""
+    """Documents in each class, without changed and deleted ones."""
+    first: Rows
+    """Row of an unchanged document of each class, -1 if there is none."""
+
+
+def _compared(
+    documents: CurrentDocuments,
+    classes: TextClasses,
+    candidates: CandidatePairs,
+    measures: Sequence[Measure],
+    progress: Progress,
+) -> Iterator[ComparedCandidates]:
+    """The candidates by each measure, all computed in one pass over the texts. Every exact copy is read too, to check
+    that it still is one."""
+    stages = {f"candidates, {measure_name(one)}": one for one in measures}
+    comparer = PairComparer(documents, stages, classes)
+    found = comparer.compare(candidates.left, candidates.right, progress)
+    comparer.check_copies()
+    sizes = np.array([int((~documents.changed_or_deleted[rows]).sum()) for rows in classes.members], np.int64)
+    first = comparer.first_rows(np.arange(len(classes)))
+    for similarity in found.similarity:
+        yield ComparedCandidates(candidates.left, candidates.right, similarity, sizes, first)
+
+
+def _distribution(
+    measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[ThresholdLevel]
+) -> Distribution:
+    """The distribution of a measure, without examples."""
+    return Distribution(
+        measure=measure.name.value,
+        matching=measure.matching.value if measure.aligned else None,
+        shingle=measure_words(measure),
+        sampled=sample.degrees.shape[1],
+        sample=Histogram.of(sample.counts),
+        candidates=_histogram(compared),
+        levels=tuple(levels),
+        above=(),
+        below=(),
+    )
+
+
+def _histogram(compared: ComparedCandidates) -> Histogram:
+    """Histogram of pairs of documents: a pair of classes counts for all their documents, and copies are pairs too."""
+    known = ~np.isnan(compared.similarity)
+    weights = compared.sizes[compared.left] * compared.sizes[compared.right]
+    counts = counted(compared.similarity[known], weights[known])
+    counts[-1] += _copies(compared)
+    return Histogram.of(counts)
+
+
+def _copies(compared: ComparedCandidates) -> int:
+    """The number of pairs of exact copies."""
+    return int((compared.sizes * (compared.sizes - 1) // 2).sum())
+
+
+def _levels(
+    compared: ComparedCandidates,
+    sample: Sample,
+    thresholds: Sequence[float],
+    documents: int,
+    scheme: Scheme | None,
+) -> Iterator[ThresholdLevel]:
+    """Results of each threshold. Groups are stars, the default linkage of `group`."""
+    for threshold, degrees, found in zip(thresholds, sample.degrees, sample.found.tolist(), strict=True):
+        reached = compared.similarity >= threshold
+        left, right = compared.left[reached], compared.right[reached]
+        sizes = _group_sizes(compared.sizes, left, right)
+        yield ThresholdLevel(
+            threshold=threshold,
+            detection=None if scheme is None else scheme.detection(threshold),
+            pairs=int((compared.sizes[left] * compared.sizes[right]).sum()) + _copies(compared),
+            documents=_in_pairs(compared.sizes, left, right),
+            groups=len(sizes),
+            largest=int(sizes.max(initial=0)),
+            sample_pairs=int(degrees.sum()) // 2,
+            sample_found=found,
+            expected=extrapolated(degrees, documents),
+        )
+
+
+def _in_pairs(sizes: NDArray[np.int64], left: Rows, right: Rows) -> int:
+    """The number of documents in pairs, including exact copies."""
+    in_pairs = sizes > 1
+    in_pairs[left] = in_pairs[right] = True
+    return int(sizes[in_pairs].sum())
+
+
+def _group_sizes(sizes: NDArray[np.int64], left: Rows, right: Rows) -> NDArray[np.int64]:
+    """The number of documents in each group of two or more."""
+    nodes = np.unique(np.concatenate((left, right)))  # in the order of principals, as all classes are
+    principal = star(len(nodes), np.searchsorted(nodes, left), np.searchsorted(nodes, right))
+    grouped = np.bincount(principal, sizes[nodes]).astype(np.int64)
+    alone = np.delete(sizes, nodes)
+    every = np.concatenate((grouped, alone))
+    return every[every > 1]
+
+
+# Examples
 
 
 def examples(
     documents: CurrentDocuments,
     classes: TextClasses,
     compared: ComparedCandidates,
-    sampled: Iterable[_Pair],
+    sampled: Iterable[Pair],
     threshold: float,
 ) -> tuple[tuple[SimilarityExample, ...], tuple[SimilarityExample, ...]]:
     """Up to three pairs just above the threshold and three just below, the nearest first.
 
-    They are candidates of the index, or pairs of the sample (similarity and two rows), never exact copies. A document
-    is in one example only, unless there are not enough others.
+    They are candidate pairs of the index or pairs of the sample, but no exact copies. A document is in more than one
+    example only if there are too few others.
     """
     class_of = np.full(len(documents.references), -1, np.intp)
     for number, members in enumerate(classes.members):
         class_of[members] = number
-    found: dict[tuple[int, int], _Pair] = {}
+    found: dict[tuple[int, int], Pair] = {}
     for pair in (*_of_candidates(compared, threshold), *sampled):
         a, b = sorted(class_of[list(pair[1:])].tolist())
         if a != b and pair[0] > 0:
@@ -90,28 +337,28 @@ def examples(
     return named[0], named[1]
 
 
-def _of_candidates(compared: ComparedCandidates, threshold: float) -> Iterator[_Pair]:
-    there = np.flatnonzero(~np.isnan(compared.similarity))
-    for place in there[nearest(compared.similarity[there], threshold)]:
+def _of_candidates(compared: ComparedCandidates, threshold: float) -> Iterator[Pair]:
+    known = np.flatnonzero(~np.isnan(compared.similarity))
+    for place in known[nearest(compared.similarity[known], threshold)]:
         a, b = compared.first[compared.left[place]], compared.first[compared.right[place]]
         yield float(compared.similarity[place]), int(a), int(b)
 
 
-def _chosen(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """The first ones without a common document, filled up with others."""
-    fresh: list[_Pair] = []
-    again: list[_Pair] = []
+def _chosen(pairs: Sequence[Pair]) -> list[Pair]:
+    """The first pairs without a common document, then others, up to the maximum number."""
+    fresh: list[Pair] = []
+    again: list[Pair] = []
     used: set[int] = set()
     for pair in pairs:
         (fresh if used.isdisjoint(pair[1:]) else again).append(pair)
         used.update(pair[1:])
-    return sorted((fresh + again)[:_MAX], key=pairs.index)
+    return sorted((fresh + again)[:_MAX_EXAMPLES], key=pairs.index)
 
 
 def _named(
-    references: Sequence[Reference], texts: dict[int, str], pairs: Sequence[_Pair]
+    references: Sequence[Reference], texts: dict[int, str], pairs: Sequence[Pair]
 ) -> Iterator[SimilarityExample]:
-    """A pair whose text vanished just now is left out."""
+    """Pairs with the excerpts of their texts, without those whose texts can no longer be read."""
     for similarity, *both in pairs:
         if all(row in texts for row in both):
             a, b = (Address(*references[row][:2]) for row in both)
@@ -135,244 +382,3 @@ def _excerpt(text: str, place: int) -> str:
     start, end = int(shown[0, 0]), min(int(shown[-1, 1]), int(shown[0, 0]) + _CHARS)
     before, after = start > tokens[0, 0], end < tokens[-1, 1]
     return "… " * bool(before) + text[start:end] + " …" * bool(after)
-
-
-Rows = NDArray[np.intp]
-
-_NO_WEIGHTS = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
-
-_THRESHOLDS = tuple(step / 20 for step in range(6, 21))
-
-
-def distribution(
-    index: Index,
-    *,
-    measure: options.MeasuresToPlot = None,
-    matching: options.MatchingToPlot = "literal",
-    shingle: options.ShinglesToPlot = None,
-    sample: options.SampleOfPairs = None,
-    seed: options.Seed = 1,
-    threshold: options.ThresholdToPlot = None,
-    thresholds: options.ThresholdsOfTable = None,
-    plot: options.Plot = None,
-    max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
-    progress: Progress = silent,
-) -> DistributionReport:
-    """Count similarities: of all pairs of a random sample, and of all candidate pairs of the index. Writes nothing
-    there; ``plot`` names a picture file.
-
-    One distribution for each ``measure`` (default: resemblance) and each ``shingle`` (default: that of the keys).
-    ``sample`` documents, by default 2,000 or, for measures that are slow to compute, 500. ``threshold`` is the one to
-    look at (default: that of the index), ``thresholds`` those of the table. Raises `SettingsError` for values out of
-    range, `IndexUnusable` with fewer than two documents that have keys.
-    """
-    started = time.monotonic()
-    if plot is not None:
-        check_plot(plot)
-    names = _names(measure)
-    _check(sample, seed)
-    index = opened(index, texts=True)
-    settings = index.settings
-    chosen = settings.threshold if threshold is None else threshold
-    levels = _thresholds(_THRESHOLDS if thresholds is None else thresholds, chosen)
-    unweighted = list(_measures(names, Matching(matching), shingle or (settings.shingle,), settings))
-
-    corpus = read_fingerprints(index, progress)
-    classes = classes_of(corpus)
-    documents = CurrentDocuments.of_corpus(index.client, settings, corpus)
-    sizes = [sample or default_sample(one.name) for one in unweighted]
-    rows, drawn = _drawn(index.name, documents, random_rows(corpus, seed)[: max(sizes)], progress)
-    measures = [_weighted(one, drawn[:size]) for one, size in zip(unweighted, sizes, strict=True)]
-    candidates = candidate_pairs(index, corpus, classes, GroupRules(max_bucket=max_bucket))
-    compared = list(_compared(documents, classes, candidates, measures, progress))
-    distributions = []
-    for one, size, its in zip(measures, sizes, compared, strict=True):
-        keys = corpus.keys[rows[:size]]
-        found = compare_sample(
-            one, drawn[:size], keys, thresholds=levels, threshold=chosen, agree=settings.scheme.agree, progress=progress
-        )
-        made = _distribution(one, found, its, _levels(its, found, levels, _keyed(corpus), _detecting(one, settings)))
-        near = ((value, int(rows[int(a)]), int(rows[int(b)])) for value, a, b in found.near.tolist())
-        above, below = examples(documents, classes, its, near, chosen)
-        distributions.append(replace(made, above=above, below=below))
-    report = DistributionReport(
-        index=index.name,
-        indices=index.target.indices,
-        scheme=index.scheme_id,
-        threshold=chosen,
-        seed=seed,
-        documents=_keyed(corpus),
-        candidates=len(candidates),
-        skipped=candidates.skipped,
-        stale=int(documents.changed_or_deleted.sum()),
-        edges=tuple(EDGES.tolist()),
-        distributions=tuple(distributions),
-        seconds=time.monotonic() - started,
-    )
-    if plot is not None:
-        draw(report, plot)
-    return report
-
-
-def _names(measure: Sequence[MeasureName | str] | None) -> list[MeasureName]:
-    """The measures, each once. Raises `SettingsError` for names that are none."""
-    try:
-        return [MeasureName(name) for name in dict.fromkeys(measure or (MeasureName.RESEMBLANCE,))]
-    except ValueError as error:
-        known = ", ".join(name.value for name in MeasureName)
-        raise SettingsError(f"{error}. The measures are {known}.") from error
-
-
-def _check(sample: int | None, seed: int) -> None:
-    if sample is not None and sample < 2:
-        raise SettingsError(f"A sample has 2 documents or more, not {sample}.")
-    if not 0 <= seed < 2**64:
-        raise SettingsError(f"`seed` must be 0 or more and fit into 64 bits, not {seed}.")
-
-
-def _thresholds(thresholds: Sequence[float], chosen: float) -> list[float]:
-    levels = sorted({*thresholds, chosen})
-    if wrong := [one for one in levels if not 0 < one <= 1]:
-        raise SettingsError(f"A threshold lies in (0, 1]: {', '.join(map(str, wrong))} does not.")
-    return levels
-
-
-def _measures(
-    names: Sequence[MeasureName], matching: Matching, shingles: Sequence[int], settings: Settings
-) -> Iterator[Measure]:
-    """One for each name and shingle size; weights are not known yet."""
-    for wrong in (one for one in shingles if not 1 <= one <= MAX_SHINGLE):
-        raise SettingsError(f"A shingle has 1 word or more, not {wrong}, and at most {MAX_SHINGLE:,}.")
-    for name in names:
-        for words in dict.fromkeys(shingles):
-            if name is MeasureName.BAG:
-                if not 1 <= words <= 7:
-                    raise SettingsError(f"The measure bag takes 1 to 7 words, not {words}: choose with `shingle`.")
-                yield Measure(name, ngram=words)
-            elif name is MeasureName.EDIT:
-                yield Measure(name)
-                break
-            else:
-                scheme = replace(settings.scheme, shingle=words) if name is MeasureName.ESTIMATE else None
-                weights = _NO_WEIGHTS if name is MeasureName.WEIGHTED else None
-                yield Measure(name, matching, words, weights=weights, scheme=scheme)
-
-
-def _weighted(measure: Measure, sample: Sequence[str]) -> Measure:
-    """The measure with the frequencies that features have in the sample, if it takes any."""
-    if measure.name is not MeasureName.WEIGHTED:
-        return measure
-    return replace(measure, weights=weights_of(Measure(shingle=measure.shingle).prepare(sample)))
-
-
-def _detecting(measure: Measure, settings: Settings) -> Scheme | None:
-    """The scheme whose bands were made for just this measure, if they were."""
-    same = measure.name is MeasureName.RESEMBLANCE and measure.shingle == settings.shingle
-    return settings.scheme if same else None
-
-
-def _keyed(corpus: FingerprintColumns) -> int:
-    return int(corpus.keys.any(axis=1).sum())
-
-
-def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progress) -> tuple[Rows, list[str]]:
-    """The texts of a sample, and their rows. Raises `IndexUnusable` where there are no two."""
-    read = list(tracked(documents.texts(rows), progress, "reading the sample", len(rows)))
-    if len(read) < 2:
-        away = int(documents.changed_or_deleted.sum())
-        stale = f" ({away} changed since they got them)" if away else ""
-        raise IndexUnusable(
-            f"Index {index} has {len(read)} documents with keys{stale}, and a distribution takes two: "
-            f"`es-neardupe enrich {index} --check` gives keys to all of its texts."
-        )
-    return np.array([row for row, _ in read], np.intp), [text for _, text in read]
-
-
-def _compared(
-    documents: CurrentDocuments,
-    classes: TextClasses,
-    candidates: CandidatePairs,
-    measures: Sequence[Measure],
-    progress: Progress,
-) -> Iterator[ComparedCandidates]:
-    """The candidates by each measure, all computed from one reading of the texts. Of exact copies each is read, to see
-    whether it is still one."""
-    stages = {f"candidates, {measure_name(one)}": one for one in measures}
-    comparer = PairComparer(documents, stages, classes)
-    found = comparer.compare(candidates.left, candidates.right, progress)
-    comparer.check_copies()
-    sizes = np.array([int((~documents.changed_or_deleted[rows]).sum()) for rows in classes.members], np.int64)
-    first = comparer.first_rows(np.arange(len(classes)))
-    for similarity in found.similarity:
-        yield ComparedCandidates(candidates.left, candidates.right, similarity, sizes, first)
-
-
-def _distribution(
-    measure: Measure, sample: Sample, compared: ComparedCandidates, levels: Iterable[ThresholdLevel]
-) -> Distribution:
-    """The figures, without examples yet."""
-    return Distribution(
-        measure=measure.name.value,
-        matching=measure.matching.value if measure.aligned else None,
-        shingle=measure_words(measure),
-        sampled=sample.degrees.shape[1],
-        sample=Histogram.of(sample.counts),
-        candidates=_histogram(compared),
-        levels=tuple(levels),
-        above=(),
-        below=(),
-    )
-
-
-def _histogram(compared: ComparedCandidates) -> Histogram:
-    """Pairs of documents: each pair of classes counts for all their documents, and copies are pairs too."""
-    there = ~np.isnan(compared.similarity)
-    weights = compared.sizes[compared.left] * compared.sizes[compared.right]
-    counts = counted(compared.similarity[there], weights[there])
-    counts[-1] += _copies(compared)
-    return Histogram.of(counts)
-
-
-def _copies(compared: ComparedCandidates) -> int:
-    return int((compared.sizes * (compared.sizes - 1) // 2).sum())
-
-
-def _levels(
-    compared: ComparedCandidates,
-    sample: Sample,
-    thresholds: Sequence[float],
-    documents: int,
-    scheme: Scheme | None,
-) -> Iterator[ThresholdLevel]:
-    """What each threshold would find; groups are formed as `group` does, by stars."""
-    for threshold, degrees, shared in zip(thresholds, sample.degrees, sample.found.tolist(), strict=True):
-        reached = compared.similarity >= threshold
-        left, right = compared.left[reached], compared.right[reached]
-        sizes = _group_sizes(compared.sizes, left, right)
-        yield ThresholdLevel(
-            threshold=threshold,
-            detection=None if scheme is None else scheme.detection(threshold),
-            pairs=int((compared.sizes[left] * compared.sizes[right]).sum()) + _copies(compared),
-            documents=_touched(compared.sizes, left, right),
-            groups=len(sizes),
-            largest=int(sizes.max(initial=0)),
-            sample_pairs=int(degrees.sum()) // 2,
-            sample_found=shared,
-            expected=extrapolated(degrees, documents),
-        )
-
-
-def _touched(sizes: NDArray[np.int64], left: Rows, right: Rows) -> int:
-    touched = sizes > 1
-    touched[left] = touched[right] = True
-    return int(sizes[touched].sum())
-
-
-def _group_sizes(sizes: NDArray[np.int64], left: Rows, right: Rows) -> NDArray[np.int64]:
-    """The documents of each group of two or more."""
-    nodes = np.unique(np.concatenate((left, right)))  # numbered in the order of principals, as all classes are
-    principal = star(len(nodes), np.searchsorted(nodes, left), np.searchsorted(nodes, right))
-    grouped = np.bincount(principal, sizes[nodes]).astype(np.int64)
-    alone = np.delete(sizes, nodes)
-    every = np.concatenate((grouped, alone))
-    return every[every > 1]

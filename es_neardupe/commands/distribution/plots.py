@@ -1,4 +1,4 @@
-"""Pictures of distributions, drawn by matplotlib (extra ``plot``)."""
+"""Plots of distributions, drawn by matplotlib (extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["check_plot", "draw"]
 
 _SUFFIXES = (".png", ".svg")
 
-# Colours that the colour-blind can tell apart (Okabe & Ito 2008), and greys.
+# Colours that colour-blind people can distinguish (Okabe & Ito 2008), and greys.
 _BLUE, _ORANGE, _GREEN, _PURPLE, _RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00"
 _GREY, _LIGHT = "#555555", "#DDDDDD"
 
@@ -29,35 +29,35 @@ _STYLE: Any = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "es-neardupe",  # the same figures give the same file
+    "svg.fonttype": "none",  # store text as text
+    "svg.hashsalt": "es-neardupe",  # the same numbers give the same file
 }
 
 _LEGEND: Any = {"fontsize": 8, "edgecolor": "none", "framealpha": 0.9}
 
 _ASIDE = 0.03
-"""Distance of the bars of exactly 0 and exactly 1 from 0 and 1."""
+"""Distance of the bars for exactly 0 and exactly 1 from 0 and 1."""
 
 
 def check_plot(file: str) -> None:
-    """Raises `SettingsError` unless such a picture can be drawn there, before any work is done."""
+    """Check, before the run, that a plot can be written to a file. Raises `SettingsError`."""
     path = Path(file)
     if path.suffix.lower() not in _SUFFIXES:
-        raise SettingsError(f"`plot` takes a file that ends in {' or '.join(_SUFFIXES)}, not {file!r}.")
+        raise SettingsError(f"`plot` must be a file that ends in {' or '.join(_SUFFIXES)}, not {file!r}.")
     try:
         folder, taken = path.parent.is_dir(), path.is_dir()
     except OSError as error:
         raise SettingsError(f"`plot` cannot write {file!r}: {error.strerror}.") from error
     if not folder:
-        raise SettingsError(f"There is no folder {str(path.parent)!r} for the picture {path.name!r}: make it first.")
+        raise SettingsError(f"`plot` cannot write {file!r}: its folder does not exist.")
     if taken:
-        raise SettingsError(f"{file!r} is a folder: `plot` takes a file.")
+        raise SettingsError(f"`plot` cannot write {file!r}: it is a folder.")
     if importlib.util.find_spec("matplotlib") is None:
         raise SettingsError("`plot` needs matplotlib: pip install 'es-neardupe[plot]'.")
 
 
 def draw(report: DistributionReport, file: str) -> None:
-    """One row for each distribution: the histogram, and what each threshold would find. A file is replaced.
+    """Draw one row for each distribution: the histogram, and the results of each threshold. Replaces the file.
 
     Raises `SettingsError` as `check_plot` does, `InputError` if the file cannot be written.
     """
@@ -79,7 +79,7 @@ def draw(report: DistributionReport, file: str) -> None:
             with replaced(Path(file)) as draft:
                 figure.savefig(draft, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
         except OSError as error:
-            raise InputError(f"The picture {file!r} cannot be written: {error.strerror}.") from error
+            raise InputError(f"The plot {file!r} cannot be written: {error.strerror}.") from error
 
 
 def _draw_histogram(axes: Axes, one: Distribution, report: DistributionReport) -> None:
@@ -99,7 +99,7 @@ def _draw_histogram(axes: Axes, one: Distribution, report: DistributionReport) -
 
 
 def _bars(axes: Axes, histogram: Histogram, edges: tuple[float, ...], *, label: str, **style: Any) -> None:
-    """The bins as one outline; exactly 0 and exactly 1 as bars aside."""
+    """Draw the bins as one outline, and exactly 0 and exactly 1 as separate bars."""
     axes.stairs(histogram.counts, edges, baseline=0.5, label=label, **style)
     for place, count in ((-_ASIDE, histogram.zero), (1 + _ASIDE, histogram.one)):
         axes.stairs([count], [place - _ASIDE / 2, place + _ASIDE / 2], baseline=0.5, **style)
@@ -122,7 +122,7 @@ def _draw_levels(axes: Axes, one: Distribution, report: DistributionReport) -> N
     )
     for name, label, colour, style in lines:
         values = np.array([getattr(level, name) for level in one.levels], np.float64)
-        values[values == 0] = np.nan  # a logarithm has no place for it
+        values[values == 0] = np.nan  # not shown on a logarithmic axis
         axes.plot(at, values, style, color=colour, markersize=4, linewidth=1.2, label=label)
     _shade_unreliable(axes, one)
     axes.axvline(report.threshold, color=_GREY, linestyle="--", linewidth=1.2)
@@ -134,7 +134,7 @@ def _draw_levels(axes: Axes, one: Distribution, report: DistributionReport) -> N
 
 
 def _shade_unreliable(axes: Axes, one: Distribution) -> None:
-    """Where the bands find fewer than 90 % of the pairs."""
+    """Shade the thresholds at which the bands find fewer than 90 % of the pairs."""
     unreliable = [level.threshold for level in one.levels if level.detection is not None and level.detection < 0.9]
     if unreliable:
         axes.axvspan(

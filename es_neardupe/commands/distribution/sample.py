@@ -1,4 +1,4 @@
-"""Stage: the texts of a random sample -> a measure of all their pairs, counted as they are made."""
+"""Random sample of an index: the similarities of all its pairs, and estimates for the whole index."""
 
 from __future__ import annotations
 
@@ -8,36 +8,47 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from es_neardupe.commands.distribution.report import nearest
 from es_neardupe.index.random_samples import address_hashes
 from es_neardupe.keys.bands import share_keys
+from es_neardupe.keys.intervals import poisson_interval
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import FingerprintColumns
 from es_neardupe.similarity.histogram import EDGES, counted
 from es_neardupe.similarity.measure import Measure, all_pairs, measure_name
 
-__all__ = ["Sample", "compare_sample", "random_rows"]
+__all__ = ["EstimatedPairs", "Sample", "compare_sample", "extrapolated", "nearest", "random_rows"]
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class EstimatedPairs:
+    """Number of pairs in the whole index, estimated from a sample, with its 95 % interval."""
+
+    pairs: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Sample:
-    """All pairs of n documents. t thresholds."""
+    """Similarities of all pairs of n documents, with t thresholds."""
 
     counts: Ints
-    """As `counted` gives them."""
+    """Histogram as returned by `counted`."""
     degrees: Ints
-    """Pairs that each document is in and that reach each threshold; shape (t, n)."""
+    """Number of pairs of each document that reach each threshold; shape (t, n)."""
     found: Ints
-    """Pairs that reach each threshold and share enough band keys; shape (t,)."""
+    """Number of pairs that reach each threshold and share enough band keys; shape (t,)."""
     near: NDArray[np.float64]
-    """Pairs nearest to one threshold: similarity and the two numbers; shape (pairs, 3)."""
+    """Pairs nearest to one threshold: similarity and the numbers of both documents; shape (pairs, 3)."""
 
 
 def random_rows(corpus: FingerprintColumns, seed: int) -> NDArray[np.intp]:
-    """The rows that have keys in random order, which depends on seed and addresses only: the first so many of them
-    are a sample, and a smaller sample is a part of a larger one."""
+    """The rows with keys in a random order that depends only on the seed and the addresses.
+
+    The first n rows are a sample of n documents, so a smaller sample is part of a larger one.
+    """
     rows = np.flatnonzero(corpus.keys.any(axis=1))
     hashes = address_hashes((corpus.references[row] for row in rows.tolist()), seed)
     return rows[np.argsort(hashes, kind="stable")]
@@ -53,8 +64,11 @@ def compare_sample(
     agree: int = 1,
     progress: Progress = silent,
 ) -> Sample:
-    """Compare all with all. ``keys`` are those of the texts, shape (n, bands), of which a candidate shares ``agree``;
-    ``threshold`` the one that `near` is about. Memory is bounded by the texts' features and one block of pairs."""
+    """Compare all texts with each other.
+
+    ``keys``: the band keys of the texts, shape (n, bands); candidates share ``agree`` of them. ``threshold``: the one
+    for `Sample.near`. Memory holds the features of the texts and one block of pairs.
+    """
     size, pairs = len(texts), len(texts) * (len(texts) - 1) // 2
     counts = np.zeros(len(EDGES) + 1, np.int64)
     degrees, found = np.zeros((len(thresholds), size), np.int64), np.zeros(len(thresholds), np.int64)
@@ -75,3 +89,50 @@ def compare_sample(
         near = near[nearest(near[:, 0], threshold)]
         progress(stage, int(counts.sum()), pairs)
     return Sample(counts, degrees, found, near)
+
+
+def nearest(similarity: NDArray[np.float64], threshold: float, maximum: int = 100) -> NDArray[np.intp]:
+    """The positions of up to ``maximum`` pairs at or just above the threshold, and of as many just below it."""
+    order = np.argsort(similarity, kind="stable")
+    place = int(np.searchsorted(similarity[order], threshold))
+    return order[max(0, place - maximum) : place + maximum]
+
+
+def extrapolated(degrees: Ints, documents: int) -> EstimatedPairs:
+    """The number of pairs among ``documents`` documents, estimated from a random sample of them.
+
+    ``degrees``: the number of pairs of each document of the sample. Pairs that share a document are not independent,
+    so the variance is that of Horvitz & Thompson 1952 for pairs of a sample drawn without replacement. The interval is
+    that of a Poisson distribution for the count, widened by the ratio of this variance to the count. A cluster of
+    which the sample has fewer than two documents does not affect it.
+    """
+    size, count = len(degrees), int(degrees.sum()) // 2
+    both = size * (size - 1) / (documents * (documents - 1))
+    if size >= documents:
+        return EstimatedPairs(float(count), float(count), float(count))
+    ratio = max(_variance(degrees, documents) / count if count else 0.0, 1 - both)
+    low, high = poisson_interval(count / ratio)
+    maximum = documents * (documents - 1) / 2
+    return EstimatedPairs(count / both, max(ratio * low / both, count), min(ratio * high / both, maximum))
+
+
+def _variance(degrees: Ints, documents: int) -> float:
+    """Estimated variance of the number of pairs in the sample: the terms for the same pair, for two pairs that share a
+    document, and for two that share none. p2, p3, p4: probabilities that 2, 3 and 4 given documents are drawn."""
+    size, count = len(degrees), int(degrees.sum()) // 2
+    p2, p3, p4 = (_drawn(given, size, documents) for given in (2, 3, 4))
+    sharing = int((degrees * (degrees - 1)).sum())
+    apart = count * count - count - sharing
+    variance = count * (1 - p2)
+    if sharing:
+        variance += sharing * (1 - p2 * p2 / p3)
+    if apart:
+        variance += apart * (1 - p2 * p2 / p4)
+    return variance
+
+
+def _drawn(given: int, size: int, documents: int) -> float:
+    probability = 1.0
+    for number in range(given):
+        probability *= (size - number) / (documents - number)
+    return probability

@@ -1,14 +1,14 @@
-"""Check whether our commands can work on an index, and say what to do where they cannot."""
+"""``doctor``: checks whether the commands can work on an index, and says how to fix problems."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-from es_neardupe.commands.doctor.roles import Check, Level, RoleNames, privilege_checks
-from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, NotInitialised
+from es_neardupe.commands.doctor.roles import CLUSTER, ROLES, Role, RoleNames
+from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, NotInitialised, RequestError
 from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
@@ -22,79 +22,69 @@ from es_neardupe.index.storage import settings_mappings
 from es_neardupe.index.target import IndexTarget, mappings_of, result_window, stored_settings, with_source_modes
 from es_neardupe.index.tuning import records
 from es_neardupe.keys.scheme import agreement
-from es_neardupe.server.client import Client
+from es_neardupe.records import Product
+from es_neardupe.server.client import Client, path
 from es_neardupe.server.search import count
 
-__all__ = ["Check", "Level", "doctor"]
+__all__ = ["Check", "Level", "doctor", "privilege_checks"]
 
+Level = Literal["ok", "warning", "error"]
 
 _UNKNOWN = ("?",)
+"""Text fields of settings that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the result of `doctor`. A ``message`` of another level than ok says how to fix the problem."""
+
+    name: str
+    level: Level
+    message: str
 
 
 def doctor(index: Index) -> list[Check]:
-    """All checks, in the order in which one would mend things. Writes nothing."""
-    checks = [Check("server", "ok", f"{index.client.server} at {index.client.url}")]
+    """All checks, in the order in which problems should be fixed. Writes nothing."""
+    client, name, prefix = index.client, index.name, index.prefix
+    checks = [Check("server", "ok", f"{client.server} at {client.url}")]
     try:
-        mappings = with_source_modes(index.client, index.name, mappings_of(index.client, index.name))
+        mappings = with_source_modes(client, name, mappings_of(client, name))
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
-    sidecars = sidecars_of(index.client, mappings, index.prefix)
-    for name, mapping in mappings.items():
-        settings = _settings(sidecars.get(name, mapping), index.prefix)
-        checks.append(_texts(name, mapping, settings, sidecar=name in sidecars))
-        if settings.fields != _UNKNOWN:
-            fine = f"{', '.join(settings.fields)} in {name}"
-            checks.append(_tried("fields", partial(check_text_fields, name, mapping, settings), fine))
-    checks += _rights(index.client, index.name, mappings, sidecars, index.prefix)
-    checks += _migration(index.name, settings_mappings(index.client, index.name, index.prefix), index.prefix)
-    checks += _tuning({**mappings, **_by_sidecar_name(sidecars, index.prefix)})
-    prepared = bool(sidecars) or any(index.prefix in mapping.get("_meta", {}) for mapping in mappings.values())
+    sidecars = sidecars_of(client, mappings, prefix)
+    checks += _fields(mappings, sidecars, prefix)
+    checks += _rights(client, name, mappings, sidecars, prefix)
+    checks += _migration(name, settings_mappings(client, name, prefix), prefix)
+    named_sidecars = {sidecar_name(one, prefix): mapping for one, mapping in sidecars.items()}
+    checks += _tuning({**mappings, **named_sidecars})
+    prepared = bool(sidecars) or any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
     try:
         index = opened(index)
     except NeardupeError as error:
         if isinstance(error, NotInitialised) and not prepared:
             return [*checks, *_before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
-    scheme = index.settings.scheme
-    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
-    parts = f"{scheme.id}: {bands}, threshold {index.settings.threshold:g}"
-    if scheme.sample_mod:
-        parts += f", sampled keys of one in {scheme.sample_mod:,} shingles"
-    checks += [Check("scheme", "ok", parts), *_replaced(index)]
-    checks += [*_rollover(index), *_visibility(index)]
+    checks += [_scheme(index.settings), *_replaced(index), *_rollover(index), *_visibility(index)]
     return [*checks, _limits(index.target.max_result_window), *_documents(index)]
 
 
-def _texts(name: str, mapping: dict[str, object], settings: Settings, *, sidecar: bool) -> Check:
-    """Whether the texts can be read back, and inline whether an update would lose nothing."""
-    if not sidecar or settings.fields == _UNKNOWN:
-        return _tried("_source", partial(check_source, name, mapping, settings), "holds the texts")
-    return _tried("_source", partial(_read_back, name, mapping, settings), "the texts can be read")
+def _fields(mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str) -> Iterator[Check]:
+    """Whether the texts of each index can be read, and updated without loss if keys are stored in the documents."""
+    for name, mapping in mappings.items():
+        settings = _settings(sidecars.get(name, mapping), prefix)
+        known = settings.fields != _UNKNOWN
+        if name in sidecars and known:
+            yield _tried("_source", partial(must_be_stored, name, mapping, settings), "the texts can be read")
+        else:
+            yield _tried("_source", partial(check_source, name, mapping, settings), "holds the texts")
+        if known:
+            texts = f"{', '.join(settings.fields)} in {name}"
+            yield _tried("fields", partial(check_text_fields, name, mapping, settings), texts)
 
 
-def _read_back(name: str, mapping: dict[str, object], settings: Settings) -> None:
-    must_be_stored(name, mapping, settings)
-
-
-def _rights(
-    client: Client, index: str, mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str
-) -> Iterator[Check]:
-    """Rights and blocks: of the index that is written, which may be its sidecar index."""
-    names = [sidecar_name(one, prefix) for one in sorted(sidecars)]
-    written = any(writes_group(one) for one in sidecars.values())
-    if names:
-        told = ", group ids in the documents too" if written else ""
-        yield Check("sidecar", "ok", f"keys are kept in {', '.join(names)}{told}")
-    coming = [sidecar_name(one, next_prefix(prefix)) for one in sorted(sidecars)]
-    known = _names(client, mappings, index, prefix)
-    about = replace(known, sidecars=names, coming_sidecars=coming, writes=written)
-    yield from privilege_checks(client, about)
-    yield _blocks(client, ",".join([*([index] if written else []), *names]) or index)
-
-
-def _settings(mapping: dict[str, object], prefix: str) -> Settings:
-    """The stored settings, or ones without a known field where there are none to read."""
+def _settings(mapping: Mapping[str, Any], prefix: str) -> Settings:
+    """The stored settings, or settings with the fields `_UNKNOWN` if there are none, or if they cannot be read."""
     unknown = Settings(_UNKNOWN, prefix=prefix)
     try:
         return stored_settings(mapping, prefix) or unknown
@@ -102,59 +92,180 @@ def _settings(mapping: dict[str, object], prefix: str) -> Settings:
         return unknown
 
 
-def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
+def _tried(name: str, check: Callable[[], object], message: str) -> Check:
+    """The result of a check that raises `IndexUnusable`; else the message."""
     try:
         check()
     except IndexUnusable as error:
         return Check(name, "error", str(error))
-    return Check(name, "ok", fine)
+    return Check(name, "ok", message)
 
 
-def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> RoleNames:
-    """The names that privileges are about: as the user gave it, and those of our hidden indices."""
-    family = family_named(families_of(client, index, mappings), index)
-    groups, pairs, coming_groups, coming_pairs = (
-        hidden_index_name(
-            IndexTarget(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind
-        )
-        for one in (prefix, next_prefix(prefix))
-        for kind in (HiddenIndex.GROUPS, HiddenIndex.PAIRS)
+def _rights(
+    client: Client, name: str, mappings: Mapping[str, Any], sidecars: Mapping[str, Any], prefix: str
+) -> Iterator[Check]:
+    """Sidecar indices, privileges, and blocks on the indices that are written."""
+    sidecar_names = [sidecar_name(one, prefix) for one in sorted(sidecars)]
+    group_ids_written = any(writes_group(one) for one in sidecars.values())
+    if sidecar_names:
+        documents = "; group ids are also written into the documents" if group_ids_written else ""
+        yield Check("sidecar", "ok", f"keys are stored in {', '.join(sidecar_names)}{documents}")
+    names = replace(
+        _role_names(client, mappings, name, prefix),
+        sidecars=sidecar_names,
+        coming_sidecars=[sidecar_name(one, next_prefix(prefix)) for one in sorted(sidecars)],
+        writes=group_ids_written,
     )
-    return RoleNames(index, groups, pairs, coming_groups, coming_pairs)
+    yield from privilege_checks(client, names)
+    written = [*([name] if group_ids_written else []), *sidecar_names]
+    yield _blocks(client, ",".join(written) or name)
+
+
+def _role_names(client: Client, mappings: Mapping[str, Any], name: str, prefix: str) -> RoleNames:
+    """The index as named by the user, and its hidden indices."""
+    family = family_named(families_of(client, name, mappings), name)
+
+    def hidden(prefix: str, kind: HiddenIndex) -> str:
+        settings = Settings(_UNKNOWN, prefix=prefix)
+        return hidden_index_name(IndexTarget(name, tuple(sorted(mappings)), settings, 0, family=family), kind)
+
+    coming = next_prefix(prefix)
+    return RoleNames(
+        index=name,
+        groups=hidden(prefix, HiddenIndex.GROUPS),
+        pairs=hidden(prefix, HiddenIndex.PAIRS),
+        coming_groups=hidden(coming, HiddenIndex.GROUPS),
+        coming_pairs=hidden(coming, HiddenIndex.PAIRS),
+    )
+
+
+def privilege_checks(client: Client, names: RoleNames) -> Iterator[Check]:
+    """A check for each role: whether this user may run its commands.
+
+    Missing privileges for occasional commands (not `Role.everyday`) are reported with the level ok.
+    """
+    if client.server.product is not Product.ELASTICSEARCH:
+        message = "not checked: OpenSearch has no API for this; a refused request names the missing privilege"
+        yield Check("privileges", "ok", message)
+        return
+    needed = [(role, role.privileges(names)) for role in ROLES if role.commands_for(names)]
+    answer = _has_privileges(client, [privileges for _, privileges in needed])
+    if answer is None:
+        yield Check("privileges", "ok", "not checked: security is disabled on this server, or not installed")
+        return
+    for role, privileges in needed:
+        yield _privileges(role, role.commands_for(names), privileges, answer)
+
+
+def _has_privileges(client: Client, needed: list[dict[str, tuple[str, ...]]]) -> Mapping[str, Any] | None:
+    """Which of the privileges of all roles the user has; None without security.
+
+    ``needed``: for each role, index -> its privileges.
+    """
+    names = {name: sorted({one for role in needed for one in role.get(name, ())}) for role in needed for name in role}
+    body = {
+        "cluster": list(CLUSTER),
+        "index": [{"names": [name], "privileges": privileges} for name, privileges in names.items()],
+    }
+    try:
+        answer: Mapping[str, Any] = client.request("POST", path("_security", "user", "_has_privileges"), body=body)
+    except RequestError:
+        return None
+    return answer
+
+
+def _privileges(
+    role: Role, commands: Sequence[str], needed: Mapping[str, tuple[str, ...]], answer: Mapping[str, Any]
+) -> Check:
+    """Whether the user has all privileges of a role."""
+    user = answer["username"]
+    lacking = [f"{name} on the cluster" for name in CLUSTER if not answer["cluster"][name]]
+    for index, privileges in needed.items():
+        if missing := [one for one in privileges if not answer["index"][index][one]]:
+            lacking.append(f"{', '.join(missing)} on {index}")
+    if not lacking:
+        return Check("privileges", "ok", f"{user} may run {', '.join(commands)}")
+    message = f"{user} may not run {', '.join(commands)}: lacks {' and '.join(lacking)}"
+    return Check("privileges", "error" if role.everyday else "ok", message)
+
+
+def _blocks(client: Client, name: str) -> Check:
+    blocks = write_blocks(client, name)
+    if not blocks:
+        return Check("blocks", "ok", "none")
+    return Check("blocks", "error", f"writes are blocked by {', '.join(names_of(blocks))}. {way_out(name, blocks)}")
+
+
+def _migration(name: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:
+    """Whether a migration to new keys is in progress."""
+    phase = phase_of(mappings.values(), prefix)
+    if phase is not None:
+        cancel = ", and with `--abort` cancels it" if phase is Phase.PREPARING else ""
+        message = f"a migration is in progress ({phase.value}): `es-neardupe migrate {name}` continues it{cancel}"
+        yield Check("migration", "warning", message)
+
+
+def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
+    """Settings lowered by ``--tune``, of a run that is active or was killed."""
+    for index, record in records(mappings).items():
+        yield Check(
+            "tuning",
+            "warning",
+            f"{record.command} --tune lowered settings of {index} at {record.at}: if that run was killed, the next "
+            f"command that writes, such as `enrich`, restores them",
+        )
+
+
+def _before_init(index: Index, mappings: Mapping[str, Any], error: NotInitialised) -> Iterator[Check]:
+    """Checks for `init`. A missing `init` is only a warning."""
+    for name, mapping in mappings.items():
+        texts = sorted(one for one, kind in field_types(mapping.get("properties", {})) if kind in TEXT_TYPES)
+        if texts:
+            yield Check("fields", "ok", f"text fields of {name}: {', '.join(texts)}")
+        else:
+            yield Check("fields", "error", f"{name} has no text field: `init` needs at least one")
+    yield _limits(result_window(index.client, index.name))
+    yield Check("scheme", "warning", str(error))
+
+
+def _scheme(settings: Settings) -> Check:
+    scheme = settings.scheme
+    bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
+    sampled = f", sampled keys: one in {scheme.sample_mod:,} shingles" if scheme.sample_mod else ""
+    return Check("scheme", "ok", f"{scheme.id}: {bands}, threshold {settings.threshold:g}{sampled}")
 
 
 def _replaced(index: Index) -> Iterator[Check]:
-    """Whether the keys in a sidecar index are those of another index, which this one has replaced."""
+    """Whether a sidecar index has entries of a former index with the same name."""
     for name, number in index.storage.replaced().items():
         yield Check(
             "sidecar",
             "warning",
-            f"of the entries, {number:,} are of an index that was called {name} before: run `es-neardupe enrich "
-            f"{index.name}`, then `group`",
+            f"{number:,} entries are from a former index named {name}: run `es-neardupe enrich {index.name}`, then "
+            f"`group`",
         )
 
 
 def _rollover(index: Index) -> Iterator[Check]:
-    """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
+    """Whether the next index of a data stream, or of an alias with a write index, gets the fields."""
     if index.target.family is None:
         return
+    name, prefix = index.name, index.settings.prefix
     if index.storage.sidecars:
-        yield Check(
-            "rollover", "ok", f"the next index of {index.name} gets a sidecar index by the next run of `enrich`"
-        )
+        yield Check("rollover", "ok", f"`enrich` creates a sidecar index for each new index of {name}")
         return
-    has = next_index_has(index.client, index.target.family, index.settings.prefix, index.settings.to_meta())
-    name = index.name
-    if has is None:
-        yield Check("rollover", "ok", "not checked: the server does not tell what the next index will have")
-    elif has:
-        yield Check("rollover", "ok", f"an index template gives the next index of {name} our fields")
+    has_fields = next_index_has(index.client, index.target.family, prefix, index.settings.to_meta())
+    if has_fields is None:
+        yield Check("rollover", "ok", f"not checked: this user may not read the index template of {name}")
+    elif has_fields:
+        yield Check("rollover", "ok", f"an index template adds the {prefix} fields to the next index of {name}")
     else:
         yield Check(
             "rollover",
             "warning",
-            f"no index template gives the next index of {name} our fields: until `enrich` does, other commands stop; "
-            f"`es-neardupe init {name} --template` with the options of init prints what the template needs",
+            f"no index template adds the {prefix} fields to the next index of {name}: after a rollover, other commands "
+            f"stop until `enrich` has run; `es-neardupe init {name} --template` with the options of init prints what "
+            f"the template needs",
         )
 
 
@@ -163,53 +274,9 @@ def _visibility(index: Index) -> Iterator[Check]:
         yield Check(
             "visibility",
             "warning",
-            f"this user sees only a part of the documents or fields of {', '.join(partly)}: whoever runs `enrich`, "
-            f"`group` and `clean` must see all",
+            f"roles hide documents or fields of {', '.join(partly)} from this user: `enrich`, `group`, `migrate` and "
+            f"`clean` need a user who sees all of them",
         )
-
-
-def _blocks(client: Client, index: str) -> Check:
-    blocks = write_blocks(client, index)
-    if not blocks:
-        return Check("blocks", "ok", "none")
-    return Check("blocks", "error", f"{', '.join(names_of(blocks))}: nothing can be written. {way_out(index, blocks)}")
-
-
-def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:
-    """Whether the index is on its way to other keys."""
-    phase = phase_of(mappings.values(), prefix)
-    if phase is not None:
-        abort = ", or `--abort` gives up" if phase is Phase.PREPARING else ""
-        way = f"`es-neardupe migrate {index}` goes on{abort}"
-        yield Check("migration", "warning", f"the index is on its way to other keys ({phase.value}): {way}")
-
-
-def _by_sidecar_name(sidecars: Mapping[str, Mapping[str, Any]], prefix: str) -> dict[str, Mapping[str, Any]]:
-    """The same mappings by the names of the sidecar indices."""
-    return {sidecar_name(index, prefix): mapping for index, mapping in sidecars.items()}
-
-
-def _tuning(mappings: Mapping[str, Mapping[str, Any]]) -> Iterator[Check]:
-    """Settings that a run has lowered: one that is at work, or one that came to no end."""
-    for index, record in records(mappings).items():
-        yield Check(
-            "tuning",
-            "warning",
-            f"settings of {index} were lowered at {record.at} by {record.command} --tune: if that run came to no end, "
-            f"the next command that writes, such as `enrich`, gives them back",
-        )
-
-
-def _before_init(index: Index, mappings: Mapping[str, Any], error: NotInitialised) -> Iterator[Check]:
-    """What `init` would find; that it was not run yet is no error."""
-    for name, mapping in mappings.items():
-        texts = sorted(one for one, kind in field_types(mapping.get("properties", {})) if kind in TEXT_TYPES)
-        if texts:
-            yield Check("fields", "ok", f"text fields of {name}: {', '.join(texts)}")
-        else:
-            yield Check("fields", "error", f"{name} has no text field that `init` could name")
-    yield _limits(result_window(index.client, index.name))
-    yield Check("scheme", "warning", str(error))
 
 
 def _limits(window: int) -> Check:
@@ -218,11 +285,12 @@ def _limits(window: int) -> Check:
     return Check(
         "limits",
         "warning",
-        f"index.max_result_window is {window}: `similar` compares with at most that many candidates; raise it",
+        f"index.max_result_window is {window}, the maximum number of candidates that `similar` compares: increase it",
     )
 
 
 def _documents(index: Index) -> Iterator[Check]:
+    """Documents without keys, and documents that wait for `group`."""
     name = index.name
     total = count(index.client, index.path, index.target.within())
     without = count(index.client, index.path, index.target.stale())
@@ -232,6 +300,7 @@ def _documents(index: Index) -> Iterator[Check]:
     else:
         yield Check("documents", "ok", f"all {total:,} have keys")
     if waiting:
-        yield Check("groups", "warning", f"{waiting:,} wait for grouping: run `es-neardupe group {name}`")
+        message = f"{waiting:,} documents wait for grouping: run `es-neardupe group {name}`"
+        yield Check("groups", "warning", message)
     else:
         yield Check("groups", "ok", "no document waits for grouping")

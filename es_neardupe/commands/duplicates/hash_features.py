@@ -1,4 +1,4 @@
-"""Stage: hashes and the documents that have them -> groups of a hash -> candidate pairs."""
+"""Hashes of features, and groups of documents that share one: the candidate pairs of a request."""
 
 from __future__ import annotations
 
@@ -19,48 +19,49 @@ from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Refer
 from es_neardupe.similarity.features import FeatureTree, distinct, fields_of, hashes
 from es_neardupe.verification.spill_to_disk import SpilledEntries
 
-__all__ = ["LISTED", "HashGroups", "LargeGroup", "enriched_scope", "group_hashes", "read_scope"]
+__all__ = ["LISTED", "HashGroups", "LargeGroup", "Numbers", "enriched_scope", "group_hashes", "read_scope"]
 
 
 LISTED = 100
-"""Skipped groups that are named: the largest ones."""
+"""Maximum number of skipped groups in a report, the largest ones."""
 
 _SHOWN = 5
-"""Documents that are named of each."""
+"""Maximum number of documents in each."""
 
 Numbers = NDArray[np.intp]
+"""Numbers of documents, positions or sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LargeGroup:
-    """A hash that too many documents have."""
+    """A hash that too many documents share."""
 
     size: int
     hash: int
     documents: tuple[int, ...]
-    """The least numbers among them."""
+    """The lowest numbers among them."""
 
 
 @dataclass(frozen=True)
 class HashGroups:
-    """Groups of hashes, and their candidates. A group is a hash that two documents or more have."""
+    """Groups of documents that share a hash, two or more each, and their candidate pairs."""
 
     left: Numbers
-    """Of each candidate pair the lower number; pairs are distinct and ascend."""
+    """The lower number of each candidate pair. Pairs are distinct and in ascending order."""
     right: Numbers
     groups: int
-    """Skipped ones included."""
+    """Number of groups, including skipped ones."""
     skipped: int
     comparisons: int
-    """Pairs in all groups that were not skipped: one that is in several of them counts for each."""
+    """Pairs in all groups that were not skipped. A pair in several of them counts for each."""
     largest: tuple[LargeGroup, ...]
     """The largest skipped groups, by size and then hash."""
 
 
 def group_hashes(entries: SpilledEntries, numbers: Numbers, max_group: int, progress: Progress = silent) -> HashGroups:
-    """Find the documents that share a hash. ``numbers`` (shape (n,)) are those that the rows of the entries get.
+    """Find the documents that share a hash. ``numbers``: the number of each row of the entries; shape (n,).
 
-    The result does not depend on the order of the entries. Held in memory: a piece of the entries, and the pairs.
+    The result does not depend on the order of the entries. Memory holds a part of the entries, and all pairs.
     """
     pairs = DistinctPairs()
     groups = skipped = comparisons = done = 0
@@ -84,10 +85,10 @@ def group_hashes(entries: SpilledEntries, numbers: Numbers, max_group: int, prog
 
 
 def _runs(hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
-    """Where each run of two equal hashes or more begins, and how long it is."""
-    fresh = np.ones(len(hashes), np.bool_)
-    np.not_equal(hashes[1:], hashes[:-1], out=fresh[1:])
-    starts = np.flatnonzero(fresh)
+    """Start and length of each run of two or more equal hashes."""
+    first = np.ones(len(hashes), np.bool_)
+    np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
+    starts = np.flatnonzero(first)
     sizes = np.diff(np.append(starts, len(hashes)))
     return starts[sizes > 1], sizes[sizes > 1]
 
@@ -95,7 +96,7 @@ def _runs(hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
 def _largest(
     known: list[LargeGroup], hashes: NDArray[np.uint64], members: Numbers, starts: Numbers, sizes: Numbers
 ) -> list[LargeGroup]:
-    """The largest of the known groups and those that begin at ``starts``."""
+    """The largest of the known groups and of those that begin at ``starts``."""
     some = np.lexsort((hashes[starts], -sizes))[:LISTED]
     found = [
         LargeGroup(size, int(hashes[start]), tuple(np.sort(members[start : start + size])[:_SHOWN].tolist()))
@@ -111,7 +112,7 @@ def read_scope(
     progress: Progress = silent,
     total: int = 0,
 ) -> DocumentsInScope:
-    """Hash the features of each document, distinct ones, into ``entries``; of texts nothing is kept."""
+    """Write the hashes of the distinct features of each document to ``entries``. Texts are not kept."""
     fields = fields_of(tree)
     references: list[Reference] = []
     versions, sizes = array("q"), array("q")
@@ -133,12 +134,12 @@ def read_scope(
 
 
 def enriched_scope(corpus: FingerprintColumns, agree: int, entries: SpilledEntries) -> DocumentsInScope:
-    """The stored band keys of each document into ``entries``, joined where ``agree`` of them make a candidate."""
+    """Write the stored band keys of each document to ``entries``, combined if candidates share ``agree`` of them."""
     keys = joint_keys(corpus.keys, agree)
     rows = np.repeat(np.arange(len(corpus), dtype=np.uint32), keys.shape[1]).reshape(keys.shape)
-    there = keys != 0
-    entries.add(mix64(keys[there]), rows[there])  # mixed: the characters of keys are in few ranges
-    return _scope(corpus.references, corpus.versions, corpus.tokens, int((~there.any(axis=1)).sum()))
+    present = keys != 0
+    entries.add(mix64(keys[present]), rows[present])  # mixed, because the characters of keys are in few ranges
+    return _scope(corpus.references, corpus.versions, corpus.tokens, int((~present.any(axis=1)).sum()))
 
 
 def _scope(

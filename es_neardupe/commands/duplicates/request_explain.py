@@ -1,4 +1,4 @@
-"""Explanation of a request in plain words: what it will do, and what it will not find."""
+"""Explanation of a request in plain words, with warnings about its cost and about pairs that it misses."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from es_neardupe.similarity.measure import ALIGNED, MEANINGS
 __all__ = ["explain", "warnings"]
 
 _FEW_CHARACTERS = 8
-"""Runs of fewer characters are parts of words that most texts have."""
+"""Shorter runs of characters are parts of words that occur in most texts."""
 
 
 def explain(plan: RequestPlan, index: str) -> list[str]:
-    """The request in plain words: one line a step, indented below the name of the stage. Ends with the warnings."""
+    """One line per step, indented below the name of the stage, then the warnings."""
     lines = [line for stage in plan.stages for line in _stage(stage, index)]
     return [*lines, *(f"Note: {warning}" for warning in warnings(plan))]
 
@@ -43,16 +43,16 @@ def _stage(stage: DuplicatesPlan | ContentPlan | OverlapsPlan, index: str) -> It
     if isinstance(stage, DuplicatesPlan):
         yield from _duplicates(stage, index)
     elif isinstance(stage, ContentPlan):
-        maximum = "every document" if stage.limit is None else f"at most {stage.limit:,} documents"
-        yield f"{stage.name}: read {maximum} in the pairs of {stage.pairs}."
-        cut = [
+        documents = "every document" if stage.limit is None else f"at most {stage.limit:,} documents"
+        yield f"{stage.name}: read {documents} in the pairs of {stage.pairs}."
+        fields = [
             name if maximum is None else f"{name} (at most {maximum:,} characters)"
             for name, maximum in stage.fields.items()
         ]
-        yield f"  Fields: {', '.join(cut)}. Values that are cut are counted."
+        yield f"  Fields: {', '.join(fields)}. Truncated values are counted."
     else:
-        maximum = "each pair" if stage.limit is None else f"the {stage.limit:,} most similar pairs"
-        yield f"{stage.name}: find the text blocks that both documents have, for {maximum} of {stage.pairs}."
+        pairs = "each pair" if stage.limit is None else f"the {stage.limit:,} most similar pairs"
+        yield f"{stage.name}: find the text blocks that both documents have, for {pairs} of {stage.pairs}."
         yield f"  Blocks of {stage.min_words} words or more in {_fields(stage.fields)}."
 
 
@@ -63,26 +63,26 @@ def _duplicates(stage: DuplicatesPlan, index: str) -> Iterator[str]:
         scope = f"the documents that match {json.dumps(stage.query, ensure_ascii=False)}"
     yield f"  1. Scope: {scope}."
     if isinstance(stage.grouping, SchemeKeys):
-        yield "  2. Grouping: by the stored keys of the index; texts are not read for it."
-        one = "key"
+        yield "  2. Grouping: by the stored keys of the index, without reading texts."
+        shared = "key"
     else:
         yield f"  2. Grouping: by {describe(stage.grouping)}."
-        one = "feature"
-    across = ", of two different indices," if stage.across_indices else ""
+        shared = "feature"
+    across = " of two different indices" if stage.across_indices else ""
     yield (
-        f"     Documents{across} that share a {one} become candidate pairs. A {one} of more than "
-        f"{stage.max_group:,} documents makes none: it is skipped and counted, and the largest are listed."
+        f"     Documents{across} that share a {shared} become candidate pairs. A {shared} shared by more than "
+        f"{stage.max_group:,} documents is skipped and counted; the largest of these groups are listed."
     )
     yield f"  3. Validation: the similarity of each candidate pair is {_similarity(stage.validation)}."
     yield f"     A pair passes with {_range(stage.validation)}."
     if stage.explanations:
-        yield "  4. Each pair says in words how its similarity came about."
+        yield "  4. Output: each pair has an explanation of its similarity."
 
 
 def _similarity(validation: Validation) -> str:
     if validation.measure == RATIO and validation.features is not None:
-        share = "the share of the features of both documents, each counted once, that they have in common"
-        return f"{share}: {describe(validation.features)}"
+        ratio = "the number of shared features divided by that of all features of both documents, each counted once"
+        return f"{ratio}: {describe(validation.features)}"
     name = MeasureName(validation.measure)
     settings = [f"{validation.matching.value} matching"] * (name in ALIGNED)
     settings += [f"{validation.ngram}-grams"] * (name is MeasureName.BAG)
@@ -91,17 +91,17 @@ def _similarity(validation: Validation) -> str:
 
 
 def _fields(names: tuple[str, ...]) -> str:
-    return f"the field{'s'[: len(names) > 1]} {', '.join(names)}"
+    return f"the field{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
 def _range(validation: Validation) -> str:
     if validation.min == validation.max:
         return f"a similarity of exactly {validation.min:g}"
-    return f"a similarity from {validation.min:g} to {validation.max:g}, both included"
+    return f"a similarity from {validation.min:g} to {validation.max:g}, both inclusive"
 
 
 def warnings(plan: RequestPlan) -> list[str]:
-    """What is likely to cost much or to find little, in words, for each stage that finds pairs."""
+    """Sentences on what is likely to be expensive or to miss pairs, for each stage that finds pairs."""
     finding = [stage for stage in plan.stages if isinstance(stage, DuplicatesPlan)]
     return [f"{stage.name}: {warning}" for stage in finding for warning in _warnings(stage)]
 
@@ -109,49 +109,49 @@ def warnings(plan: RequestPlan) -> list[str]:
 def _warnings(stage: DuplicatesPlan) -> Iterator[str]:
     grouping, validation = stage.grouping, stage.validation
     if not isinstance(grouping, SchemeKeys):
-        yield from _of_grouping(grouping, validation)
+        yield from _grouping_warnings(grouping, validation)
     else:
         yield (
-            "documents share a key with a probability that depends on their resemblance: `es-neardupe bands` prints "
-            "it. The others are never compared."
+            "two documents share a key with a probability that depends on their resemblance; `es-neardupe bands` "
+            "shows it. Documents without a common key are never compared."
         )
     if validation.min == 0:
-        yield "with a min of 0 every candidate pair passes, also one that has nothing in common."
+        yield "with min 0 every candidate pair passes, even if the documents have nothing in common."
     compared = validation.features
     whole = compared is not None and isinstance(compared, Leaf)
     if compared is not None and whole and validation.min < 1 and len(fields_of(compared)) == 1:
         yield (
-            f"the similarity compares {describe(compared)}, one feature for each value: nothing between "
-            "equal and different. Open them with featureSource:flatten to compare what they hold."
+            f"the similarity compares {describe(compared)}, which are one feature per value: two values are either "
+            "equal or different. Use featureSource:flatten to compare their parts."
         )
 
 
-def _of_grouping(grouping: FeatureTree, validation: Validation) -> Iterator[str]:
+def _grouping_warnings(grouping: FeatureTree, validation: Validation) -> Iterator[str]:
     if isinstance(grouping, Leaf):
         if validation.min < 1 or validation.features != grouping:
             yield (
-                f"grouping by {describe(grouping)} makes candidates of documents with an equal value only; "
-                "those that are merely alike are never compared."
+                f"grouping by {describe(grouping)} makes candidates only of documents with an equal value; "
+                "documents with similar values are never compared."
             )
     elif _single(grouping, Words):
         yield (
-            "single words as features for grouping are inefficient: many documents share each of them, so that "
-            "groups are large, many are skipped, and nearly all candidate pairs fail. Group by n-grams of words."
+            "grouping by single words is inefficient: many documents share each word, so groups are large, many are "
+            "skipped, and nearly all candidate pairs fail. Group by n-grams of words."
         )
     elif _single(grouping, Characters) or _short(grouping):
         yield (
-            "characters and short runs of them as features for grouping are inefficient: nearly all documents share "
-            f"them. Group by n-grams of words, or of {_FEW_CHARACTERS} characters or more."
+            "grouping by characters or by short n-grams of them is inefficient: nearly all documents share them. "
+            f"Group by n-grams of words, or of {_FEW_CHARACTERS} characters or more."
         )
     elif isinstance(grouping, Ngrams):
         yield (
-            f"documents that share no run of {grouping.window} elements are never compared. A shorter value is one "
-            "feature as a whole, and finds only its equal."
+            f"documents without a common run of {grouping.window} elements are never compared. A shorter value is "
+            "one feature, so only an equal value matches it."
         )
 
 
 def _single(tree: FeatureTree, leaf: type[Words | Characters]) -> bool:
-    """Whether the features are the single elements of a leaf."""
+    """Whether the features are single elements of this kind of leaf."""
     if isinstance(tree, Ngrams):
         return tree.window == 1 and _made_of(tree, leaf)
     return isinstance(tree, Flatten) and _made_of(tree, leaf)

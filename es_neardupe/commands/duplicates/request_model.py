@@ -1,4 +1,4 @@
-"""JSON model of a request: stages, and the components that they refer to by name."""
+"""Model of a request in JSON: stages, and the components that they refer to by name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ __all__ = [
 
 
 class Between(GroupedMetadata):
-    """A range of numbers, whose error says it."""
+    """Constraint of a number to a range, with an error that states the range."""
 
     def __init__(self, low: int, high: int, kind: str) -> None:
         self.low, self.high, self.kind = low, high, kind
@@ -63,31 +63,31 @@ class Between(GroupedMetadata):
         try:
             return handler(value)
         except ValidationError:
-            range = f"{self.kind} from {self.low} to {self.high:,}"
-            raise PydanticCustomError("range", "{allowed}", {"allowed": range}) from None
+            allowed = f"{self.kind} from {self.low} to {self.high:,}"
+            raise PydanticCustomError("range", "{allowed}", {"allowed": allowed}) from None
 
 
 def _distinct(names: list[str]) -> list[str]:
     if len(set(names)) < len(names):
-        raise PydanticCustomError("twice", "{allowed}", {"allowed": "a list that names nothing twice"})
+        raise PydanticCustomError("twice", "{allowed}", {"allowed": "an array without duplicates"})
     return names
 
 
 Name = Annotated[str, MinLen(1)]
 Names = Annotated[list[Name], MinLen(1), AfterValidator(_distinct), Field(json_schema_extra={"uniqueItems": True})]
 Ratio = Annotated[float, Between(0, 1, "a number")]
-Words = Annotated[int, Between(1, 1000, "a whole number")]
+Words = Annotated[int, Between(1, 1000, "an integer")]
 
 
 class Model(BaseModel):
-    """An object of the request: strict, and no property but its own."""
+    """An object of the request, without type conversion and without unknown properties."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 
     @model_validator(mode="before")
     @classmethod
     def _properties(cls, value: Any) -> Any:
-        """Say of the first property that is unknown or missing which there are."""
+        """Raises an error for the first unknown or missing property, with the known ones."""
         if not isinstance(value, dict):
             return value
         known = {field.alias or name: field for name, field in cls.model_fields.items()}
@@ -121,7 +121,7 @@ Fields: TypeAlias = Annotated[FieldsSimple | FieldsReference, Discriminator("typ
 
 
 class FeatureLeaf(Model):
-    """Features straight from the values of fields."""
+    """Features made directly from the values of fields."""
 
     type: Literal["featureSource:values", "featureSource:words", "featureSource:characters", "featureSource:sentences"]
     fields: Fields
@@ -174,7 +174,7 @@ class MeasureOfPassages(Model):
 class MeasureOfBags(Model):
     type: Literal["pairwiseSimilarity:bag"]
     fields: Fields
-    ngram: Annotated[int, Between(1, 7, "a whole number")] = 1
+    ngram: Annotated[int, Between(1, 7, "an integer")] = 1
 
 
 class MeasureOfEdits(Model):
@@ -208,17 +208,18 @@ class QueryReference(Model):
     use: Name
 
 
-OwnQuery: TypeAlias = Annotated[QueryString | QueryAll | QueryReference, Discriminator("type")]
-_OF_OURS = {"properties": {"type": {"type": "string"}}, "required": ["type"]}
-ServerQuery: TypeAlias = Annotated[dict[str, Any], MinLen(1), Field(json_schema_extra={"not": _OF_OURS})]
+TypedQuery: TypeAlias = Annotated[QueryString | QueryAll | QueryReference, Discriminator("type")]
+_HAS_TYPE = {"properties": {"type": {"type": "string"}}, "required": ["type"]}
+ServerQuery: TypeAlias = Annotated[dict[str, Any], MinLen(1), Field(json_schema_extra={"not": _HAS_TYPE})]
+"""Query DSL of the server."""
 
 
 def _kind_of_query(value: Any) -> str:
-    return "ours" if isinstance(value, dict) and isinstance(value.get("type"), str) else "server's"
+    return "typed query" if isinstance(value, dict) and isinstance(value.get("type"), str) else "query DSL"
 
 
 Query: TypeAlias = Annotated[
-    Annotated[OwnQuery, Tag("ours")] | Annotated[ServerQuery, Tag("server's")], Discriminator(_kind_of_query)
+    Annotated[TypedQuery, Tag("typed query")] | Annotated[ServerQuery, Tag("query DSL")], Discriminator(_kind_of_query)
 ]
 
 
@@ -226,7 +227,7 @@ Query: TypeAlias = Annotated[
 
 
 class ContentField(Model):
-    max_value_length: Annotated[int, Between(1, 10_000_000, "a whole number")] | None = None
+    max_value_length: Annotated[int, Between(1, 10_000_000, "an integer")] | None = None
 
 
 class ContentFieldsSimple(Model):
@@ -242,7 +243,7 @@ class ContentFieldsReference(Model):
 ContentFields: TypeAlias = Annotated[ContentFieldsSimple | ContentFieldsReference, Discriminator("type")]
 
 
-# All of them
+# Components and stages
 
 Component: TypeAlias = Annotated[
     FieldsSimple
@@ -275,11 +276,11 @@ class DocumentsOfPairs(Model):
     document_pairs: PairsReference
 
 
-Limit: TypeAlias = Annotated[int, Between(1, 100_000_000, "a whole number")] | Literal["unlimited"]
+Limit: TypeAlias = Annotated[int, Between(1, 100_000_000, "an integer")] | Literal["unlimited"]
 
 
 class Pairing(Model):
-    max_hash_group_size: Annotated[int, Between(2, 10_000, "a whole number")] = 200
+    max_hash_group_size: Annotated[int, Between(2, 10_000, "an integer")] = 200
     across_indices: bool = False
 
 
@@ -289,9 +290,7 @@ def _kind_of_grouping(value: Any) -> str:
 
 def _scheme(value: str) -> str:
     if value != "scheme":
-        raise PydanticCustomError(
-            "word", "{allowed}", {"allowed": '"scheme" or an object whose type is a featureSource'}
-        )
+        raise PydanticCustomError("word", "{allowed}", {"allowed": '"scheme" or an object with a type featureSource:*'})
     return value
 
 
@@ -325,7 +324,7 @@ class Duplicates(Model):
 
 
 class Content(Model):
-    """Read fields of the documents of pairs."""
+    """Read fields of the documents in pairs."""
 
     type: Literal["documentContent"]
     documents: DocumentsOfPairs
@@ -334,7 +333,7 @@ class Content(Model):
 
 
 class Overlaps(Model):
-    """Find the text blocks that the documents of a pair share."""
+    """Find the text blocks shared by the documents of each pair."""
 
     type: Literal["documentPairs:overlaps"]
     document_pairs: PairsReference
@@ -347,7 +346,7 @@ Stage: TypeAlias = Annotated[Duplicates | Content | Overlaps, Discriminator("typ
 
 
 class Request(Model):
-    """A request: named parts that several stages may use, and the stages."""
+    """A request: stages, and named components that they refer to."""
 
     stages: Annotated[dict[Name, Stage], MinLen(1)]
     components: dict[Name, Component] = Field(default_factory=dict)

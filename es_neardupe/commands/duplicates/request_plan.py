@@ -1,13 +1,13 @@
-"""Plan of a request, read and checked: plain records without references."""
+"""Plan of a request: its stages as records, checked and without references."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from es_neardupe.commands.duplicates import request_model
-from es_neardupe.commands.duplicates.request_json import Step, invalid, listed, shown
+from es_neardupe.commands.duplicates.request_json import Step, invalid, listed, read_request, shown
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS
 from es_neardupe.similarity.features import (
@@ -31,35 +31,35 @@ __all__ = [
     "SchemeKeys",
     "StagePlan",
     "Validation",
-    "plan_of",
+    "parse_request",
 ]
 
 
 RATIO = "featureIntersectionToUnionRatio"
-"""The measure of chosen features: shared ones among all of both documents."""
+"""The measure of features: shared features divided by all features of both documents, each counted once."""
 
 
 @dataclass(frozen=True)
 class SchemeKeys:
-    """Group by the keys that an enriched index has stored, instead of by features of the texts."""
+    """Grouping by the stored keys of an enriched index, instead of by features of the texts."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """What is computed of each candidate pair, and the range that passes; both ends belong to it."""
+    """Similarity that is computed for each candidate pair, and the range that passes, both ends inclusive."""
 
     measure: str
     """`RATIO` or the name of a `MeasureName`."""
     features: FeatureTree | None
-    """For `RATIO`; None for the measures of texts."""
+    """For `RATIO`; None for measures of texts."""
     fields: tuple[str, ...]
-    """For the measures of texts: the fields whose values are the text, joined in this order. Else empty."""
+    """For measures of texts: the fields whose values, joined in this order, are the text. Empty for `RATIO`."""
     matching: Matching
-    """For jaccard and the containments."""
+    """For jaccard and the containment measures."""
     ngram: int
-    """Words in an n-gram of the measure bag."""
+    """Words per n-gram of the measure bag."""
     shingle: int
-    """Words in a shingle, and the least number of words in a common passage."""
+    """Words per shingle, and the minimum number of words in a common passage."""
     min: float
     max: float
 
@@ -70,19 +70,19 @@ class DuplicatesPlan:
 
     name: str
     query: Mapping[str, Any] | None
-    """The scope in the query DSL of the server; None: all documents."""
+    """The scope in the server's query DSL; None: all documents."""
     grouping: FeatureTree | SchemeKeys
     max_group: int
-    """A feature that more documents share makes no candidates: it is skipped, counted and listed."""
+    """Maximum number of documents with a common feature. Larger groups are skipped, counted and listed."""
     validation: Validation
     explanations: bool
-    """Whether each pair says in words how its similarity came about; always for an estimate, with its interval."""
+    """Whether the similarity of each pair is explained in a sentence; always for an estimate, with its interval."""
     across_indices: bool = False
-    """Only pairs of documents in two different indices; the others are out of scope, and counted as that."""
+    """Only pairs of documents in two different indices; the others count as out of scope."""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that are compared, then the others that make candidates; those of stored keys are none of them."""
+        """The fields of the validation, then those of the grouping, each once. Stored keys have none."""
         validation, grouping = self.validation, self.grouping
         compared = fields_of(validation.features) if validation.features is not None else validation.fields
         grouped = () if isinstance(grouping, SchemeKeys) else fields_of(grouping)
@@ -97,24 +97,24 @@ class ContentPlan:
     pairs: str
     """The name of the stage."""
     fields: Mapping[str, int | None]
-    """Name -> the most characters of each value; None: all."""
+    """Name -> maximum number of characters of a value; None: no limit."""
     limit: int | None
-    """The most documents, in the order of their best pairs; None: all."""
+    """Maximum number of documents, in the order of their best pairs; None: no limit."""
 
 
 @dataclass(frozen=True)
 class OverlapsPlan:
-    """Find the text blocks that the documents of each pair of a stage have in common."""
+    """Find the text blocks shared by the documents of each pair of a stage."""
 
     name: str
     pairs: str
     """The name of the stage."""
     fields: tuple[str, ...]
-    """The fields whose values are the text, joined in this order."""
+    """The fields whose values, joined in this order, are the text."""
     min_words: int = DEFAULT_MIN_WORDS
-    """Words from which on a common run counts."""
+    """Minimum number of words in a block."""
     limit: int | None = None
-    """The most pairs, the most similar ones first; None: all."""
+    """Maximum number of pairs, the most similar ones first; None: no limit."""
 
 
 StagePlan = DuplicatesPlan | ContentPlan | OverlapsPlan
@@ -125,11 +125,13 @@ class RequestPlan:
     """A whole request."""
 
     stages: tuple[StagePlan, ...]
-    """In the order in which they can be run: those that find pairs first, else as in the file."""
+    """In the order of execution: those that find pairs first, otherwise as in the request."""
 
 
-_DEEPEST = 20
-"""Sources in each other. Two or three are of use."""
+# Parsing
+
+_MAX_SOURCES = 20
+"""Maximum nesting of feature sources. Two or three are useful."""
 
 _LEAVES: dict[str, type[Leaf]] = {
     "featureSource:values": Values,
@@ -139,36 +141,40 @@ _LEAVES: dict[str, type[Leaf]] = {
 }
 
 
-@dataclass(frozen=True)
-class RequestPlace:
-    """A place in the request, and the components that led there."""
+def parse_request(given: str | Mapping[str, Any]) -> RequestPlan:
+    """The plan of a request, given as JSON text or as the same in Python objects.
 
-    path: tuple[Step, ...]
-    trail: tuple[str, ...] = ()
-
-    def at(self, *steps: Step) -> RequestPlace:
-        """The place below."""
-        return RequestPlace((*self.path, *steps), self.trail)
-
-
-def plan_of(request: request_model.Request) -> RequestPlan:
-    """The plan of a request. Raises `SettingsError` with the JSON path of what cannot be resolved."""
+    Raises `SettingsError` for an invalid request: one message with the JSON path, the problem and the allowed values.
+    """
+    request = read_request(given)
     resolver = _Resolver(request)
-    for name, component in request.components.items():  # also those that nothing uses
+    for name, component in request.components.items():  # also unused ones
         resolver.component(component, RequestPlace(("components", name), (name,)))
     stages = [resolver.stage(name, stage) for name, stage in request.stages.items()]
     return RequestPlan(tuple(sorted(stages, key=lambda one: not isinstance(one, DuplicatesPlan))))
 
 
+@dataclass(frozen=True)
+class RequestPlace:
+    """A place in the request, and the components that were followed to it."""
+
+    path: tuple[Step, ...]
+    trail: tuple[str, ...] = ()
+
+    def at(self, *steps: Step) -> RequestPlace:
+        """A place inside this one."""
+        return RequestPlace((*self.path, *steps), self.trail)
+
+
 class _Resolver:
-    """The components of one request."""
+    """Resolves references to the components of one request."""
 
     def __init__(self, request: request_model.Request) -> None:
         self.components = request.components
         self.stages = request.stages
 
     def component(self, one: Any, place: RequestPlace) -> None:
-        """Follow what is inside a component."""
+        """Check all references inside a component."""
         family = one.type.partition(":")[0]
         by_family: dict[str, Callable[[Any, RequestPlace], object]] = {
             "fields": self.fields,
@@ -180,23 +186,23 @@ class _Resolver:
         by_family[family](one, place)
 
     def stage(self, name: str, stage: Any) -> StagePlan:
-        """One stage as a record."""
+        """The plan of a stage."""
         place = RequestPlace(("stages", name))
         if isinstance(stage, request_model.Duplicates):
             return self._duplicates(name, stage, place)
         if isinstance(stage, request_model.Content):
             pairs = self._pairs(stage.documents.document_pairs, place.at("documents", "documentPairs"))
-            fields = self.content_fields(stage.fields, place.at("fields"))
-            return ContentPlan(name, pairs, fields, _limit(stage.limit))
+            content_fields = self.content_fields(stage.fields, place.at("fields"))
+            return ContentPlan(name, pairs, content_fields, _limit(stage.limit))
         pairs = self._pairs(stage.document_pairs, place.at("documentPairs"))
-        fields_ = self.fields(stage.fields, place.at("fields"))
-        return OverlapsPlan(name, pairs, fields_, stage.min_words, _limit(stage.limit))
+        fields = self.fields(stage.fields, place.at("fields"))
+        return OverlapsPlan(name, pairs, fields, stage.min_words, _limit(stage.limit))
 
     def _duplicates(self, name: str, stage: request_model.Duplicates, place: RequestPlace) -> DuplicatesPlan:
         grouping, pairing = stage.hash_grouping.features, stage.hash_grouping.pairing
         at = place.at("hashGrouping", "features")
         validation = self._validation(stage.validation, place.at("validation"))
-        estimated = validation.measure == MeasureName.ESTIMATE.value  # always with its interval
+        estimated = validation.measure == MeasureName.ESTIMATE.value  # an estimate always shows its interval
         return DuplicatesPlan(
             name=name,
             query=self.query(stage.query, place.at("query")),
@@ -209,37 +215,39 @@ class _Resolver:
 
     def _validation(self, given: request_model.ValidationRange, place: RequestPlace) -> Validation:
         if given.min > given.max:
-            raise invalid(place.at("min").path, f"is {given.min:g}; allowed: at most the max, which is {given.max:g}.")
-        one = self.similarity(given.pairwise_similarity, place.at("pairwiseSimilarity"))
-        return Validation(**one, min=float(given.min), max=float(given.max))
+            raise invalid(place.at("min").path, f"is {given.min:g}; allowed: at most max, which is {given.max:g}.")
+        similarity = self.similarity(given.pairwise_similarity, place.at("pairwiseSimilarity"))
+        return replace(similarity, min=float(given.min), max=float(given.max))
 
-    def similarity(self, given: Any, place: RequestPlace) -> dict[str, Any]:
-        """The measure with what it takes: the fields of `Validation` without the range."""
+    def similarity(self, given: Any, place: RequestPlace) -> Validation:
+        """The measure and its settings, with the whole range of similarities."""
         one, place = self._followed(given, place)
         measure = one.type.partition(":")[2]
         ratio = measure == RATIO
-        return {
-            "measure": measure,
-            "features": self.features(one.features, place.at("features")) if ratio else None,
-            "fields": () if ratio else self.fields(one.fields, place.at("fields")),
-            "matching": Matching(getattr(one, "matching", "literal")),
-            "ngram": getattr(one, "ngram", 1),
-            "shingle": getattr(one, "shingle", DEFAULT_MIN_WORDS),
-        }
+        return Validation(
+            measure=measure,
+            features=self.features(one.features, place.at("features")) if ratio else None,
+            fields=() if ratio else self.fields(one.fields, place.at("fields")),
+            matching=Matching(getattr(one, "matching", "literal")),
+            ngram=getattr(one, "ngram", 1),
+            shingle=getattr(one, "shingle", DEFAULT_MIN_WORDS),
+            min=0.0,
+            max=1.0,
+        )
 
     def fields(self, given: Any, place: RequestPlace) -> tuple[str, ...]:
         """The names of fields."""
         return tuple(self._followed(given, place)[0].fields)
 
     def content_fields(self, given: Any, place: RequestPlace) -> dict[str, int | None]:
-        """The names of fields, each with the most characters of a value."""
+        """Name of a field -> maximum number of characters of a value; None: no limit."""
         one, _ = self._followed(given, place)
         return {name: field.max_value_length for name, field in one.fields.items()}
 
     def features(self, given: Any, place: RequestPlace, depth: int = 1) -> FeatureTree:
-        """A source of features with all that it is made of."""
-        if depth > _DEEPEST:
-            raise invalid(place.path, f"is the source of a source, and so on, more than {_DEEPEST} times.")
+        """A feature source with the sources inside it."""
+        if depth > _MAX_SOURCES:
+            raise invalid(place.path, f"is nested too deeply; allowed: up to {_MAX_SOURCES} feature sources.")
         one, place = self._followed(given, place)
         if isinstance(one, request_model.FeatureLeaf):
             return _LEAVES[one.type](self.fields(one.fields, place.at("fields")))
@@ -249,19 +257,20 @@ class _Resolver:
         if isinstance(source, Values):
             raise invalid(
                 place.at("source").path,
-                "is featureSource:values, which have no parts to make n-grams of; allowed: words, characters, "
-                "sentences, n-grams, and what featureSource:flatten makes.",
+                "is featureSource:values, which makes features without parts; allowed: words, characters, sentences, "
+                "ngrams, flatten.",
             )
         return Ngrams(one.window, source)
 
     def query(self, given: Any, place: RequestPlace) -> Mapping[str, Any] | None:
-        """The scope as the server takes it."""
+        """The query in the server's query DSL; None: all documents."""
         if isinstance(given, dict):
             if set(given) != {"query"}:
                 return given
-            if not isinstance(given["query"], dict) or not given["query"]:
-                raise invalid(place.at("query").path, "must be an object that is not empty.")
-            return dict(given["query"])  # as a search body has it
+            inner = given["query"]  # wrapped as in the body of a search
+            if not isinstance(inner, dict) or not inner:
+                raise invalid(place.at("query").path, f"is {shown(inner)}; allowed: a non-empty object.")
+            return inner
         one, _ = self._followed(given, place)
         return {"query_string": {"query": one.query}} if isinstance(one, request_model.QueryString) else None
 
@@ -269,25 +278,25 @@ class _Resolver:
         """The name of a stage that finds pairs."""
         finding = [name for name, stage in self.stages.items() if isinstance(stage, request_model.Duplicates)]
         if given.use not in finding:
-            allowed = listed(finding) or "no stage of this request finds pairs"
+            allowed = listed(finding) or "none, because no stage finds pairs"
             raise invalid(
-                place.at("use").path, f"is {shown(given.use)}, which is no stage that finds pairs; allowed: {allowed}."
+                place.at("use").path, f"is {shown(given.use)}, which does not find pairs; allowed: {allowed}."
             )
         return given.use
 
     def _followed(self, given: Any, place: RequestPlace) -> tuple[Any, RequestPlace]:
-        """The component that a reference leads to in the end, and its place."""
+        """The component at the end of a chain of references, and its place; anything else unchanged."""
         one = given
         while one.type.endswith(":reference"):
             name, family = one.use, one.type.partition(":")[0]
             at = place.at("use").path
             if name in place.trail:
                 circle = listed([*place.trail[place.trail.index(name) :], name], " -> ")
-                raise invalid(at, f"leads back to itself: {circle}.")
-            there = [key for key, other in self.components.items() if other.type.startswith(f"{family}:")]
-            if name not in there:
-                problem = "is of another type" if name in self.components else "is not among the components"
-                allowed = listed(there) or f"there is no component {family}:*"
+                raise invalid(at, f"refers back to itself: {circle}.")
+            known = [key for key, other in self.components.items() if other.type.startswith(f"{family}:")]
+            if name not in known:
+                problem = "has another type" if name in self.components else "is not a component"
+                allowed = listed(known) or f"none, because no component has a type {family}:*"
                 raise invalid(at, f"is {shown(name)}, which {problem}; allowed: {allowed}.")
             one, place = self.components[name], RequestPlace(("components", name), (*place.trail, name))
         return one, place

@@ -1,4 +1,4 @@
-"""Results of a request for duplicates: plain records, one for each stage."""
+"""Results of a request for duplicates, one record per stage, and the text blocks and texts of their pairs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ __all__ = [
     "ContentResult",
     "DocumentPair",
     "DuplicatesReport",
-    "Numbers",
     "OverlappingPair",
     "OverlapsResult",
     "PairList",
@@ -37,59 +36,56 @@ __all__ = [
 ]
 
 
-Range = tuple[int, int]
+Span = tuple[int, int]
+"""Start and end of a block, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairOverlaps:
-    """The common passages of two texts."""
+    """Text blocks that two texts share."""
 
     blocks: tuple[Block, ...]
-    """By their place in a. No two share a word, in a or in b."""
+    """In the order of their position in a. Blocks do not overlap, neither in a nor in b."""
     words: int
-    """Words in all blocks."""
+    """Number of words in all blocks."""
     html_a: str
     """Text a, escaped, with block n (counted from 1) in ``<mark class="overlap" data-block="n">``."""
     html_b: str
-    """Text b likewise, with the same numbers."""
+    """Text b with the same blocks marked."""
 
 
 def overlaps(text_a: str, text_b: str, min_words: int = DEFAULT_MIN_WORDS) -> PairOverlaps:
-    """The blocks of at least ``min_words`` equal words, found by greedy string tiling (`alignment.literal`): the
-    longest first, and each word is in one block at most. Identical texts are one block, however short.
+    """The blocks of at least ``min_words`` equal words, found by greedy string tiling (`alignment.literal`): longest
+    blocks first, each word in at most one block. Identical texts are one block of any length.
 
-    Words are equal after normalisation: case and punctuation do not count. Raises `SettingsError` for ``min_words``
-    below 1, `InputError` for a text longer than `comparison.MAX_CHARS`.
+    Words are compared after normalisation, so case and punctuation do not count. Raises `SettingsError` for
+    ``min_words`` below 1, `InputError` for a text longer than `comparison.MAX_CHARS`.
     """
     a, b = side_of("a", text_a), side_of("b", text_b)
     hashes_a, hashes_b = token_hashes([text_a, text_b])
     found = literal(hashes_a, hashes_b, min_words)
     blocks = blocks_of(a, b, found)
-    marked = (_marked(text_a, [one.a for one in blocks]), _marked(text_b, [one.b for one in blocks]))
-    return PairOverlaps(blocks, found.common, *marked)
+    html_a, html_b = _marked(text_a, [block.a for block in blocks]), _marked(text_b, [block.b for block in blocks])
+    return PairOverlaps(blocks, found.common, html_a, html_b)
 
 
-def _marked(text: str, places: Sequence[Range]) -> str:
-    """The whole text; ``places`` are those of the blocks in the order of their numbers, and do not overlap."""
-    return "".join(_parts(text, sorted((place, number) for number, place in enumerate(places, 1))))
+def _marked(text: str, blocks: Sequence[Span]) -> str:
+    """The escaped text with marked blocks, which are given in the order of their numbers and do not overlap."""
+    return "".join(_parts(text, sorted((span, number) for number, span in enumerate(blocks, 1))))
 
 
-def _parts(text: str, places: Iterable[tuple[Range, int]]) -> Iterable[str]:
+def _parts(text: str, blocks: Iterable[tuple[Span, int]]) -> Iterator[str]:
     at = 0
-    for (start, end), number in places:
+    for (start, end), number in blocks:
         yield escaped(text[at:start])
         yield f'<mark class="overlap" data-block="{number}">{escaped(text[start:end])}</mark>'
         at = end
     yield escaped(text[at:])
 
 
-Numbers = NDArray[np.intp]
-Diagnostics = Mapping[str, Mapping[str, Any]]
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentPair:
-    """Two documents, ``a < b`` by id and then index, and their similarity by the validation of the request."""
+    """Two documents, ``a < b`` by id and then index, and the similarity that the validation of the request computes."""
 
     a: Address
     b: Address
@@ -99,15 +95,14 @@ class DocumentPair:
 
 @dataclass(frozen=True, eq=False)
 class PairList(Sequence[DocumentPair]):
-    """Pairs, most similar first, equal ones by address: made as they are looked at, since there may be millions."""
+    """Pairs by falling similarity, equal ones by address. Since there may be millions, each is created on access."""
 
     references: Sequence[Reference] = field(repr=False)
-    """The documents in scope, in pairs or not."""
-    left: Numbers = field(repr=False)
-    """The number of the one document of each pair; ``left < right``."""
-    right: Numbers = field(repr=False)
+    """All documents in scope."""
+    left: NDArray[np.intp] = field(repr=False)
+    """Number of one document of each pair; ``left < right``. Shape (pairs,), as of the other arrays."""
+    right: NDArray[np.intp] = field(repr=False)
     similarity: NDArray[np.float64]
-    """Of each pair, in this order; float64 of their number."""
     _explained: Callable[[float, int, int], str] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -130,29 +125,30 @@ class PairList(Sequence[DocumentPair]):
     def _pair(self, place: int) -> DocumentPair:
         left, right = int(self.left[place]), int(self.right[place])
         similarity = float(self.similarity[place])
-        said = None if self._explained is None else self._explained(similarity, left, right)
-        return DocumentPair(Address(*self.references[left][:2]), Address(*self.references[right][:2]), similarity, said)
+        explanation = None if self._explained is None else self._explained(similarity, left, right)
+        a, b = (Address(*self.references[number][:2]) for number in (left, right))
+        return DocumentPair(a, b, similarity, explanation)
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedGroup:
-    """A feature that more documents share than ``maxHashGroupSize``: it made no candidates."""
+    """A feature shared by more than ``maxHashGroupSize`` documents. It makes no candidates."""
 
     size: int
-    """Documents that have it."""
+    """Number of documents that share it."""
     documents: tuple[Address, ...]
-    """The first of them by id and then index."""
+    """The first of them, by id and then index."""
     example: str | None
-    """The feature as one of them writes it; None where none of those has it any more."""
+    """The feature, as read from one of these documents; None if none of them has it any more."""
 
 
 @dataclass(frozen=True)
 class PairsResult:
-    """What a stage of type ``documentPairs:duplicates`` found."""
+    """Result of a stage of type ``documentPairs:duplicates``."""
 
     pairs: PairList
-    diagnostics: Diagnostics
-    """Heading -> what is counted -> number or words. Candidate pairs = pairs passing + pairs failing + out of scope
+    diagnostics: Mapping[str, Mapping[str, Any]]
+    """Step -> name of a count -> number or text. Candidate pairs = pairs passing + pairs failing + out of scope
     pairs."""
     skipped_groups: tuple[SkippedGroup, ...]
     """The largest ones; the diagnostics have the number of all."""
@@ -160,14 +156,14 @@ class PairsResult:
 
 @dataclass(frozen=True)
 class ContentResult:
-    """What a stage of type ``documentContent`` read."""
+    """Result of a stage of type ``documentContent``."""
 
     documents: tuple[Mapping[str, Any], ...]
     """``index``, ``id`` and ``fields`` of each, in the order of their best pairs."""
     cut: int
-    """Values that were longer than their ``maxValueLength``."""
+    """Values that were truncated at their ``maxValueLength``."""
     missing: int
-    """Documents deleted meanwhile."""
+    """Documents deleted during the run."""
     not_read: int
     """Documents beyond the limit."""
     seconds: float = field(compare=False)
@@ -175,7 +171,7 @@ class ContentResult:
 
 @dataclass(frozen=True, slots=True)
 class OverlappingPair:
-    """The text blocks that the documents of a pair share."""
+    """A pair of documents with the text blocks that they share."""
 
     a: Address
     b: Address
@@ -185,11 +181,11 @@ class OverlappingPair:
 
 @dataclass(frozen=True)
 class OverlapsResult:
-    """What a stage of type ``documentPairs:overlaps`` found, in the order of the pairs."""
+    """Result of a stage of type ``documentPairs:overlaps``, in the order of the pairs."""
 
     pairs: tuple[OverlappingPair, ...]
     missing: int
-    """Pairs of which a document was deleted meanwhile."""
+    """Pairs with a document that was deleted during the run."""
     too_long: int
     """Pairs with a text too long to be compared word by word."""
     not_compared: int
@@ -199,42 +195,37 @@ class OverlapsResult:
 
 @dataclass(frozen=True)
 class DuplicatesReport:
-    """The results of all stages by their names, in the order in which they were run."""
+    """The results of all stages by name, in the order of execution."""
 
     index: str
-    """As it was named."""
+    """The name given to the command."""
     indices: tuple[str, ...]
-    """The concrete indices behind the name."""
+    """The concrete indices that it resolves to."""
     stages: Mapping[str, PairsResult | ContentResult | OverlapsResult]
     seconds: float = field(compare=False)
 
     def __repr__(self) -> str:
-        return one_line(
-            self,
-            index=self.index,
-            stages=list(self.stages),
-        )
+        return one_line(self, index=self.index, stages=list(self.stages))
 
 
 _BATCH = 20
-"""Documents read at a time: a text may have megabytes, and only its beginning is kept."""
+"""Documents per request: a text may have megabytes, and only its beginning is kept."""
 
 
 def page_texts(
     client: Client, plan: DuplicatesPlan, pairs: Iterable[DocumentPair], characters: int
 ) -> dict[Address, str]:
-    """The texts of the documents in the pairs: the values of the fields of the plan, one a line, and of these the first
-    ``characters``; one more than the page shows, so that it knows that there are more.
+    """The texts of the documents in the pairs, truncated to a number of characters.
 
-    A document that is gone is left out; one without these fields has the text "". They are found by a search, which
-    needs no routing.
+    A text is the values of the fields of the plan, one per line. Deleted documents are left out; a document without
+    these fields has the text "". Documents are read by a search, which needs no routing.
     """
-    wanted: dict[str, dict[str, None]] = {}
+    ids_by_index: dict[str, dict[str, None]] = {}
     for pair in pairs:
         for index, id in (pair.a, pair.b):
-            wanted.setdefault(index, {})[id] = None
+            ids_by_index.setdefault(index, {})[id] = None
     texts: dict[Address, str] = {}
-    for index, ids in wanted.items():
+    for index, ids in ids_by_index.items():
         for chunk in chunked(ids, _BATCH):
             body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(plan.fields)}
             for hit in search(client, index, body)["hits"]["hits"]:

@@ -1,20 +1,23 @@
-"""Give an index keys of another scheme without downtime: beside the old ones, then in their place."""
+"""``migrate``: switches an index to new keys without downtime."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 
 from es_neardupe import options
-from es_neardupe.commands.migrate.dry_run import first_requests
+from es_neardupe.commands.clean import clean
+from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.migrate.plan import MigrationOptions, MigrationPlan, open_plan
-from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationWork
+from es_neardupe.commands.migrate.steps import MigrationProgress, MigrationRun, MigrationWork, refresh_both
 from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import BeingMigrated, SettingsError
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
-from es_neardupe.groups.rule_options import remembered_rules, rules_of
+from es_neardupe.groups.rules import remembered_rules, rules_of
+from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
@@ -25,9 +28,10 @@ from es_neardupe.index.target import stored_settings
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
+from es_neardupe.server.bulk import write
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.search import count
-from es_neardupe.verification.criterion import criterion
+from es_neardupe.server.search import count, refresh
+from es_neardupe.verification.criterion import match_criterion
 
 __all__ = ["MigrateReport", "MigrateWrites", "migrate"]
 
@@ -36,43 +40,43 @@ _LEASE = "lease-migrate"
 
 @dataclass(frozen=True, kw_only=True)
 class MigrateWrites:
-    """Documents by what the steps of a run did to them; one document may count in several."""
+    """Documents by the steps that wrote them; a document may count in several."""
 
     enriched: int
-    """Got new keys; in a dry run: would get them."""
+    """Documents that got new keys; in a dry run: would get them."""
     switched: int
-    """Got the new fields in the place of the old ones."""
+    """Documents whose old fields were replaced."""
     cleaned: int
-    """Rid of the fields that the migration does not need any more."""
+    """Documents from which the fields under the second prefix were removed."""
     left: int
-    """Changed again and again while the run went on, or refused: run it again."""
+    """Documents that kept changing during the run, or that the server rejected: run it again."""
     refusals: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class MigrateReport:
-    """What a run did, and where the migration stands now."""
+    """Result of `migrate`, and the state of the migration."""
 
     index: str
     scheme: str
-    """The new one."""
+    """The new scheme."""
     documents: int
-    """In the index."""
+    """Documents of the index."""
     state: str
     """``not begun``, ``prepared``, ``switching``, ``done`` or ``aborted``."""
     changes: tuple[str, ...]
-    """The settings that become other, as ``name: new, not old``; empty once the switch has begun."""
+    """Changed settings, as ``name: new, not old``; empty once the switch has begun."""
     regroups: bool
-    """Whether there are groups to be made."""
+    """Whether the index is grouped with the new keys, because it was grouped with the old ones."""
     groups: GroupChanges | None
-    """Groups by the old keys and by the new ones; None where there is nothing to compare (yet), or no more."""
+    """Groups with the old and with the new keys; None if there is nothing to compare before the switch, or after it."""
     writes: MigrateWrites
     dry_run: bool
     seconds: float = field(compare=False)
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
-    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+    """With ``tune``: index -> the settings that were lowered, with their restored values."""
     requests: tuple[ShownRequest, ...] = ()
-    """Of a dry run: those that `first_requests` tells."""
+    """The first write requests of a dry run, up to ``show_requests``, without those of `group`."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -113,65 +117,71 @@ def migrate(
     show_requests: options.ShowRequests = 0,
     progress: Progress = silent,
 ) -> MigrateReport:
-    """Lead an index to other settings; what is not given stays as it is, also the rules of the last run of `group`.
+    """Switch an index to other settings. Settings that are not given stay, as do the rules of the last run of `group`.
 
-    New keys and groups (and, with ``evidence``, the evidence) are made under a prefix of their own while the old ones
-    serve (``prepare`` stops there), both groupings are compared, and if ``confirm`` says so, each document gets the new
-    fields in the place of the old ones; what is left over is taken away. Group ids and their history go along.
-    ``abort`` gives up before the switch.
-    ``tune``: see `tunable`. A dry run can ``show_requests``: see `first_requests`. Started again at any time, also
-    without options, it goes on where it stopped. Raises `SchemeMismatch` for other settings than those of a migration
-    under way, `LeaseHeld` while another one works on the index, and what `init`, `enrich` and `group` raise.
+    New keys and groups (and, with ``evidence``, the evidence) are made under a second prefix, while searches use the
+    old ones; ``prepare`` stops there. Then both groupings are compared. If ``confirm`` returns true, the new fields
+    replace the old ones in each document, and those of the second prefix are removed. Group ids and their history are
+    kept. ``abort`` cancels a migration before the switch.
+
+    Without options it continues an interrupted migration. ``tune``: see `tunable`. A dry run returns its first
+    ``show_requests`` write requests. Raises `SchemeMismatch` for settings that differ from those of a migration that
+    has begun, `LeaseHeld` while another run migrates the index, and the errors of `init`, `enrich` and `group`.
     """
     started = time.monotonic()
-    rehearsal = DryRunClient(index.plain, show_requests, dry_run=dry_run)
+    dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
     numbers = {"threshold": threshold, "detection": detection, "shingle": shingle, "permutations": permutations}
     numbers |= {"bands": bands, "rows": rows, "agree": agree, "sample_mod": sample_mod}
-    wanted = MigrationOptions(fields, preset, numbers, sample_keys, evidence)
-    if abort and (wanted.something or prepare):
-        raise SettingsError("`abort` takes no settings, and no `prepare`.")
-    plan = _aborting(index) if abort else open_plan(index, wanted)
+    given = MigrationOptions(fields, preset, numbers, sample_keys, evidence)
+    if abort and (given.any_given or prepare):
+        raise SettingsError("`abort` cannot be combined with settings or `prepare`.")
+    plan = _plan_to_abort(index) if abort else open_plan(index, given)
     if plan is None:
-        found, done = opened(index), MigrationProgress("aborted" if abort else "done")
+        current, done = opened(index), MigrationProgress("aborted" if abort else "done")
         if abort and not dry_run:
-            _remove_strays(found)
-        return _report(found, done, dry_run, started)
+            _remove_abandoned_lease(current)
+        return _report(current, done, dry_run, started)
     check_sees_all(plan.old, "migrating")
     if plan.phase is None:
         _check_rules(plan.old)
-    work = MigrationWork(index, plan, max_chars, workers=workers, batch=batch, progress=progress)
-    shown: tuple[ShownRequest, ...] = ()
+    run = MigrationRun(workers, batch, max_chars, progress)
+    work = MigrationWork(index, plan, run)
+    requests: tuple[ShownRequest, ...] = ()
     if dry_run:
-        work.foretell(abort)
-        shown = first_requests(
-            rehearsal, plan, show_requests, abort=abort, prepare=prepare, max_chars=max_chars, batch=batch
-        )
+        _predict(work, abort=abort)
+        if show_requests:
+            steps = _DryRunSteps(dry_client, plan, run, show_requests)
+            requests = steps.requests(abort=abort, prepare=prepare)
     else:
-        check_may_delete(index.plain, _coming_names(plan))
+        check_may_delete(index.plain, _temporary_indices(plan))
         plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
         with held(plan.coming, "migrate", id=_LEASE):
             _check_phase(plan)
             plan.old.storage.prepare_rolled_over()
-            ready = work.undo() if abort else work.go_on(None if prepare else confirm)
-        if ready:
+            if abort:
+                work.undo()
+                to_clean = True
+            else:
+                to_clean = work.resume(None if prepare else confirm)
+        if to_clean:
             work.clean("aborted" if abort else "done")
-    return replace(_report(plan.after, work.done, dry_run, started), requests=shown)
+    return replace(_report(plan.after, work.done, dry_run, started), requests=requests)
 
 
-def _coming_names(plan: MigrationPlan) -> list[str]:
-    """Our indices under the new prefix, which are there until the migration is over."""
+def _temporary_indices(plan: MigrationPlan) -> list[str]:
+    """The hidden indices and sidecar indices under the second prefix, which are deleted at the end."""
     coming = plan.coming
-    every = coming.with_target(replace(coming.target, new=()))  # those of rolled-over indices will be there too
+    every = coming.with_target(replace(coming.target, new=()))  # includes those of rolled-over indices
     return [*(hidden_index_name(coming.target, kind) for kind in HiddenIndex), *every.storage.sidecars]
 
 
 def _check_phase(plan: MigrationPlan) -> None:
-    """Raises `BeingMigrated` if another run went on between our look and our lease."""
+    """Raises `BeingMigrated` if another run changed the phase before this one got the lease."""
     index = plan.old.name
     if phase_of(settings_mappings(plan.old.plain, index, plan.prefix).values(), plan.prefix) is not plan.phase:
         raise BeingMigrated(
-            f"Another run has led index {index} further to other keys meanwhile: run the same command again."
+            f"Another run has continued the migration of index {index} in the meantime: run the same command again."
         )
 
 
@@ -196,21 +206,24 @@ def _report(index: Index, done: MigrationProgress, dry_run: bool, started: float
     )
 
 
-def _aborting(index: Index) -> MigrationPlan | None:
-    """The migration that is to be given up. Raises `BeingMigrated` once the switch has begun."""
+def _plan_to_abort(index: Index) -> MigrationPlan | None:
+    """The migration to abort, if one has begun. Raises `BeingMigrated` once the switch has begun."""
     phase = phase_of(settings_mappings(index.plain, index.name, index.prefix).values(), index.prefix)
     if phase is None:
         return None
     if phase is not Phase.PREPARING:
         raise BeingMigrated(
-            f"The switch of index {index.name} has begun: documents have lost their former keys. Run `es-neardupe "
-            f"migrate {index.name}` to its end; another migration leads back."
+            f"The switch of index {index.name} has begun and cannot be cancelled: documents have lost their old keys. "
+            f"Complete it with `es-neardupe migrate {index.name}`; another migration can switch back."
         )
     return open_plan(index, MigrationOptions((), None, {}, None))
 
 
-def _remove_strays(index: Index) -> None:
-    """A run that was killed at once left a lease, in an index of ours that belongs to no settings."""
+def _remove_abandoned_lease(index: Index) -> None:
+    """Delete hidden indices under the second prefix that belong to no migration.
+
+    They hold only the lease of a run that was killed at its very beginning.
+    """
     settings = replace(index.settings, prefix=next_prefix(index.settings.prefix))
     coming = index.with_target(replace(index.target, settings=settings))
     mappings = settings_mappings(index.plain, index.name, index.settings.prefix).values()
@@ -219,8 +232,102 @@ def _remove_strays(index: Index) -> None:
 
 
 def _check_rules(old: Index) -> None:
-    """Raises `SettingsError` for rules of the last run that `group` would refuse, before any work is done."""
+    """Raises `SettingsError` for rules of the last run that `group` would reject, before any work is done."""
     match, group = remembered(Registry(old).last_run())
     with remembered_rules(old, match, group):
         rules_of(old, group)
-        criterion(old, match)
+        match_criterion(old, match)
+
+
+def _predict(work: MigrationWork, *, abort: bool) -> None:
+    """Count the documents that the next steps of a run would write; compare groups if the new keys exist already."""
+    plan, done = work.plan, work.done
+    refresh(work.index.plain, plan.old.path)
+    if plan.phase is None:
+        done.enriched = count(work.index.plain, plan.old.path)
+    elif plan.phase is Phase.PREPARING:
+        new = work.new
+        if not abort:
+            done.enriched = count(new.client, new.path, queries.stale(new.fields, new.scheme_id))
+            if done.grouped:
+                work.compare(new)
+        elif new.storage.groups_in_documents:
+            done.cleaned = count(new.client, new.path, queries.processed(new.fields))
+
+
+class _DryRunSteps:
+    """The steps of `MigrationWork` and the clean-up in a dry run, for their first write requests.
+
+    Those of `group` are not included: grouping needs keys that a dry run has not written.
+    """
+
+    def __init__(self, client: DryRunClient, plan: MigrationPlan, run: MigrationRun, maximum: int) -> None:
+        self._client, self._plan, self._run, self._maximum = client, plan, run, maximum
+        self._index = plan.old.through(client)
+
+    def requests(self, *, abort: bool, prepare: bool) -> tuple[ShownRequest, ...]:
+        """The first ``maximum`` requests. Reads no more than they need."""
+        steps = self._undo() if abort else self._resume(prepare=prepare)
+        return tuple(islice(chain(self._prepare_rolled_over(), steps), self._maximum))
+
+    def _prepare_rolled_over(self) -> Iterator[ShownRequest]:
+        self._index.storage.prepare_rolled_over()
+        yield from self._client.shown
+
+    def _undo(self) -> Iterator[ShownRequest]:
+        yield from self._marked(Phase.PREPARING)
+        yield from self._cleaned()
+
+    def _resume(self, *, prepare: bool) -> Iterator[ShownRequest]:
+        """Stops after a step with documents to write, as the next step needs its result."""
+        phase = self._plan.phase
+        if phase in (None, Phase.PREPARING):
+            yield from self._marked(Phase.PREPARING)
+            if phase is None and self._plan.old.storage.sidecars:  # the new sidecar indices do not exist yet
+                return
+            enriched = self._enriched(self._plan.settings.prefix)
+            yield from enriched
+            if prepare or enriched:
+                return
+        if phase is not Phase.CLEANING:
+            yield from self._marked(Phase.SWITCHING)
+            switched = self._switched()
+            yield from switched
+            if switched:
+                return
+        yield from self._marked(Phase.CLEANING)
+        yield from self._enriched(self._plan.prefix)
+        yield from self._cleaned()
+
+    def _with_prefix(self, prefix: str) -> Index:
+        return Index(self._index.name, self._client, prefix)
+
+    def _marked(self, phase: Phase) -> tuple[ShownRequest, ...]:
+        before = len(self._client.shown)
+        self._plan.mark(phase, self._client)
+        return self._client.shown[before:]
+
+    def _enriched(self, prefix: str) -> tuple[ShownRequest, ...]:
+        run = self._run
+        return enrich(
+            self._with_prefix(prefix),
+            check=True,
+            batch=run.batch,
+            max_chars=run.max_chars,
+            dry_run=True,
+            show_requests=self._maximum,
+        ).requests
+
+    def _switched(self) -> tuple[ShownRequest, ...]:
+        new, after = opened(self._index, adopting=True, prefix=self._plan.settings.prefix), self._plan.after
+        before = len(self._client.shown)
+        refresh_both(new, after)
+        actions = new.storage.takeovers(after, batch=self._run.batch, progress=silent)
+        for _ in write(self._client, actions, batch=self._run.batch, workers=1):
+            if self._client.full:
+                break
+        return self._client.shown[before:]
+
+    def _cleaned(self) -> tuple[ShownRequest, ...]:
+        new = self._with_prefix(self._plan.settings.prefix)
+        return clean(new, batch=self._run.batch, dry_run=True, show_requests=self._maximum).requests

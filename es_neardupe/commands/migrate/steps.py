@@ -1,191 +1,90 @@
-"""The steps of a migration, and what they have done."""
+"""The steps of a migration, and what a run has done. Each step can be repeated at any time."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from es_neardupe.commands.clean import clean
-from es_neardupe.commands.enrich.enrich import enrich
+from es_neardupe.commands.enrich import enrich
 from es_neardupe.commands.group import group
-from es_neardupe.commands.migrate.comparison import compared, regrouped
-from es_neardupe.commands.migrate.plan import MigrationPlan, mark
+from es_neardupe.commands.migrate.plan import MigrationPlan
 from es_neardupe.errors import RequestError
-from es_neardupe.groups.compare_groupings import GroupChanges
+from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index import queries
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, exists, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Action, Hit
+from es_neardupe.progress import Progress
+from es_neardupe.records import Action, Address, Hit
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client
-from es_neardupe.server.dry_run import DryRunClient
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import count, refresh
+from es_neardupe.server.search import fetch, refresh, search
 
-__all__ = ["MigrationProgress", "MigrationWork", "hand_over", "inherit_groups", "rehearse_switch", "switch_documents"]
-
+__all__ = ["MigrationProgress", "MigrationRun", "MigrationWork", "refresh_both"]
 
 _ROUNDS = 5
+_SHOWN = 5
+"""Documents of an example."""
 
 
-def inherit_groups(old: Index, new: Index, at: str) -> None:
-    """Let the new registry know the groups that there are, before the first run of `group` writes it (what becomes of
-    them is told in their history), and the rules of the last run."""
-    source, target = (hidden_index_name(one.target, HiddenIndex.GROUPS) for one in (old, new))
-    if not (exists(new.plain, target) and any(True for page in _of_kind(new.plain, target, "run") for _ in page)):
-        ensure(new, HiddenIndex.GROUPS)
-        hits = (hit for page in _of_kind(new.plain, source, "group") for hit in page)
-        _write_all(new.plain, (Action("index", target, hit.id, hit.source) for hit in hits), target)
-    last = Registry(old).last_run()
-    if last is not None and last.rules is not None:
-        Registry(new).hand_over_rules(last.rules, at)
+@dataclass(frozen=True)
+class MigrationRun:
+    """How a run of `migrate` behaves; the same for `enrich`, `group` and `clean` in it."""
 
-
-def hand_over(new: Index, after: Index, at: str) -> None:
-    """Put registry and evidence of the new keys in the place of the former ones; done twice, it does the same.
-
-    Groups that only the former registry knows came after the new one was made, and have ended.
-    """
-    for kind in HiddenIndex:
-        source, target = hidden_index_name(new.target, kind), hidden_index_name(after.target, kind)
-        if not exists(new.plain, source):
-            continue
-        ensure(after, kind)
-        refresh(new.plain, source)
-        refresh(new.plain, target)
-        _write_all(new.plain, _superseded(new.plain, source, target, at), target)
-        hits = (hit for hit in _every(new.plain, source) if hit.source.get("kind") != "lease")
-        _write_all(new.plain, (Action("index", target, hit.id, hit.source) for hit in hits), target)
-
-
-def _superseded(client: Client, source: str, target: str, at: str) -> Iterator[Action]:
-    """What becomes of documents of ``target`` that ``source`` does not have."""
-    for chunk in chunked(_every(client, target), 500):
-        there = fetch(client, [(source, hit.id, None) for hit in chunk], ["kind"])
-        for hit, known in zip(chunk, there, strict=True):
-            kind = hit.source.get("kind")
-            if known is not None or kind == "lease":
-                continue
-            if kind != "group":
-                yield Action("delete", target, hit.id, {})
-            elif hit.source.get("ended") is None:
-                events = [*hit.source["history"]["events"], {"at": at, "event": "dissolved", "group": None}]
-                ended = {"ended": at, "updated": at, "history": {"events": events}}
-                yield Action("index", target, hit.id, {**hit.source, **ended})
-
-
-def _of_kind(client: Client, name: str, kind: str) -> Iterator[list[Hit]]:
-    if exists(client, name):
-        refresh(client, name)
-        yield from client.pages(name, {"query": {"term": {"kind": kind}}}, page_size=1000)
-
-
-def _every(client: Client, name: str) -> Iterator[Hit]:
-    for page in client.pages(name, {"query": {"match_all": {}}}, page_size=1000):
-        yield from page
-
-
-def _write_all(client: Client, actions: Iterator[Action], name: str) -> None:
-    """Write to an index of ours. Raises `RequestError` if anything is refused."""
-    for outcome in write(client, actions, workers=1):
-        if not (outcome.done or outcome.gone):
-            raise RequestError(
-                f"Our index {name} refused a document: {outcome.reason}",
-                status=outcome.status,
-                type=outcome.type,
-                reason=outcome.reason,
-            )
-    refresh(client, name)
-
-
-def switch_documents(
-    new: Index, after: Index, *, batch: int, workers: int, progress: Progress
-) -> tuple[BulkCounts, int]:
-    """Give every document the new fields under the old prefix too, until a pass finds none without.
-
-    What was done, and how many are left: changed again and again, or refused. Users' searches find a group id in each
-    document at every moment.
-    """
-    tally, left = BulkCounts(), 0
-    for _ in range(_ROUNDS):
-        left = 0
-        _refresh(new, after)
-        actions = new.storage.takeovers(after, batch=batch, progress=progress)
-        for outcome in write(new.plain, actions, batch=batch, workers=workers):
-            left += not (outcome.done or outcome.gone)
-            if not outcome.conflict:
-                tally.add(outcome)
-        if not left:
-            break
-    _refresh(new, after)
-    return tally, left
-
-
-def rehearse_switch(rehearsal: DryRunClient, new: Index, after: Index, *, batch: int) -> None:
-    """Show a dry run the first requests of `switch_documents`."""
-    _refresh(new, after)
-    actions = new.through(rehearsal).storage.takeovers(after, batch=batch, progress=silent)
-    for _ in write(rehearsal, actions, batch=batch, workers=1):
-        if rehearsal.full:
-            break
-
-
-def _refresh(new: Index, after: Index) -> None:
-    """What the switch reads and writes."""
-    new.storage.refresh()
-    after.storage.refresh()
+    workers: int
+    batch: int
+    max_chars: int
+    progress: Progress
 
 
 @dataclass
 class MigrationProgress:
-    """Where a migration stands, and what the present run has done for it."""
+    """State of a migration, and what this run has done."""
 
     state: str
     """``not begun``, ``prepared``, ``switching``, ``done`` or ``aborted``."""
     changes: tuple[str, ...] = ()
-    """The settings that become other, as ``name: new, not old``; empty once the switch has begun."""
+    """Changed settings, as ``name: new, not old``; empty once the switch has begun."""
     enriched: int = 0
-    """Got new keys; in a dry run: would get them."""
+    """Documents that got new keys; in a dry run: would get them."""
     grouped: bool = False
-    """Whether there are groups to be made: ``group`` was run with the old keys."""
+    """Whether the index was grouped with the old keys, so that it is grouped with the new ones too."""
     comparison: GroupChanges | None = None
-    """Groups by the old keys and by the new ones; None where there is nothing to compare (yet), or no more."""
+    """Groups with the old and with the new keys; None if there is nothing to compare before the switch, or after it."""
     switched: int = 0
-    """Got the new fields in the place of the old ones."""
+    """Documents whose old fields were replaced."""
     cleaned: int = 0
-    """Rid of the fields that the migration does not need any more."""
+    """Documents from which the fields under the second prefix were removed."""
     left: int = 0
-    """Changed again and again while the run went on, or refused: run it again."""
+    """Documents that kept changing during the run, or that the server rejected: for the next run."""
     refusals: tuple[str, ...] = ()
 
 
 class MigrationWork:
-    """The steps of a run; each may be done again at any time."""
+    """The steps of a run."""
 
-    def __init__(self, index: Index, plan: MigrationPlan, max_chars: int, **options: Any) -> None:
-        """``options``: workers, batch and progress, of `enrich`, `group` and `clean` alike."""
-        self.index, self.plan = index, plan
-        self.options, self.max_chars = options, max_chars
+    def __init__(self, index: Index, plan: MigrationPlan, run: MigrationRun) -> None:
+        self.index, self.plan, self.run = index, plan, run
         state = {None: "not begun", Phase.PREPARING: "prepared"}.get(plan.phase, "switching")
         self.done = MigrationProgress(state, plan.changes, grouped=Registry(plan.old).last_run() is not None)
 
     @property
     def new(self) -> Index:
-        """The target of the new keys under their own prefix; an index that a rollover made just now has none yet."""
+        """The index with the new keys under their own prefix. An index just created by a rollover has none yet."""
         return opened(self.index, adopting=True, prefix=self.plan.settings.prefix)
 
-    def _under(self, prefix: str) -> Index:
-        """The index with the fields of a prefix."""
+    def _with_prefix(self, prefix: str) -> Index:
         return Index(self.index.name, self.index.plain, prefix)
 
-    def go_on(self, confirm: Callable[[GroupChanges | None], bool] | None) -> bool:
-        """All steps that are left, or those up to the switch; says whether `clean` is to follow."""
+    def _mark(self, phase: Phase) -> None:
+        self.plan.mark(phase, self.index.plain)
+
+    def resume(self, confirm: Callable[[GroupChanges | None], bool] | None) -> bool:
+        """Do the remaining steps, without ``confirm`` only up to the switch. Returns whether `clean` must follow."""
         phase = self.plan.phase
         if phase in (None, Phase.PREPARING):
             self.prepare()
@@ -198,72 +97,211 @@ class MigrationWork:
         return not self.done.left
 
     def prepare(self) -> None:
-        """New keys and groups beside the old ones. Texts that have changed since an earlier run are read too."""
-        mark(self.index, self.plan, Phase.PREPARING)
-        self._renew(self.plan.settings.prefix, lambda: inherit_groups(self.plan.old, self.new, timestamp()))
+        """Make new keys and groups in addition to the old ones. Renews those of texts changed since an earlier run."""
+        self._mark(Phase.PREPARING)
+        self._renew(self.plan.settings.prefix, lambda: _inherit_groups(self.plan.old, self.new, timestamp()))
         self.done.state = "prepared"
         if self.done.grouped and not self.done.left:
-            self.done.comparison = compared(self.plan.old, self.new, self.options["progress"])
-            self.done.changes += regrouped(self.plan.old, self.new)
+            self.compare(self.new)
+
+    def compare(self, new: Index) -> None:
+        """Compare the groups with the old keys and with the new ones."""
+        self.done.comparison = _compare(self.plan.old, new, self.run.progress)
+        self.done.changes += _rule_changes(self.plan.old, new)
 
     def _renew(self, prefix: str, before_grouping: Callable[[], None] = lambda: None) -> None:
-        """Keys and groups under a prefix as they should be."""
-        done = enrich(self._under(prefix), check=True, max_chars=self.max_chars, **self.options)
-        self.done.enriched += done.writes.written
-        self.done.left += done.writes.left
-        self.done.refusals += done.writes.refusals
+        """Bring keys and groups under a prefix up to date."""
+        run = self.run
+        enriched = enrich(
+            self._with_prefix(prefix),
+            check=True,
+            workers=run.workers,
+            batch=run.batch,
+            max_chars=run.max_chars,
+            progress=run.progress,
+        )
+        self.done.enriched += enriched.writes.written
+        self.done.left += enriched.writes.left
+        self.done.refusals += enriched.writes.refusals
         if self.done.grouped:
             before_grouping()
             grouped = group(
-                self._under(prefix), check=True, evidence=self.plan.evidence, **self.options
-            )  # with deletions
+                self._with_prefix(prefix),
+                check=True,  # notices deleted documents
+                evidence=self.plan.evidence,
+                workers=run.workers,
+                batch=run.batch,
+                progress=run.progress,
+            )
             self.done.left += grouped.writes.refused
             self.done.refusals += grouped.writes.refusals
 
     def switch(self) -> None:
-        """From here on commands use the new keys: under their own prefix, until all documents have them under the
-        old one, where users' searches look."""
-        plan = self.plan
-        with held(plan.after, "migrate") as lease:
-            mark(self.index, plan, Phase.SWITCHING)
+        """Let commands use the new keys.
+
+        Commands read them under their own prefix until all documents have them under the old one, which searches use.
+        """
+        with held(self.plan.after, "migrate") as lease:
+            self._mark(Phase.SWITCHING)
             self.done.state = "switching"
             lease.check()
-            hand_over(self.new, plan.after, timestamp())
-            tally, self.done.left = switch_documents(self.new, plan.after, **self.options)
+            _hand_over(self.new, self.plan.after, timestamp())
+            tally, self.done.left = self._switch_documents()
             self.done.switched, self.done.refusals = tally.counts["written"], tally.refusals
             if not self.done.left:
                 lease.check()
-                mark(self.index, plan, Phase.CLEANING)
+                self._mark(Phase.CLEANING)
+
+    def _switch_documents(self) -> tuple[BulkCounts, int]:
+        """Copy the new fields of each document to the old prefix, until no document is left; at most `_ROUNDS` times.
+
+        Returns the counts, and the number of documents left, which kept changing or were rejected by the server. A
+        search finds a group id in each document at every moment.
+        """
+        new, after, run = self.new, self.plan.after, self.run
+        tally, left = BulkCounts(), 0
+        for _ in range(_ROUNDS):
+            left = 0
+            refresh_both(new, after)
+            actions = new.storage.takeovers(after, batch=run.batch, progress=run.progress)
+            for outcome in write(new.plain, actions, batch=run.batch, workers=run.workers):
+                left += not (outcome.done or outcome.gone)
+                if not outcome.conflict:
+                    tally.add(outcome)
+            if not left:
+                break
+        refresh_both(new, after)
+        return tally, left
 
     def finish(self) -> None:
-        """See to the documents that came or changed meanwhile."""
-        mark(self.index, self.plan, Phase.CLEANING)
+        """Process the documents that were added or changed during the migration."""
+        self._mark(Phase.CLEANING)
         self._renew(self.plan.prefix)
 
-    def undo(self) -> bool:
-        """Make sure that all indices are as they were left by a run that prepared; `clean` is to follow."""
-        mark(self.index, self.plan, Phase.PREPARING)
-        return True
+    def undo(self) -> None:
+        """Mark all indices as prepared, even if an earlier run was killed before it did; `clean` must follow."""
+        self._mark(Phase.PREPARING)
 
     def clean(self, state: str) -> None:
-        """Take away what is not needed any more, the lease of this work with it: no other step follows."""
-        done = clean(self._under(self.plan.settings.prefix), **self.options)
-        self.done.cleaned, self.done.left = done.writes.written, done.writes.left
-        self.done.refusals += done.writes.refusals
-        if not done.writes.left:
+        """Remove the fields and hidden indices of the second prefix, and the lease with them. This is the last step."""
+        run = self.run
+        cleaned = clean(
+            self._with_prefix(self.plan.settings.prefix), workers=run.workers, batch=run.batch, progress=run.progress
+        )
+        self.done.cleaned, self.done.left = cleaned.writes.written, cleaned.writes.left
+        self.done.refusals += cleaned.writes.refusals
+        if not cleaned.writes.left:
             self.done.state = state
 
-    def foretell(self, abort: bool) -> None:
-        """What a dry run can say: the comparison needs the new keys, and these are there once they are prepared."""
-        refresh(self.index.plain, self.plan.old.path)
-        if self.plan.phase is None:
-            self.done.enriched = count(self.index.plain, self.plan.old.path)
-        elif self.plan.phase is Phase.PREPARING:
-            new = self.new
-            client = new.client
-            self.done.enriched = 0 if abort else count(client, new.path, queries.stale(new.fields, new.scheme_id))
-            if abort and new.storage.groups_in_documents:
-                self.done.cleaned = count(client, new.path, queries.processed(new.fields))
-            if self.done.grouped and not abort:
-                self.done.comparison = compared(self.plan.old, new, self.options["progress"])
-                self.done.changes += regrouped(self.plan.old, new)
+
+def refresh_both(new: Index, after: Index) -> None:
+    """Refresh the indices that the switch reads and writes."""
+    new.storage.refresh()
+    after.storage.refresh()
+
+
+def _inherit_groups(old: Index, new: Index, at: str) -> None:
+    """Copy the groups and the rules of the last run to the new registry, before `group` first writes it.
+
+    So the history of the groups continues.
+    """
+    source, target = (hidden_index_name(one.target, HiddenIndex.GROUPS) for one in (old, new))
+    if not any(_pages_of_kind(new.plain, target, "run")):
+        ensure(new, HiddenIndex.GROUPS)
+        hits = (hit for page in _pages_of_kind(new.plain, source, "group") for hit in page)
+        _write_all(new.plain, target, (Action("index", target, hit.id, hit.source) for hit in hits))
+    last = Registry(old).last_run()
+    if last is not None and last.rules is not None:
+        Registry(new).hand_over_rules(last.rules, at)
+
+
+def _hand_over(new: Index, after: Index, at: str) -> None:
+    """Replace the old registry and evidence by those of the new keys. Can be repeated."""
+    client = new.plain
+    for kind in HiddenIndex:
+        source, target = hidden_index_name(new.target, kind), hidden_index_name(after.target, kind)
+        if not exists(client, source):
+            continue
+        ensure(after, kind)
+        refresh(client, source)
+        refresh(client, target)
+        _write_all(client, target, _endings(new, after, kind, at))
+        hits = (hit for hit in _documents(client, source) if hit.source.get("kind") != "lease")
+        _write_all(client, target, (Action("index", target, hit.id, hit.source) for hit in hits))
+
+
+def _endings(new: Index, after: Index, kind: HiddenIndex, at: str) -> Iterator[Action]:
+    """The actions for documents of a hidden index that only the old keys have: groups end, all others are deleted.
+
+    Such groups were founded after the new registry was made.
+    """
+    source, target = hidden_index_name(new.target, kind), hidden_index_name(after.target, kind)
+    for chunk in chunked(_documents(new.plain, target), 500):
+        counterparts = fetch(new.plain, [(source, hit.id, None) for hit in chunk], ["kind"])
+        for hit, counterpart in zip(chunk, counterparts, strict=True):
+            stored = hit.source.get("kind")
+            if counterpart is not None or stored == "lease":
+                continue
+            if stored != "group":
+                yield Action("delete", target, hit.id, {})
+            elif hit.source.get("ended") is None:
+                events = [*hit.source["history"]["events"], {"at": at, "event": "dissolved", "group": None}]
+                ended = {"ended": at, "updated": at, "history": {"events": events}}
+                yield Action("index", target, hit.id, {**hit.source, **ended})
+
+
+def _pages_of_kind(client: Client, name: str, kind: str) -> Iterator[list[Hit]]:
+    """The documents of one kind in a hidden index, in pages; none if the index does not exist."""
+    if exists(client, name):
+        refresh(client, name)
+        yield from client.pages(name, {"query": {"term": {"kind": kind}}}, page_size=1000)
+
+
+def _documents(client: Client, name: str) -> Iterator[Hit]:
+    for page in client.pages(name, {"query": {"match_all": {}}}, page_size=1000):
+        yield from page
+
+
+def _write_all(client: Client, name: str, actions: Iterator[Action]) -> None:
+    """Write to a hidden index. Raises `RequestError` if the server rejects a document."""
+    for outcome in write(client, actions, workers=1):
+        if not (outcome.done or outcome.gone):
+            raise RequestError(
+                f"The server rejected a document of the hidden index {name}: {outcome.reason}",
+                status=outcome.status,
+                type=outcome.type,
+                reason=outcome.reason,
+            )
+    refresh(client, name)
+
+
+def _compare(old: Index, new: Index, progress: Progress) -> GroupChanges:
+    """The groups that searches use now, compared with those that they will use."""
+    overlaps: Counter[tuple[str, str]] = Counter()
+    for before, after in new.storage.group_pairs(old, progress):
+        if before is not None and after is not None:
+            overlaps[before, after] += 1
+    changes = compare_groups(overlaps)
+    examples = tuple(_with_documents(old, new, one) for one in changes.examples)
+    return GroupChanges(changes.documents, changes.moved, changes.before, changes.after, changes.kinds, examples)
+
+
+def _rule_changes(old: Index, new: Index) -> tuple[str, ...]:
+    """The rules of the last run of `group` that changed, without the scheme, as ``group NAME: new, not old``."""
+    runs = [Registry(one).last_run() for one in (old, new)]
+    before, after = (run.rules.deciding if run is not None and run.rules else {} for run in runs)
+    names = sorted((before.keys() & after.keys()) - {"scheme", "weights"})
+    return tuple(f"group {name}: {after[name]}, not {before[name]}" for name in names if before[name] != after[name])
+
+
+def _with_documents(old: Index, new: Index, example: GroupChangeExample) -> GroupChangeExample:
+    """The example with some of its documents, principals first."""
+    documents: dict[Address, None] = {}
+    for index, groups in ((old, example.before), (new, example.after)):
+        clauses = [{"terms": {index.fields.group: sorted(groups)[:_SHOWN]}}]
+        principals = [{"term": {index.fields.principal: {"value": True}}}]
+        query = {"bool": {"filter": clauses, "should": principals, "minimum_should_match": 0}}
+        body = {"size": _SHOWN, "query": query, "_source": False}
+        hits = search(index.client, index.path, body)["hits"]["hits"] if groups else []
+        documents |= {Address(hit["_index"], hit["_id"]): None for hit in hits}
+    return GroupChangeExample(example.kind, example.before, example.after, tuple(documents)[:_SHOWN])

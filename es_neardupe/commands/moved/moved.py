@@ -1,17 +1,22 @@
-"""Lost and found: where the document that was at an address can be found now."""
+"""New addresses of documents that are no longer at their address."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import detection_of
-from es_neardupe.commands.moved.answer import Moved, NewPlace, in_order, with_replaced
-from es_neardupe.commands.moved.deleted_documents import DeletedDocument, DeletedDocuments
-from es_neardupe.commands.moved.documents import AddressSearch, LastDocument
-from es_neardupe.commands.moved.fields import AddressFields, address_fields
+from es_neardupe.commands.moved.documents import (
+    AddressFields,
+    AddressSearch,
+    DeletedDocument,
+    DeletedDocuments,
+    LastDocument,
+    address_fields,
+)
+from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index, opened
@@ -26,17 +31,83 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.criterion import check_min
 from es_neardupe.verification.current_texts import compared_with
 
-__all__ = ["moved", "moved_all"]
+__all__ = ["Moved", "NewPlace", "in_order", "moved", "moved_all"]
 
 _BATCH = 64
-"""Addresses looked up before the first of them is answered."""
+"""Addresses that are looked up ahead of the result being returned."""
 
 _WORKERS = 4
 
-_LONGEST_TERM = 32_766
-"""Bytes of the longest value that servers index; they refuse to look for a longer one."""
+_MAX_TERM_BYTES = 32_766
+"""Maximum length of an indexed value; servers reject a query for a longer one."""
 
 _TOO_LONG = "address longer than the index keeps"
+
+
+@dataclass(frozen=True)
+class NewPlace:
+    """A document with nearly the same text, at another address."""
+
+    address: str
+    date: str | None
+    """Of the document, in UTC; None if it has none."""
+    similarity: float
+    replaced: str | None
+    """Date of the latest document with this address, if that is a later one; None: this document is there now."""
+    index: str
+    id: str
+    basis: str
+    """``texts``: current texts were compared; ``evidence`` or ``grouping``: the similarity is an earlier result."""
+    measure: str
+    known_at: str | None
+    """When the similarity was computed; None: now."""
+
+    def older_than(self, date: str) -> bool:
+        """Whether its date is before ``date``; False without a date."""
+        return self.date is not None and _moment(self.date) < _moment(date)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Result for one address."""
+
+    address: str
+    reason: str | None
+    """Why there is no place now; None if there is one."""
+    index: str | None
+    id: str | None
+    date: str | None
+    """Of the last document at the address, in UTC."""
+    versions: int
+    """Documents with this address; the latest of them is searched for."""
+    basis: str | None
+    """How the document is known: ``address``, ``id``, ``evidence`` or ``grouping``."""
+    places: tuple[NewPlace, ...]
+    """By falling similarity; equal ones: those that are there now first, then the latest."""
+    earlier: int
+    """Places left out because their date is before that of the document."""
+    less_similar: int
+    """Other documents of its group left out because their similarity to it is below ``min``."""
+    changed: int
+    """Documents left out because their text has changed since it was compared."""
+    candidates: int
+    not_compared: int
+    """Candidates beyond ``max_candidates``: those that share the fewest keys."""
+    unprocessed: int
+    """Documents of the index without keys, which cannot be found by their text."""
+    url_field: str
+    date_field: str
+    min: float
+    detection: float | None
+    """Probability that a document of similarity ``min`` shares a key; None if no texts were compared."""
+
+    @property
+    def best(self) -> NewPlace | None:
+        """The most similar place that is there now."""
+        return next((one for one in self.places if one.replaced is None), None)
+
+    def __repr__(self) -> str:
+        return one_line(self, address=self.address, places=len(self.places), reason=self.reason)
 
 
 def moved(
@@ -49,11 +120,12 @@ def moved(
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
 ) -> Moved:
-    """Where the document that was at an address, or that has this as its id, can be found now.
+    """Find the current addresses of the document that was at an address, or that has it as its id.
 
-    That is: documents of other addresses, not older, whose resemblance to it is at least ``min`` (default: the
-    threshold of the index). ``earlier``: older ones too. Of a document that is gone, what evidence and the last
-    grouping know by its id is used. Raises `SettingsError` for fields that cannot be what they should be.
+    These are the documents with other addresses, of the same date or later, whose resemblance to it is at least
+    ``min`` (default: the threshold of the index). ``earlier`` includes older ones. For a deleted document, evidence
+    and the last grouping are used. Raises `SettingsError` for an empty address, for options out of range, and if the
+    address or date field is ambiguous, missing or of the wrong type.
     """
     (found,) = moved_all(
         index,
@@ -77,9 +149,9 @@ def moved_all(
     earlier: options.Earlier = False,
     max_candidates: options.CandidatesByKeys = 1000,
 ) -> Iterator[Moved]:
-    """As `moved`, for any number of addresses, in their order; a few of them are held at a time.
+    """`moved` for any number of addresses, in their order. Holds a few of them in memory.
 
-    Raises what `moved` does, when the first answer is asked for.
+    Raises what `moved` does, when the first result is read.
     """
     if max_candidates < 1:
         raise SettingsError("`max_candidates` must be 1 or more.")
@@ -93,7 +165,7 @@ def moved_all(
 
 
 class _Finder:
-    """Looks up one address after the other."""
+    """Finds the places of one address after the other."""
 
     def __init__(self, index: Index, fields: AddressFields, *, minimum: float, earlier: bool, maximum: int) -> None:
         self._index = index
@@ -104,93 +176,96 @@ class _Finder:
         self._measure = Measure(shingle=index.settings.shingle)
         self._documents = AddressSearch(index, fields)
         self._unprocessed = count(index.client, index.path, index.target.stale())
-        self._traces = DeletedDocuments(index, self._documents.asked)
+        self._deleted = DeletedDocuments(index, self._documents.docvalue_fields)
 
     def find(self, address: str) -> Moved:
-        """All that is known of one address. Raises `SettingsError` for an empty one."""
+        """The result for one address. Raises `SettingsError` for an empty one."""
         if not address:
-            raise SettingsError("An address is empty: name one, or the id of a document.")
-        if len(address.encode("utf-8", "surrogatepass")) > _LONGEST_TERM:
-            return self._answer(address, _TOO_LONG)
+            raise SettingsError("The address is empty. Give an address, or the id of a document.")
+        if len(address.encode("utf-8", "surrogatepass")) > _MAX_TERM_BYTES:
+            return self._result(address, _TOO_LONG)
         document = self._documents.last(address)
         if document is not None:
             found = self._by_text(address, document)
-            return found if found.best else self._by_text_before(found, document) or found
-        trace = self._traces.of(address)
-        if trace is not None:
-            return self._by_trace(address, trace)
-        return self._answer(address, self._why_unknown(address))
+            return found if found.best else self._by_former_text(found, document) or found
+        deleted = self._deleted.of(address)
+        if deleted is not None:
+            return self._by_copies(address, deleted)
+        return self._result(address, self._why_unknown(address))
 
     def _why_unknown(self, address: str) -> str:
-        longest = self._fields.longest
-        if longest is not None and len(address) > longest:
+        limit = self._fields.max_length
+        if limit is not None and len(address) > limit:
             return _TOO_LONG
-        return "unknown address, and evidence may not be read" if self._traces.forbidden else "unknown address"
+        return "unknown address, and evidence may not be read" if self._deleted.forbidden else "unknown address"
 
     def _by_text(self, address: str, document: LastDocument) -> Moved:
-        """Compare the text with those of its group, and of all that share a key with it."""
-        known = self._answer(address, None, document.address, document.basis)
-        known = replace(known, date=document.date, versions=document.versions)
-        text = text_of(document.source, self._index.target.settings.fields)
-        (made,) = fingerprints([text], self._index.target.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
+        """Compare the document with the members of its group, and with all documents that share a key with it."""
+        settings = self._index.settings
+        result = self._result(address, None, document.address, document.basis)
+        result = replace(result, date=document.date, versions=document.versions)
+        (made,) = fingerprints(
+            [text_of(document.source, settings.fields)], settings.scheme, max_chars=DEFAULT_MAX_CHARS
+        )
         if not made.bands:
-            return replace(known, reason=f"its text is {made.state.value}")
-        own = group_of(stored_fields(document.source, self._index.target.settings.prefix))
-        away = sorted({address, *document.addresses})
-        hits, total = self._documents.others(made.bands, own, away, document.address, maximum=self._maximum)
-        described = {(hit["_index"], hit["_id"]): hit for hit in hits}
+            return replace(result, reason=f"its text is {made.state.value}")
+        group = group_of(stored_fields(document.source, settings.prefix))
+        excluded = sorted({address, *document.addresses})
+        hits, total = self._documents.candidates(
+            document, made.bands, group=group, excluded=excluded, maximum=self._maximum
+        )
+        fields_of = {(hit["_index"], hit["_id"]): hit["fields"] for hit in hits}
         references: list[Reference] = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
         places, less_similar = [], 0
         for hit, similarity in compared_with(
-            self._index, self._measure, document.source, references, more=[self._index.target.fields.group]
+            self._index, self._measure, document.source, references, more=[self._index.fields.group]
         ):
             if similarity >= self._minimum:
-                (new, *_), date = self._documents.read(described[hit.address]["fields"])
-                places.append(NewPlace(new, date, similarity, None, *hit.address, "texts", "resemblance", None))
+                (first, *_), date = self._documents.read(fields_of[hit.address])
+                places.append(NewPlace(first, date, similarity, None, *hit.address, "texts", "resemblance", None))
             else:
-                stored = stored_fields(hit.source, self._index.target.settings.prefix)
-                less_similar += own is not None and stored.get("group") == own
-        known = replace(
-            known,
+                less_similar += group is not None and stored_fields(hit.source, settings.prefix).get("group") == group
+        result = replace(
+            result,
             less_similar=less_similar,
             candidates=total,
             not_compared=total - len(hits),
-            detection=detection_of(self._measure, self._minimum, self._index.target.settings.scheme),
+            detection=detection_of(self._measure, self._minimum, settings.scheme),
         )
-        return self._placed(known, places)
+        return self._with_places(result, places)
 
-    def _by_text_before(self, found: Moved, document: LastDocument) -> Moved | None:
-        """Where the text is now that the document had before it was written over, as far as evidence knows."""
-        text = text_of(document.source, self._index.target.settings.fields)
-        (content,) = contents([text])
-        trace = self._traces.before(document.address[1], content)
-        if trace is None:
+    def _by_former_text(self, found: Moved, document: LastDocument) -> Moved | None:
+        """The places of the text that an overwritten document had before; None if evidence has none."""
+        (content,) = contents([text_of(document.source, self._index.settings.fields)])
+        former = self._deleted.before(document.address.id, content)
+        if former is None:
             return None
-        before = self._by_trace(found.address, trace)
-        return replace(before, versions=found.versions) if before.places else None
+        result = self._by_copies(found.address, former)
+        return replace(result, versions=found.versions) if result.places else None
 
-    def _by_trace(self, address: str, trace: DeletedDocument) -> Moved:
-        """What was found out while the document was there."""
+    def _by_copies(self, address: str, document: DeletedDocument) -> Moved:
+        """The places of a deleted document, by the known similarities of its copies."""
         places = []
-        for one in trace.known:
-            named, date = self._documents.read(one.hit.source)
-            others = [name for name in named if name != address]
-            if others and one.similarity >= self._minimum:
-                places.append(
-                    NewPlace(others[0], date, one.similarity, None, *one.hit.address, trace.basis, one.measure, one.at)
-                )
-        known = self._answer(address, None, Address(trace.index, trace.id), trace.basis)
-        return self._placed(replace(known, changed=trace.changed, candidates=len(trace.known)), places)
+        for copy in document.copies:
+            addresses, date = self._documents.read(copy.hit.source)
+            others = [one for one in addresses if one != address]
+            if others and copy.similarity >= self._minimum:
+                at = (*copy.hit.address, document.basis, copy.measure, copy.at)
+                places.append(NewPlace(others[0], date, copy.similarity, None, *at))
+        result = self._result(address, None, Address(document.index, document.id), document.basis)
+        result = replace(result, changed=document.changed, candidates=len(document.copies))
+        return self._with_places(result, places)
 
-    def _placed(self, known: Moved, places: Sequence[NewPlace]) -> Moved:
-        """The places in their order, without those that are too old."""
-        older = [known.date is not None and one.older_than(known.date) for one in places]
-        wanted = [one for one, old in zip(places, older, strict=True) if self._earlier or not old]
-        shown = in_order(with_replaced(self._index, self._fields, wanted))
-        found = replace(known, places=tuple(shown), earlier=len(places) - len(wanted))
-        return found if found.best else replace(found, reason=_why_not(found))
+    def _with_places(self, result: Moved, places: Sequence[NewPlace]) -> Moved:
+        """The result with its places in order, without those that are too old."""
+        kept = [one for one in places if self._earlier or result.date is None or not one.older_than(result.date)]
+        latest = self._documents.latest_dates(one.address for one in kept)
+        kept = [replace(one, replaced=_if_later(one.date, latest.get(one.address, ""))) for one in kept]
+        result = replace(result, places=tuple(in_order(kept)), earlier=len(places) - len(kept))
+        return result if result.best else replace(result, reason=_why_not(result))
 
-    def _answer(self, address: str, reason: str | None, at: Address | None = None, basis: str | None = None) -> Moved:
+    def _result(self, address: str, reason: str | None, at: Address | None = None, basis: str | None = None) -> Moved:
+        """A result without places."""
         index, id = at or (None, None)
         return Moved(
             address=address,
@@ -214,7 +289,25 @@ class _Finder:
         )
 
 
-def _why_not(found: Moved) -> str:
-    if found.places:
+def _why_not(result: Moved) -> str:
+    if result.places:
         return "no longer there"
-    return "only earlier copies" if found.earlier else "no copy found"
+    return "only earlier copies" if result.earlier else "no copy found"
+
+
+def in_order(places: Iterable[NewPlace]) -> list[NewPlace]:
+    """By falling similarity; equal ones: those that are there now first, then the latest, then by address."""
+    found = sorted(places, key=lambda one: (one.address, one.index, one.id))
+    found.sort(key=lambda one: _moment(one.date or ""), reverse=True)
+    found.sort(key=lambda one: (-one.similarity, one.replaced is not None))
+    return found
+
+
+def _if_later(date: str | None, latest: str) -> str | None:
+    """The ``latest`` date if it is after ``date``."""
+    return latest if date is not None and _moment(latest) > _moment(date) else None
+
+
+def _moment(date: str) -> str:
+    """A date in UTC as a string that sorts by time, regardless of the number of fractional digits."""
+    return date.removesuffix("Z")

@@ -15,8 +15,7 @@ from es_neardupe.index.updates import DocumentUpdate, is_current, plan, source_o
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import counts
+from es_neardupe.server.search import counts, fetch
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index

@@ -28,7 +28,7 @@ from es_neardupe.index.sidecar.queries import (
     without_entry,
 )
 from es_neardupe.records import Address, Hit
-from es_neardupe.server.client import ClientOver, path
+from es_neardupe.server.client import ForwardingClient, path
 from es_neardupe.server.search import count
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ JSON = dict[str, Any]
 _Params = Mapping[str, str | int | bool]
 
 
-class SidecarClient(ClientOver):
+class SidecarClient(ForwardingClient):
     """A :class:`~es_neardupe.server.Client` over another one, for one target with a sidecar index."""
 
     def __init__(self, index: Index) -> None:

@@ -29,8 +29,7 @@ from es_neardupe.index.updates import is_current, plan, update
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import counts, search
+from es_neardupe.server.search import counts, fetch, search
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index

@@ -17,8 +17,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import count
+from es_neardupe.server.search import count, fetch
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index

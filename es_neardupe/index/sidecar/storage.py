@@ -29,8 +29,7 @@ from es_neardupe.index.target import SidecarLayout, mappings_of
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Reference
 from es_neardupe.server.client import Client
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import count, refresh
+from es_neardupe.server.search import count, fetch, refresh
 
 if TYPE_CHECKING:
     from es_neardupe.index.index import Index

@@ -1,24 +1,35 @@
-"""Driver: the interface of the adapters for driver packages, and what they share: logins, parsing, lost connections."""
+"""Driver: the interface of the adapters for driver packages; drivers that trace requests and limit their time; and
+functions that the adapters share, for credentials, parsing and connection errors."""
 
 from __future__ import annotations
 
 import base64
+import contextvars
 import hashlib
+import itertools
 import json
+import logging
+import re
 import ssl
 import sys
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotInTime
 from contextlib import suppress
-from threading import Lock
+from dataclasses import replace
+from threading import Lock, Thread
 from typing import Any, Protocol
 
-from es_neardupe.errors import CertificateRefused, ConnectError, Unreachable
+from es_neardupe.errors import CertificateRefused, ConnectError, SettingsError, Unreachable
+from es_neardupe.log_events import is_logged, log_event, new_run
 from es_neardupe.server.responses import Answer
 
 __all__ = [
     "POOL_SIZE",
     "Driver",
-    "DriverOver",
+    "PatientDriver",
+    "TracedDriver",
     "deep",
     "identity",
     "lost_connection",
@@ -28,10 +39,6 @@ __all__ = [
 
 POOL_SIZE = 16
 """Connections kept open to a server; further worker threads wait or reconnect."""
-
-_MORE_LEVELS = 2000
-_DEEPER = Lock()
-"""The recursion limit belongs to the whole process."""
 
 
 class Driver(Protocol):
@@ -43,7 +50,7 @@ class Driver(Protocol):
 
     @property
     def login(self) -> str:
-        """The user who is logged in, see `identity`."""
+        """The authenticated user, see `identity`."""
 
     def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
         """The answer, whatever its status. ``target`` is path and query, percent-encoded.
@@ -55,7 +62,7 @@ class Driver(Protocol):
         """Close the connections if the adapter opened them."""
 
 
-class DriverOver:
+class _ForwardingDriver:
     """A driver that sends its requests through another one."""
 
     def __init__(self, driver: Driver) -> None:
@@ -76,9 +83,82 @@ class DriverOver:
         self._driver.close()
 
 
+_RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class TracedDriver(_ForwardingDriver):
+    """Forwards requests with the name ``es-neardupe/RUN/NUMBER``, and logs their results."""
+
+    def __init__(self, driver: Driver, run: str | None = None) -> None:
+        if run is not None and not _RUN.fullmatch(run):
+            raise SettingsError(f"{run!r} is not a valid run name: use 1 to 64 letters, digits, dots, - or _.")
+        super().__init__(driver)
+        self._run = run or new_run()
+        self._numbers = itertools.count(1)
+
+    def over(self, driver: Driver) -> TracedDriver:
+        """The same run with another driver; the numbers continue."""
+        other = TracedDriver(driver, self._run)
+        other._numbers = self._numbers
+        return other
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """See ``Driver.send``. Answers and errors carry the name of the request."""
+        name = f"es-neardupe/{self._run}/{next(self._numbers)}"
+        started = time.monotonic()
+        try:
+            answer = self._driver.send(method, target, body, {**headers, "x-opaque-id": name})
+        except ConnectError as error:
+            if isinstance(error, Unreachable):  # the server may have received it, and the answer was lost
+                error.request = name
+            _log(method, target, name, started, error=type(error).__name__)
+            raise
+        _log(method, target, name, started, status=answer.status, bytes=len(body or b""))
+        return replace(answer, request=name)
+
+
+def _log(method: str, target: str, name: str, started: float, **result: str | int) -> None:
+    if is_logged(logging.DEBUG):
+        milliseconds = round(1000 * (time.monotonic() - started), 1)
+        path = target.partition("?")[0]
+        log_event(logging.DEBUG, "request", method=method, path=path, request=name, milliseconds=milliseconds, **result)
+
+
+class PatientDriver(_ForwardingDriver):
+    """Forwards requests, and waits at most ``seconds`` for a complete answer.
+
+    Each request runs in its own thread. The thread of an answer that never ends is abandoned; it does not keep the
+    program alive.
+    """
+
+    def __init__(self, driver: Driver, seconds: float) -> None:
+        super().__init__(driver)
+        self._seconds = seconds
+
+    def send(self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> Answer:
+        """See ``Driver.send``."""
+        answer: Future[Answer] = Future()
+
+        def send_request() -> None:
+            try:
+                answer.set_result(self._driver.send(method, target, body, headers))
+            except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
+                answer.set_exception(error)
+
+        Thread(target=contextvars.copy_context().run, args=(send_request,), name="request", daemon=True).start()
+        try:
+            return answer.result(self._seconds)
+        except NotInTime as error:
+            if answer.done():  # the driver's own error
+                raise
+            raise Unreachable(
+                f"{self.url}: the answer was incomplete after {self._seconds:g} seconds. Try again, or request less."
+            ) from error
+
+
 def identity(header: str | None) -> str:
-    """The kind of login of an ``authorization`` header, and the user name, the id of the API key, or a hash of anything
-    else; empty without a login. It contains no secret."""
+    """The scheme of an ``authorization`` header, with the user name, the id of the API key, or a hash of anything else;
+    empty without a header. It contains no secret."""
     kind, _, word = (header or "").partition(" ")
     if kind.lower() in {"basic", "apikey"}:
         with suppress(ValueError):  # also binascii.Error and UnicodeDecodeError
@@ -103,6 +183,11 @@ def parsed(text: str) -> Any:
         return text
 
 
+_MORE_LEVELS = 2000
+_DEEPER = Lock()
+"""The recursion limit belongs to the whole process."""
+
+
 def deep(text: str | bytes) -> Any:
     """The value of JSON nested more deeply than Python's recursion limit: servers accept 1,000 levels. Raises
     ``ValueError``."""
@@ -118,39 +203,44 @@ def deep(text: str | bytes) -> Any:
 
 
 def unreadable(url: str) -> Unreachable:
-    """The error for an answer whose content type is JSON, and whose body is not, or is cut off."""
-    return Unreachable(f"{url}: the answer cannot be read. Is there a proxy in between?")
+    """The error for an answer whose content type is JSON, but whose body is not, or is truncated."""
+    return Unreachable(f"{url}: the answer is truncated or not valid JSON. Check any proxy in front of the server.")
 
 
 def lost_connection(error: BaseException, url: str) -> ConnectError:
-    """The exception for a driver's connection error: certificate, TLS, time-out, or nothing listens."""
+    """The exception for a driver's connection error: certificate, TLS, timeout, or no connection."""
     causes = list(_causes(error))
-    for words in filter(None, map(_certificate_words, causes)):
+    for reason in filter(None, map(_certificate_problem, causes)):
         return CertificateRefused(
-            f"{url}: the certificate was not accepted ({words}). "
-            "Check the host name, or name the authority that signed it (`ca_certs`, or `cert_fingerprint`)."
+            f"{url}: the server's certificate was not accepted ({reason}). {_certificate_advice(reason)}"
         )
     for cause in causes:
         if isinstance(cause, ssl.SSLError):
-            if "ALERT" in (reason := cause.reason or "") and "CERT" in reason:
+            reason = cause.reason or "no reason given"
+            if "ALERT" in reason and "CERT" in reason:
                 return CertificateRefused(
-                    f"{url}: the server requires a client certificate that it trusts ({_plain(reason)}): "
-                    "give one with `client_cert`."
+                    f"{url}: the server requires a client certificate that it trusts ({_plain(reason)}). "
+                    "Give one with `client_cert`."
                 )
-            return Unreachable(
-                f"{url}: TLS failed ({cause.reason or 'no reason given'}). Should the URL begin with http://?"
-            )
+            return Unreachable(f"{url}: TLS failed ({reason}). If the server has no TLS, begin the URL with http://.")
     if any("Timeout" in type(cause).__name__ or isinstance(cause, TimeoutError) for cause in causes):
-        return Unreachable(f"{url}: no answer in time. Try again, or increase the time-out.")
-    return Unreachable(f"{url}: no connection ({_system_words(causes)}). Check the address, or start the server.")
+        return Unreachable(f"{url}: no answer in time. Try again, or increase `timeout`.")
+    # The operating system's message contains no request; the driver's own message would.
+    system = [str(cause.strerror) for cause in causes if isinstance(cause, OSError) and cause.strerror]
+    if not system:
+        return Unreachable(
+            f"{url}: the connection was closed without an answer. If the server uses TLS, begin the URL with https://."
+        )
+    return Unreachable(f"{url}: no connection ({system[-1].lower()}). Check the address, or start the server.")
 
 
 def _plain(reason: str) -> str:
     return reason.partition("ALERT_")[2].replace("_", " ").lower()
 
 
-def _certificate_words(cause: BaseException) -> str | None:
-    """The problem with the certificate. urllib3 has its own errors for addresses and fingerprints."""
+def _certificate_problem(cause: BaseException) -> str | None:
+    """The problem with the server's certificate; None for any other cause. urllib3 has its own errors for host names
+    and fingerprints."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return cause.verify_message.rstrip(".")
     if type(cause).__name__ == "CertificateError":
@@ -158,10 +248,12 @@ def _certificate_words(cause: BaseException) -> str | None:
     return "it has another fingerprint" if "Fingerprints did not match" in str(cause) else None
 
 
-def _system_words(causes: list[BaseException]) -> str:
-    """The operating system's message, which contains no request; the driver's own message would."""
-    words = [str(c.strerror) for c in causes if isinstance(c, OSError) and c.strerror]
-    return words[-1].lower() if words else "it was closed without an answer; should the URL begin with https://?"
+def _certificate_advice(reason: str) -> str:
+    if "fingerprint" in reason:
+        return "Ask an administrator of the server for the right fingerprint."
+    if "mismatch" in reason or "doesn't match" in reason:
+        return "Use a host name that the certificate contains."
+    return "If you trust its authority, name it with `ca_certs` or `cert_fingerprint`."
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -42,7 +42,7 @@ class ElasticsearchDriver:
     def __init__(self, client: Elasticsearch, *, owned: bool) -> None:
         self._client = client
         self._owned = owned
-        # The login of a client is among the headers that it adds to each request, which are not public.
+        # The credentials of a client are among the headers that it adds to each request, which are not public.
         self._headers: dict[str, str] = {k.lower(): v for k, v in client._headers.items()}
 
     @property
@@ -68,7 +68,7 @@ class ElasticsearchDriver:
             raise lost_connection(error, self.url) from error
         except RecursionError:
             raise InputError(
-                f"{self.url}: the given client cannot read an answer that is nested so deeply: connect by URL instead."
+                f"{self.url}: the given client cannot read an answer nested this deeply. Connect by URL instead."
             ) from None
         except SerializationError as error:
             raise unreadable(self.url) from error
@@ -98,7 +98,7 @@ def open_driver(settings: ConnectionSettings) -> ElasticsearchDriver:
     try:
         return ElasticsearchDriver(Elasticsearch(**options), owned=True)
     except ValueError as error:
-        raise SettingsError("The cloud ID or the URL is invalid: copy it again.") from error
+        raise SettingsError("The cloud ID or the URL is invalid. Copy it again.") from error
 
 
 def wrap_driver(client: object) -> ElasticsearchDriver | None:

@@ -1,4 +1,4 @@
-"""Settings of a connection: URL, login, certificates, time-outs, retries."""
+"""Settings of a connection: URL, credentials, certificates, timeouts, retries."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class ConnectionWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often a request is sent again after a lost connection, a time-out, 429, 502, 503, 504, or the loss of a node
+    """Limits on sending a request again after a lost connection, a timeout, 429, 502, 503, 504, or the loss of a node
     of the cluster."""
 
     attempts: int = 8
-    """Number of tries. Their waits add up to about 25 seconds, in which a restarted server is usually back."""
+    """Number of tries. The waits add up to about 25 seconds; a restarted server is usually back by then."""
     wait: float = 0.5
-    """Seconds before the second try, doubled for each further one; the actual wait is a random part of that."""
+    """Maximum wait before the second try in seconds, doubled for each further one; the actual wait is random."""
     longest_wait: float = 20.0
-    """Seconds."""
+    """Maximum wait before any try, in seconds."""
     total: float = 90.0
-    """No try starts later than this many seconds after the first one."""
+    """Seconds after the first try; no further try starts later."""
     longest_answer: float = 600.0
-    """Seconds after which an answer that has started, but does not end, counts as lost."""
+    """Seconds after which an incomplete answer counts as lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """The address of a server and the login. Secrets do not appear in its ``repr``.
+    """The URL of a server, the credentials, and how to connect. Secrets do not appear in its ``repr``.
 
     Credentials in ``url`` are removed from it and used as ``username`` and ``password``.
     Raises ``SettingsError`` for settings that are invalid or contradict each other.
@@ -48,14 +48,14 @@ class ConnectionSettings:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     bearer_token: str | None = field(default=None, repr=False)
-    """A token of another service, such as OpenID Connect."""
+    """A token issued by another service (OpenID Connect, say) or by the server."""
     cloud_id: str | None = None
     ca_certs: str | None = None
-    """File with certificates (PEM) that are trusted in addition to the usual ones."""
+    """File with certificates (PEM) that are trusted in addition to those of the system."""
     cert_fingerprint: str | None = None
     """SHA-256 of the certificate of the server or its authority, in hexadecimal digits: only that one is trusted."""
     client_cert: str | None = None
-    """File with the client certificate (PEM), and with its key unless ``client_key`` has it."""
+    """File with the client certificate (PEM), and with its key unless ``client_key`` is given."""
     client_key: str | None = None
     verify: bool = True
     """False: the server's certificate is not checked."""
@@ -68,21 +68,21 @@ class ConnectionSettings:
     def __post_init__(self) -> None:
         if self.url is not None:
             self._take_credentials_out(self.url)
-        _check_place(self)
+        _check_address(self)
         _check_login(self)
         _check_certificates(self)
         if not 0 < self.timeout <= _LONGEST_TIMEOUT:
             raise SettingsError(
-                f"The time-out must be more than 0 seconds and at most {_LONGEST_TIMEOUT:,}, not {self.timeout:g}."
+                f"`timeout` must be more than 0 seconds and at most {_LONGEST_TIMEOUT:,}, not {self.timeout:g}."
             )
 
     def _take_credentials_out(self, url: str) -> None:
-        place, username, password = split_url(url)
-        object.__setattr__(self, "url", place)
+        plain, username, password = split_url(url)
+        object.__setattr__(self, "url", plain)
         if username is None and password is None:
             return
         if self.api_key or self.username or self.password or self.bearer_token:
-            raise SettingsError("The URL contains credentials and others are given too: keep one of them.")
+            raise SettingsError("The URL contains credentials, and others are given too: keep one of them.")
         object.__setattr__(self, "username", username)
         object.__setattr__(self, "password", password)
 
@@ -91,7 +91,7 @@ _LONGEST_TIMEOUT = 86_400
 
 
 def split_url(url: str) -> tuple[str, str | None, str | None]:
-    """The URL without credentials or a closing slash, the user name, the password.
+    """The URL without credentials and trailing slash, the user name, and the password.
 
     Raises ``SettingsError`` if it is not the URL of a server.
     """
@@ -115,9 +115,9 @@ def _checked(url: str) -> SplitResult:
     return parts
 
 
-def _check_place(settings: ConnectionSettings) -> None:
+def _check_address(settings: ConnectionSettings) -> None:
     if settings.url and settings.cloud_id:
-        raise SettingsError("A URL and a cloud ID are given: keep one of them.")
+        raise SettingsError("Both a URL and a cloud ID are given: keep one of them.")
 
 
 def _check_login(settings: ConnectionSettings) -> None:
@@ -125,13 +125,15 @@ def _check_login(settings: ConnectionSettings) -> None:
         raise SettingsError(f"{more[0].upper()}{more[1:]} are given: keep one of them.")
     if (settings.username is None) != (settings.password is None):
         missing = "password" if settings.password is None else "user name"
-        raise SettingsError(f"A login needs a user name and a password; the {missing} is missing.")
+        raise SettingsError(f"The {missing} is missing: give both the user name and the password.")
     for what, word in (("user name", settings.username), ("password", settings.password)):
         if any("\ud800" <= char <= "\udfff" for char in word or ""):
-            raise SettingsError(f"The {what} is not valid Unicode: is the terminal, or the file, in UTF-8?")
+            raise SettingsError(f"The {what} is not valid Unicode: set the terminal, or save the file, as UTF-8.")
     for what, word in (("API key", settings.api_key), ("bearer token", settings.bearer_token)):
         if word is not None and not (word.isascii() and word.isprintable() and " " not in word):
-            raise SettingsError(f"The {what} contains characters that no {what} has.")
+            raise SettingsError(
+                f"The {what} contains a space or a character that is not printable ASCII. Copy it again."
+            )
 
 
 class _Login(Protocol):
@@ -146,30 +148,32 @@ class _Login(Protocol):
 
 
 def more_than_one_login(one: _Login) -> str:
-    """The kinds of login that are given, for a message; empty if there is at most one."""
-    ways = {
+    """The kinds of credentials that are given, for a message; empty if there is at most one."""
+    kinds = {
         "an API key": one.api_key,
         "a bearer token": one.bearer_token,
         "a user name or password": one.username or one.password,
     }
-    given = [words for words, value in ways.items() if value]
+    given = [words for words, value in kinds.items() if value]
     return " and ".join(given) if len(given) > 1 else ""
 
 
 def _check_certificates(settings: ConnectionSettings) -> None:
     if not settings.verify and (settings.ca_certs or settings.cert_fingerprint):
         what = "Certificates to trust" if settings.ca_certs else "A fingerprint to trust"
-        raise SettingsError(f"{what} and 'insecure' are given: keep one of them.")
+        raise SettingsError(f"{what} and `insecure` are given: keep one of them.")
     if settings.ca_certs:
         _check_file(settings.ca_certs)
     if settings.ca_certs and settings.cert_fingerprint:
         raise SettingsError("Certificates to trust and a fingerprint are given: keep one of them.")
     if settings.client_key and not settings.client_cert:
-        raise SettingsError("The key of a client certificate is given without the certificate: give `client_cert` too.")
+        raise SettingsError("The key of a client certificate is given without the certificate: add `client_cert`.")
     if settings.cert_fingerprint is not None:
         plain = settings.cert_fingerprint.replace(":", "").lower()
         if not re.fullmatch("[0-9a-f]{64}", plain):
-            raise SettingsError("The fingerprint must be a SHA-256 in 64 hexadecimal digits, with or without colons.")
+            raise SettingsError(
+                "`cert_fingerprint` must be a SHA-256 of 64 hexadecimal digits, with or without colons."
+            )
         object.__setattr__(settings, "cert_fingerprint", plain)
     if settings.url and settings.url.startswith("http:") and (settings.client_cert or settings.cert_fingerprint):
         raise SettingsError("A client certificate or a fingerprint needs TLS: the URL must begin with https://.")
@@ -179,11 +183,11 @@ def _check_file(ca_certs: str) -> None:
     try:
         ssl.create_default_context(cafile=ca_certs)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-        raise SettingsError(f"The certificates in {ca_certs} cannot be read ({error}): name a PEM file.") from error
+        raise SettingsError(f"The certificates in {ca_certs} cannot be read ({error}). Give a PEM file.") from error
 
 
 def authorization(settings: ConnectionSettings) -> dict[str, str]:
-    """The header of a login. (urllib3's own helper supports Latin-1 passwords only.)"""
+    """The ``authorization`` header; empty without credentials. (urllib3's helper supports only Latin-1 passwords.)"""
     if settings.api_key:
         key = settings.api_key
         return {"authorization": f"ApiKey {_base64(key) if ':' in key else key}"}  # id:key, or encoded already

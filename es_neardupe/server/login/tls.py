@@ -1,8 +1,8 @@
 """TLS contexts that work the same with both drivers.
 
 The drivers differ: with a fingerprint, or without checks, both ignore the client certificate, and one of them trusts
-the usual authorities in addition to those of a context that it is given. So the context for a driver only delegates:
-each connection is made by an inner context that the driver cannot change.
+the system's authorities in addition to those of a given context. So the context for a driver only delegates: each
+connection is made by an inner context that the driver cannot change.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class _Delegating(ssl.SSLContext):
 class _Pinned(_Delegating):
     """Trusts only the certificate with the fingerprint, among those that the server presents.
 
-    It is found on a separate connection without requests; from then on it is the only authority for the checks of
-    connections. To find the fingerprint among the certificates would prove nothing by itself: an attacker in between
-    can present the certificate of an authority, too.
+    That certificate is found on a separate connection without requests; from then on it is the only authority that
+    connections are checked against. Finding the fingerprint among the certificates proves nothing by itself: an
+    attacker in between can present the certificate of an authority, too.
     """
 
     def __init__(self, settings: ConnectionSettings, fingerprint: str) -> None:
@@ -70,26 +70,26 @@ class _Pinned(_Delegating):
     def wrap_socket(self, sock: socket.socket, *args: Any, **options: Any) -> ssl.SSLSocket:
         """See ``ssl.SSLContext.wrap_socket``."""
         if not self.found:
-            self._trust(self._shown(sock, options.get("server_hostname")))
+            self._trust(self._presented(sock, options.get("server_hostname")))
         return super().wrap_socket(sock, *args, **options)
 
-    def _shown(self, sock: socket.socket, name: str | None) -> list[bytes]:
+    def _presented(self, sock: socket.socket, name: str | None) -> list[bytes]:
         """The certificates that the server presents, its own first, in DER."""
-        place = sock.getpeername()[:2]
+        address = sock.getpeername()[:2]
         with (
-            socket.create_connection(place, timeout=self.timeout) as other,
+            socket.create_connection(address, timeout=self.timeout) as other,
             self.blind.wrap_socket(other, server_hostname=name) as tls,
         ):
             return _chain(tls)
 
-    def _trust(self, shown: list[bytes]) -> None:
-        prints = [hashlib.sha256(one).hexdigest() for one in shown]
+    def _trust(self, presented: list[bytes]) -> None:
+        prints = [hashlib.sha256(one).hexdigest() for one in presented]
         if self.fingerprint not in prints:
             error = ssl.SSLCertVerificationError(1, "another fingerprint")
             error.verify_message = f"it has another fingerprint: {prints[0]}"
             raise error
         place = prints.index(self.fingerprint)
-        self.inner.load_verify_locations(cadata=shown[place])
+        self.inner.load_verify_locations(cadata=presented[place])
         self.inner.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the authority need not be a root
         self.inner.check_hostname = place > 0  # the server's own certificate is trusted for any name
         self.found = True
@@ -99,42 +99,42 @@ def _chain(tls: ssl.SSLSocket) -> list[bytes]:
     python_tls: Any = tls
     if sys.version_info >= (3, 13):
         return list(python_tls.get_unverified_chain())
-    # The same, but not public; elastic_transport uses it too.
+    # Not public before Python 3.13; elastic_transport uses it too.
     return [one.public_bytes(_DER) for one in python_tls._sslobj.get_unverified_chain()]
 
 
 def _checked(settings: ConnectionSettings) -> ssl.SSLContext:
     if not settings.verify:
         return _unchecked(_trusting_none(settings))
-    made = _trusting_none(settings)
-    made.load_default_certs()
-    made.load_verify_locations(cafile=certifi.where())
+    ssl_context = _trusting_none(settings)
+    ssl_context.load_default_certs()
+    ssl_context.load_verify_locations(cafile=certifi.where())
     if settings.ca_certs:
-        made.load_verify_locations(cafile=settings.ca_certs)
-    return made
+        ssl_context.load_verify_locations(cafile=settings.ca_certs)
+    return ssl_context
 
 
 def _trusting_none(settings: ConnectionSettings) -> ssl.SSLContext:
     """A context that checks everything, trusts no authority, and has the client certificate, if there is one."""
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    ssl_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    ssl_context.minimum_version = ssl.TLSVersion.TLSv1_2
     if settings.client_cert:
         try:
-            made.load_cert_chain(settings.client_cert, settings.client_key, password=_no_password)
+            ssl_context.load_cert_chain(settings.client_cert, settings.client_key, password=_no_password)
         except (OSError, ValueError) as error:
-            named = " and ".join(filter(None, [settings.client_cert, settings.client_key]))
+            files = " and ".join(filter(None, [settings.client_cert, settings.client_key]))
             raise SettingsError(
-                f"The client certificate and its key in {named} cannot be used ({error}): name matching PEM files."
+                f"The client certificate and its key in {files} cannot be used ({error}). Give PEM files that match."
             ) from error
-    return made
+    return ssl_context
 
 
 def _no_password() -> NoReturn:
-    """Fail; otherwise OpenSSL would ask at the terminal."""
-    raise SettingsError("The key of the client certificate is encrypted: name a key file without a password.")
+    """Raise `SettingsError`; otherwise OpenSSL would prompt for a password."""
+    raise SettingsError("The key of the client certificate is encrypted. Give a key file without a password.")
 
 
-def _unchecked(made: ssl.SSLContext) -> ssl.SSLContext:
-    made.check_hostname = False
-    made.verify_mode = ssl.CERT_NONE
-    return made
+def _unchecked(ssl_context: ssl.SSLContext) -> ssl.SSLContext:
+    ssl_context.check_hostname = False
+    ssl_context.verify_mode = ssl.CERT_NONE
+    return ssl_context

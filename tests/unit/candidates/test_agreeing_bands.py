@@ -50,7 +50,7 @@ def test_its_threshold_is_the_lowest_that_is_found() -> None:
 
 
 def test_ids_of_schemes_of_one_band_stay() -> None:
-    """A setting that came later changes nothing where it has its default."""
+    """A setting that was added later changes nothing if it has its default."""
     scheme = Scheme(bands=16, rows=6, agree=1)
     assert (scheme.id, "agree" in scheme.to_dict()) == ("v1-f812d244", False)
     assert Scheme.from_dict(scheme.to_dict()) == scheme == Scheme.from_dict({**scheme.to_dict(), "agree": 1})
@@ -60,7 +60,7 @@ def test_ids_of_schemes_of_one_band_stay() -> None:
 
 @pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda case: case["name"])
 def test_golden_vectors(case: dict[str, Any]) -> None:
-    """Frozen like those of ``scheme_v1.json``."""
+    """Frozen, like the vectors of ``scheme_v1.json``."""
     frozen, expected = GOLDEN["schemes"]["supershingles"], case["fingerprints"]["supershingles"]
     scheme = Scheme.from_dict(frozen["settings"])
     assert scheme.id == frozen["id"] == PRESET.scheme.id
@@ -107,7 +107,7 @@ def test_real_keys_agree_as_often_as_the_curve_says(similarity: float) -> None:
         ({"agree": 0}, "agree must be 1 to 16, not 0"),
         ({"agree": 17}, "agree must be 1 to 16, not 17"),
         ({"agree": True}, "agree must be a whole number, not True"),
-        ({"agree": 3}, "3 of 16 bands can be chosen in 560 ways, and at most 128 are joined"),
+        ({"agree": 3}, "3 of 16 bands can be chosen in 560 ways, the maximum is 128"),
     ],
 )
 def test_refused_schemes(changes: dict[str, Any], message: str) -> None:
@@ -159,7 +159,7 @@ def test_pairs_with_enough_equal_keys_and_no_others(keys: Any, agree: int) -> No
 
 
 def joint_buckets(keys: Any, agree: int) -> dict[str, list[int]]:
-    """Rows that bear all of so many keys, by their names."""
+    """Rows that have all of several keys, by the names of the keys."""
     found: dict[str, list[int]] = {}
     for chosen in combinations(buckets(keys).items(), agree):
         rows = sorted(set.intersection(*(set(rows) for _, rows in chosen)))
@@ -170,7 +170,7 @@ def joint_buckets(keys: Any, agree: int) -> dict[str, list[int]]:
 
 @given(matrices(), st.integers(2, 3), st.integers(1, 5))
 def test_large_buckets_are_counted_by_the_pairs_that_share_enough(keys: Any, agree: int, max_bucket: int) -> None:
-    """Only of pairs that share enough keys it is said that they were skipped."""
+    """Only pairs that share enough keys are counted as skipped."""
     assume(agree <= keys.shape[1])
     pairs: set[tuple[int, int]] = set()
     large = {}
@@ -195,7 +195,7 @@ def test_bucket_sizes(keys: Any, agree: int, maximum: int) -> None:
 
 
 def test_one_common_key_costs_nothing() -> None:
-    """5,000 texts that share one key, as boilerplate makes them: no pair is made, and none was skipped."""
+    """5,000 texts that share one key, as with boilerplate: there are no pairs, and none is skipped."""
     keys = np.arange(1, 15_001, dtype=np.uint64).reshape(5000, 3) << np.uint64(8)
     keys[:, 0] = 5
     found = find_candidates(keys, 100, agree=2)
@@ -233,7 +233,7 @@ def test_a_sample_counts_pairs_that_share_enough() -> None:
 
 @pytest.mark.parametrize("max_bucket", [2, 200])
 def test_an_audit_says_why_a_pair_is_lost(max_bucket: int) -> None:
-    """Pairs with one common key are lost by chance; those with two only where their bucket is too large."""
+    """Pairs with one common key are missed; pairs with two only if their bucket is too large."""
     found = hits(TEXTS, TWO)
     corpus = read_corpus([found], "neardupe", TWO.scheme.bands)
     classes = classes_of(corpus)
@@ -253,7 +253,7 @@ def test_an_audit_says_why_a_pair_is_lost(max_bucket: int) -> None:
 @settings(max_examples=20)
 @given(st.integers(1, 6))
 def test_any_number_that_must_agree(agree: int) -> None:
-    """More that must agree find fewer pairs at every resemblance, and all of equal ones."""
+    """The more bands must agree, the fewer pairs are found at each resemblance; equal texts are always found."""
     curve = [Scheme(bands=6, rows=14, agree=agree).detection(step / 20) for step in range(21)]
     fewer = [Scheme(bands=6, rows=14, agree=max(1, agree - 1)).detection(step / 20) for step in range(21)]
     assert all(one <= other for one, other in zip(curve, fewer, strict=True))

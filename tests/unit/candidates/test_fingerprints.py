@@ -129,7 +129,7 @@ def test_nothing() -> None:
 
 
 def test_what_is_read() -> None:
-    """All that `read_corpus` looks at, and neither text nor signature."""
+    """Everything that `read_corpus` needs, and neither text nor signature."""
     names = ["scheme", "state", "content", "bands", "tokens", "features", "group", "principal", "similarity"]
     assert source_of(Fields("nd")) == [f"nd.{name}" for name in names]
     (hit,) = hits({"1": "a b c d e"})
@@ -138,7 +138,7 @@ def test_what_is_read() -> None:
 
 
 def test_latin_key_positions() -> None:
-    """From the 65th band on the first character of a key is not ASCII."""
+    """From the 65th band on, the first character of a key is not ASCII."""
     from es_neardupe.index.settings import Settings
 
     settings = Settings(("text",), bands=128, rows=1)

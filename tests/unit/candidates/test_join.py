@@ -16,8 +16,7 @@ from unit_tools import SETTINGS, hits, paged
 
 from es_neardupe.candidates import pair_arrays
 from es_neardupe.candidates.fingerprints import classes_of, read_corpus
-from es_neardupe.candidates.join import bucket_sizes, find_candidates
-from es_neardupe.candidates.large_buckets import near_pairs
+from es_neardupe.candidates.join import bucket_sizes, find_candidates, near_pairs
 from es_neardupe.keys.minhash import signatures
 from es_neardupe.keys.scheme import Scheme
 from es_neardupe.similarity.common_passages import common_passage
@@ -62,7 +61,7 @@ def test_default_is_complete_for_small_buckets(keys: Keys) -> None:
 
 @given(matrices(), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_rows_with_equal_keys_are_equal(keys: Keys, max_bucket: int, shuffle: Any) -> None:
-    """Another order of rows gives the same pairs of rows, as far as buckets are small; counts are always the same."""
+    """The order of rows does not change the pairs of small buckets, nor any counts."""
     order = list(range(len(keys)))
     shuffle.shuffle(order)
     moved = find_candidates(keys[order], max_bucket)
@@ -84,13 +83,13 @@ def test_bucket_sizes(keys: Keys, maximum: int) -> None:
 
 
 def test_a_foreign_row_with_one_key_in_two_bands() -> None:
-    """Such keys cannot be ours; a row is never a candidate of itself all the same."""
+    """Such keys do not occur; even so, a row is never a candidate of itself."""
     found = find_candidates(np.array([[7, 7], [7, 7], [7, 9]], np.uint64))
     assert listed(found) == [(0, 1), (0, 2), (1, 2)]
 
 
 def test_boilerplate_costs_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """5,000 rows with one common key and no signatures: each is compared with the 100 first ones, the rest counted."""
+    """5,000 rows with one common key and no signatures: each is compared with the first 100, the rest counted."""
     rows, maximum = 5_000, 100
     keys = np.arange(1, 2 * rows + 1, dtype=np.uint64).reshape(rows, 2) << np.uint64(8)
     keys[:, 0] = 5
@@ -112,7 +111,7 @@ def test_boilerplate_costs_linear_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_repeated_pairs_are_thrown_out_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that share all keys make each pair once for each band; what is held stays near the distinct ones."""
+    """Rows that share all keys produce each pair once per band; the memory depends on the distinct pairs."""
     rows, bands = 60, 30
     keys = np.tile(np.arange(1, bands + 1, dtype=np.uint64), (rows, 1))
     monkeypatch.setattr(pair_arrays, "BLOCK", 500)
@@ -145,7 +144,7 @@ SLOTS = 16
 
 @st.composite
 def large_buckets(draw: st.DrawFn) -> tuple[Any, int]:
-    """Signatures of the members of one bucket, some of them alike or equal, and a limit that it is over."""
+    """Signatures of the members of one bucket, some of them similar or equal, and a limit below its size."""
     size = draw(st.integers(3, 40))
     dice = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     bases = dice.integers(0, 256, (draw(st.integers(1, 5)), SLOTS), np.uint8)
@@ -164,7 +163,7 @@ def in_one_bucket(size: int) -> Keys:
 
 @given(large_buckets())
 def test_refined_buckets(bucket: tuple[Any, int]) -> None:
-    """The first rows meet all, pairs are counted once, and there are no more than linearly many."""
+    """The first rows are compared with all, pairs are counted once, and their number is at most linear."""
     slots, maximum = bucket
     found = find_candidates(in_one_bucket(len(slots)), maximum, lambda rows: slots[rows])
     pairs = set(listed(found))
@@ -181,7 +180,7 @@ def test_refined_buckets(bucket: tuple[Any, int]) -> None:
 
 @given(large_buckets(), st.integers(0, 30), st.randoms(use_true_random=False))
 def test_a_bucket_is_refined_alike_in_any_index(bucket: tuple[Any, int], others: int, shuffle: Any) -> None:
-    """Only the members count and their order, not what other rows stand between them."""
+    """Only the members and their order matter, not the rows between them."""
     slots, maximum = bucket
     size = len(slots)
     alone = listed(find_candidates(in_one_bucket(size), maximum, lambda rows: slots[rows]))
@@ -241,13 +240,13 @@ def test_signatures_are_read_once_and_only_of_large_buckets() -> None:
 
 
 def test_documents_of_a_large_bucket() -> None:
-    """Classes are compared, documents are told."""
+    """Classes are compared, documents are counted."""
     (found,) = find_candidates(in_one_bucket(4), 2, documents=np.array([1, 5, 1, 2])).large
     assert (found.size, found.documents, found.sample) == (4, 9, (0, 1, 2, 3))
 
 
 def _texts(number: int, boilerplate: int, own: int) -> list[str]:
-    """Texts that share a long ending; each third one is a near-copy of the one before, with a word changed."""
+    """Texts that share a long ending; every third one is a near-copy of the previous one, with a word changed."""
     ending = " ".join(f"legal{k}" for k in range(boilerplate))
     texts: list[str] = []
     for row in range(number):
@@ -269,7 +268,7 @@ def test_recall_in_boilerplate() -> None:
 
 
 def test_a_cluster_behind_others_keeps_its_principal() -> None:
-    """500 texts unlike all others come first; the cluster's own first text is compared with nearly all of it."""
+    """500 texts unlike all others come first; the first text of the cluster is compared with nearly all of it."""
     dice = np.random.default_rng(1)
     slots = dice.integers(0, 256, (4000, 128), np.uint8)
     base = slots[500].copy()
@@ -292,7 +291,7 @@ def test_common_passage() -> None:
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=30).map(" ".join), min_size=2, max_size=4))
 def test_common_passage_against_brute_force(texts: list[str]) -> None:
-    """The longest run of words that as many texts as possible have, from five words on."""
+    """The longest run of at least five words that as many texts as possible have."""
     split = [text.split() for text in texts]
     runs = [{tuple(one[a:b]) for a in range(len(one)) for b in range(a + 5, len(one) + 1)} for one in split]
     best = 0

@@ -1,4 +1,4 @@
-"""Who is principal, and who may meet."""
+"""How the principal is chosen, and which documents are compared."""
 
 from __future__ import annotations
 

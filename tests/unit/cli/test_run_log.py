@@ -19,7 +19,7 @@ from es_neardupe.cli.output import ExitCode, logged_progress, say, warn
 from es_neardupe.cli.run_log import LogFormat, LogLevel, configure, reset
 from es_neardupe.errors import NotFound, SettingsError, Unreachable
 from es_neardupe.keys import hashing
-from es_neardupe.server.drivers.tracing import TracedDriver
+from es_neardupe.server.drivers.driver import TracedDriver
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 from es_neardupe.server.responses import Answer
 
@@ -148,7 +148,7 @@ def test_requests_are_named_and_numbered(caplog: pytest.LogCaptureFixture) -> No
 
 @pytest.mark.parametrize("run", ["", "a b", "a\r\nX-Evil: 1", "é", "x" * 65, "../x"])
 def test_names_of_runs_that_are_refused(run: str) -> None:
-    with pytest.raises(SettingsError, match="not a name for a run"):
+    with pytest.raises(SettingsError, match="not a valid run name"):
         TracedDriver(Driver(), run)
 
 
@@ -317,6 +317,6 @@ def test_events_are_documented() -> None:
     """Those that the program tells stand in the table of docs/operations.md, and no others."""
     told = {"message", "error"}
     for file in Path(log_events.__file__).parent.rglob("*.py"):
-        told |= set(re.findall(r'\btold\(\s*logging\.[A-Z]+,\s*"(\w+)"', file.read_text("utf-8")))
+        told |= set(re.findall(r'\blog_event\(\s*logging\.[A-Z]+,\s*"(\w+)"', file.read_text("utf-8")))
     (text,) = re.findall(r"^## Logs\n(.*?)^## ", (DOCS / "operations.md").read_text("utf-8"), re.M | re.S)
     assert set(re.findall(r"^\| `(\w+)` \|", text, re.M)) == told

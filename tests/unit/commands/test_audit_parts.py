@@ -1,4 +1,4 @@
-"""The parts of an audit that need no server: exact comparison, intervals, kinds of texts, verdicts."""
+"""Parts of an audit without a server: exact comparison, intervals, kinds of texts, verdicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from es_neardupe.candidates.join import find_candidates
 from es_neardupe.commands.audit import all_true_pairs
 from es_neardupe.commands.audit.all_true_pairs import InvertedIndex, PairSimilarities
 from es_neardupe.commands.audit.audit import _check
-from es_neardupe.commands.audit.report import RecallCounts, effective, recalled
+from es_neardupe.commands.audit.report import RecallCounts, effective, recall_of
 from es_neardupe.commands.audit.why_missed import (
     FOUND,
     LENGTHS,
@@ -66,23 +66,23 @@ def pairs_of(blocks: list[PairSimilarities]) -> dict[tuple[int, int], float]:
 
 def test_wilson() -> None:
     """95 of 100 and 10 of 10, as in the tables (Newcombe 1998)."""
-    one, all_of_ten = recalled(100, 95, 100, whole=False), recalled(10, 10, 99, whole=False)
+    one, all_of_ten = recall_of(100, 95, 100, whole=False), recall_of(10, 10, 99, whole=False)
     assert (one.recall, one.low, one.high) == pytest.approx((0.95, 0.8882, 0.9785), abs=1e-4)
     assert (all_of_ten.low, all_of_ten.high) == pytest.approx((0.7225, 1.0), abs=1e-4)
-    assert recalled(0, 0, 0, whole=False).recall is None
+    assert recall_of(0, 0, 0, whole=False).recall is None
 
 
 @given(st.integers(1, 10**6), st.data(), st.floats(0, 10**6))
 def test_intervals_hold_the_share(pairs: int, data: st.DataObject, independent: float) -> None:
     found = data.draw(st.integers(0, pairs))
-    one = recalled(pairs, found, independent, whole=False)
+    one = recall_of(pairs, found, independent, whole=False)
     assert one.recall is not None
     assert one.low is not None
     assert one.high is not None
     assert 0 <= one.low <= one.recall <= one.high <= 1
-    exactly = recalled(pairs, found, independent, whole=True)
+    exactly = recall_of(pairs, found, independent, whole=True)
     assert exactly.low == exactly.high == exactly.recall == found / pairs
-    alone = recalled(pairs, found, 1, whole=False)
+    alone = recall_of(pairs, found, 1, whole=False)
     assert alone.low is not None
     assert alone.low <= one.low  # fewer independent pairs, a wider interval
 
@@ -104,7 +104,7 @@ def test_intervals_hold_the_truth_for_pairs_that_are_lost_together() -> None:
     hits = []
     for _ in range(400):
         drawn = rng.choice(20_000, 150, replace=False)
-        one = recalled(int(degrees[drawn].sum()), int(found[drawn].sum()), effective(degrees[drawn]), whole=False)
+        one = recall_of(int(degrees[drawn].sum()), int(found[drawn].sum()), effective(degrees[drawn]), whole=False)
         assert one.low is not None
         assert one.high is not None
         hits.append(one.low <= truth <= one.high)

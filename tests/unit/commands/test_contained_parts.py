@@ -1,4 +1,4 @@
-"""Sampled keys: what they estimate, which of them are used, and what may be left out without comparing."""
+"""Sampled keys: estimates, choice of keys, batches, and the upper bound that avoids comparisons."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.options import Matching
 from es_neardupe.similarity.alignment import literal
-from es_neardupe.similarity.comparison import Side
-from es_neardupe.similarity.containment import Containments
+from es_neardupe.similarity.comparison import Containments, Side
 
 
 def test_matched_keys_estimate_how_much_of_a_text_another_contains() -> None:
-    """400 texts of which a document holds 70 %: the mean is right, and 95 % of the intervals hold the truth."""
+    """A document has 70 % of each of 400 texts: the mean is right, and 95 % of the intervals contain the true value."""
     scheme = Scheme(bands=16, rows=6, sample_mod=8)
     held, estimates = 0.7, []
     for number in range(400):
@@ -38,8 +37,8 @@ def test_matched_keys_estimate_how_much_of_a_text_another_contains() -> None:
 
 
 @pytest.mark.parametrize("mod", [1, 2, 3, 8, 64])
-def test_one_in_so_many_is_sampled(mod: int) -> None:
-    """As even as of random numbers, whatever the modulus: within 5 standard deviations."""
+def test_one_in_mod_is_sampled(mod: int) -> None:
+    """As uniformly as random numbers, for any modulus: within 5 standard deviations."""
     (made,) = fingerprints([" ".join(words(mod, 20_004))], Scheme(bands=16, rows=6, sample_mod=mod))
     keys = made.samples or ()
     share = 1 / mod
@@ -51,7 +50,7 @@ def test_one_in_so_many_is_sampled(mod: int) -> None:
 
 
 def test_detection_is_a_lower_bound() -> None:
-    """Of texts that share exactly half of their shingles, at least so many share a key."""
+    """Of texts that share exactly half of their shingles, at least this fraction shares a key."""
     scheme = Scheme(bands=16, rows=6, shingle=1, sample_mod=10)
     found, promised = [], []
     for number in range(300):
@@ -100,7 +99,7 @@ TEXTS = st.lists(st.sampled_from("abcd"), max_size=30).map(" ".join)
 
 
 @given(TEXTS, TEXTS, st.integers(1, 4))
-def test_what_is_left_out_uncompared_could_not_reach_the_least(probe: str, text: str, shingle: int) -> None:
+def test_texts_skipped_without_comparison_could_not_reach_the_minimum(probe: str, text: str, shingle: int) -> None:
     mine, theirs = token_hashes([probe, text])
     if not len(mine) or not len(theirs):
         return

@@ -1,4 +1,4 @@
-"""Distributions: all pairs, histograms, what a sample says of the whole, groups at a threshold, examples."""
+"""Distributions: all pairs, histograms, estimates, groups at a threshold, examples."""
 
 from __future__ import annotations
 
@@ -18,10 +18,15 @@ from unit_tools import columns
 
 from es_neardupe.candidates.pair_arrays import components, portions
 from es_neardupe.cli import charts
-from es_neardupe.commands.distribution import report
 from es_neardupe.commands.distribution.distribution import excerpts
-from es_neardupe.commands.distribution.report import extrapolated, nearest
-from es_neardupe.commands.distribution.sample import compare_sample, random_rows
+from es_neardupe.commands.distribution.sample import (
+    EstimatedPairs,
+    _variance,
+    compare_sample,
+    extrapolated,
+    nearest,
+    random_rows,
+)
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.settings import Settings
 from es_neardupe.options import Matching, MeasureName
@@ -33,7 +38,7 @@ from es_neardupe.similarity.measure import Measure, all_pairs, default_sample, m
 flow = importlib.import_module("es_neardupe.commands.distribution.distribution")  # the package names the function so
 
 TEXTS = st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=14).map(" ".join), min_size=2, max_size=9)
-"""Few words, so that texts repeat themselves and have much in common."""
+"""Few words, so that texts have repeated words and much in common."""
 
 
 # The functions of the article whose histograms these are: bags of n-grams, compared by Jaccard
@@ -178,16 +183,16 @@ GRAPHS = [
 @pytest.mark.parametrize("pairs", GRAPHS)
 @pytest.mark.parametrize("size", [4, 5, 7])
 def test_the_estimate_and_its_variance_are_unbiased(pairs: list[tuple[int, int]], size: int) -> None:
-    """Over all samples there are: no simulation."""
+    """Averaged over all possible samples, not over a simulation."""
     samples = [degrees_in(sample, pairs) for sample in combinations(range(8), size)]
     assert fmean(extrapolated(one, 8).pairs for one in samples) == pytest.approx(len(pairs))
     counts = [int(one.sum()) // 2 for one in samples]
-    assert fmean(report._variance(one, 8) for one in samples) == pytest.approx(pvariance(counts))
+    assert fmean(_variance(one, 8) for one in samples) == pytest.approx(pvariance(counts))
 
 
 @pytest.mark.parametrize("cluster", [2, 3, 6])
-def test_the_interval_holds_the_truth(cluster: int) -> None:
-    """2,400 documents in clusters of which every pair counts; samples of 600. Nominal: 95 %."""
+def test_the_interval_contains_the_true_number(cluster: int) -> None:
+    """2,400 documents in clusters whose pairs all count, in samples of 600. The nominal coverage is 95 %."""
     pairs = [pair for at in range(0, 720, cluster) for pair in combinations(range(at, at + cluster), 2)]
     rng = random.Random(cluster)
     hits = 0
@@ -198,8 +203,8 @@ def test_the_interval_holds_the_truth(cluster: int) -> None:
     assert hits >= 180
 
 
-def test_a_sample_of_all_is_exact_and_none_found_is_not_none_there() -> None:
-    assert extrapolated(np.array([1, 1, 0, 0]), 4) == report.EstimatedPairs(1.0, 1.0, 1.0)
+def test_a_sample_of_all_is_exact_and_no_pair_found_does_not_mean_none() -> None:
+    assert extrapolated(np.array([1, 1, 0, 0]), 4) == EstimatedPairs(1.0, 1.0, 1.0)
     none = extrapolated(np.zeros(100, np.int64), 10_000)
     assert (none.pairs, none.low) == (0, 0)
     assert none.high == pytest.approx(
@@ -209,7 +214,7 @@ def test_a_sample_of_all_is_exact_and_none_found_is_not_none_there() -> None:
 
 
 def test_a_cluster_makes_the_interval_wider() -> None:
-    """Ten pairs of five documents say less than ten pairs of twenty."""
+    """Ten pairs of five documents are less information than ten pairs of twenty."""
     one_cluster = extrapolated(np.array([4] * 5 + [0] * 95), 1000)
     apart = extrapolated(np.array([1] * 20 + [0] * 80), 1000)
     assert one_cluster.pairs == apart.pairs
@@ -261,7 +266,7 @@ def test_sample_counts_are_those_of_brute_force() -> None:
 
 
 def stars(sizes: Sequence[int], pairs: Iterable[tuple[int, int]]) -> list[int]:
-    """Documents of each star of two or more, formed one by one."""
+    """Number of documents in each star of two or more, formed one by one."""
     partners, free = defaultdict(set), set(range(len(sizes)))
     for a, b in pairs:
         partners[a].add(b)
@@ -283,7 +288,7 @@ def test_groups_and_documents(sizes: list[int], pairs: set[tuple[int, int]]) -> 
     counts = np.array(sizes, np.int64)
     assert sorted(flow._group_sizes(counts, left, right).tolist()) == stars(sizes, pairs)
     touched = {one for pair in pairs for one in pair} | {number for number, size in enumerate(sizes) if size > 1}
-    assert flow._touched(counts, left, right) == sum(sizes[number] for number in touched)
+    assert flow._in_pairs(counts, left, right) == sum(sizes[number] for number in touched)
 
 
 @given(EDGE_SETS, st.lists(st.integers(0, 9), min_size=10, max_size=10), st.integers(1, 20))
@@ -310,21 +315,21 @@ def made(names: Sequence[str], shingles: Sequence[int]) -> list[Measure]:
     ("call", "message"),
     [
         (lambda: flow._names(["nothing"]), "resemblance, jaccard, containment, containment-longer, bag, weighted"),
-        (lambda: flow._check(1, 1), "2 documents or more, not 1"),
+        (lambda: flow._check(1, 1), "`sample` must be 2 or more, not 1"),
         (lambda: flow._check(None, -1), "`seed`"),
         (lambda: flow._check(None, 2**64), "`seed`"),
-        (lambda: flow._thresholds([0.5, 0.0], 0.8), "0.0 does not"),
-        (lambda: flow._thresholds([0.5], 1.5), "1.5 does not"),
-        (lambda: flow._thresholds([float("nan")], 0.5), "nan does not"),
+        (lambda: flow._thresholds([0.5, 0.0], 0.8), "not 0.0."),
+        (lambda: flow._thresholds([0.5], 1.5), "not 1.5."),
+        (lambda: flow._thresholds([float("nan")], 0.5), "not nan."),
         (lambda: made(["bag"], [8]), "1 to 7 words, not 8"),
-        (lambda: made(["edit"], [3, 0]), "1 word or more, not 0"),
-        (lambda: made(["jaccard"], [-1]), "1 word or more, not -1"),
+        (lambda: made(["edit"], [3, 0]), "1,000,000 words, not 0"),
+        (lambda: made(["jaccard"], [-1]), "1,000,000 words, not -1"),
     ],
 )
-def test_what_is_refused(call: Callable[[], object], message: str) -> None:
-    with pytest.raises(SettingsError) as refused:
+def test_values_out_of_range(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(SettingsError) as raised:
         call()
-    assert message in str(refused.value)
+    assert message in str(raised.value)
 
 
 def test_one_distribution_for_each_measure_and_size() -> None:

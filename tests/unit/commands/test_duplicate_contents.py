@@ -1,4 +1,4 @@
-"""What is read of the documents in pairs, and pairs as they are looked at."""
+"""Contents and text blocks of the documents in pairs, and lists of pairs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_documents_come_in_the_order_of_their_best_pairs() -> None:
     assert some.not_read == 1
 
 
-def test_values_are_cut_wherever_they_stand_and_counted() -> None:
+def test_values_are_truncated_at_any_depth_and_counted() -> None:
     source = {"t": ["12345", "12", 12345], "o": {"x": "abcdef", "y": [{"z": "abcd"}]}, "n": None, "e.f": "xyz"}
     plan = ContentPlan("c", "p", {"t": 3, "o": 4, "o.x": None, "n": 1, "e.f": 1, "none": None}, None)
     found = contents(texts(a=source), pairs((0, 1)), plan, silent)
@@ -72,7 +72,7 @@ def test_overlaps_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.too_long, found.missing, found.not_compared) == (1, 1, 1)
 
 
-def test_pairs_are_made_as_they_are_looked_at() -> None:
+def test_pairs_are_created_on_access() -> None:
     some = pairs((0, 1), (0, 2), (1, 3))
     first = DocumentPair(Address("i", "a"), Address("i", "b"), 1.0)
     assert some[0] == first

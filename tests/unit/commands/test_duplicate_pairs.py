@@ -1,4 +1,4 @@
-"""From documents to validated pairs, against comparing everything with everything."""
+"""From documents to validated pairs, compared with brute force."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import FakeClient, columns, paged, words
 
+from es_neardupe.commands.duplicates.find_pairs import SimilarityFunction
 from es_neardupe.commands.duplicates.hash_features import LISTED, HashGroups, enriched_scope, group_hashes, read_scope
-from es_neardupe.commands.duplicates.validation import SimilarityFunction
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.text import tokenize
 from es_neardupe.options import Matching, MeasureName
@@ -36,12 +36,12 @@ PAIRS_OF_WORDS = Ngrams(2, Words(T))
 
 TITLES = st.lists(st.lists(st.sampled_from("abcde"), max_size=5).map(" ".join), max_size=10)
 BOUNDS = st.sampled_from([1, 5, 10_000])
-"""Numbers held in memory: with few of them everything goes through files."""
+"""Numbers held in memory; with few of them, everything is spilled to disk."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What the stages make of documents."""
+    """Results of the steps of a stage."""
 
     scope: DocumentsInScope
     groups: HashGroups
@@ -87,7 +87,7 @@ def run(
 
 
 def features(title: str, size: int) -> set[tuple[str, ...]]:
-    """N-grams of a title; one of all words where there are fewer."""
+    """N-grams of a title; one of all words if there are fewer."""
     tokens = tokenize(title)
     return {tuple(tokens[k : k + size]) for k in range(max(1, len(tokens) - size + 1)) if tokens}
 
@@ -139,8 +139,8 @@ def test_the_order_of_arrival_changes_nothing(titles: list[str], chance: random.
 
 
 @given(TITLES, st.data())
-def test_documents_that_are_gone_or_changed_are_counted(titles: list[str], data: st.DataObject) -> None:
-    """Candidates = those with a similarity + those that are out of scope."""
+def test_deleted_and_changed_documents_are_counted(titles: list[str], data: st.DataObject) -> None:
+    """Candidates = pairs with a similarity + pairs out of scope."""
     hits = hits_of(titles)
     gone = data.draw(st.sets(st.sampled_from([hit.id for hit in hits]))) if hits else set()
     changed = data.draw(st.sets(st.sampled_from([hit.id for hit in hits]))) if hits else set()
@@ -213,7 +213,7 @@ def test_nine_of_ten_words_are_within_both_ends() -> None:
     assert 0.9 <= similarity <= 0.9
 
 
-def test_documents_without_what_is_compared_are_not_alike() -> None:
+def test_documents_without_compared_features_are_not_similar() -> None:
     found = run(hits_of(["same", "same"]), function=ratio_of(Flatten(Words(("body",)))))
     assert list(found.pairs().values()) == [0.0]
     assert list(run(hits_of(["same", "same"])).pairs().values()) == [1.0]
@@ -278,7 +278,7 @@ def test_rows_come_back_whole(parts: list[list[list[int]]], held: int, data: st.
         assert rows.lengths.tolist() == list(map(len, flat))
 
 
-def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill_to_disk, "HELD", 1)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "not there"))
     with scratch() as files:
@@ -287,7 +287,7 @@ def test_a_folder_that_cannot_be_written_is_said_so(tmp_path: Path, monkeypatch:
             entries.add(np.zeros(2, np.uint64), np.zeros(2, np.uint32))
 
 
-def test_a_full_disk_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill_to_disk, "HELD", 1)
     if not Path("/dev/full").exists():
         pytest.skip("this system has no device that is always full")
@@ -328,7 +328,7 @@ def test_blank_values_are_no_features() -> None:
 
 
 @pytest.mark.parametrize(("agree", "expected"), [(1, [(0, 1), (0, 2), (1, 2)]), (2, [(0, 1)])])
-def test_stored_keys_as_many_as_the_scheme_asks_for(agree: int, expected: list[tuple[int, int]]) -> None:
+def test_stored_keys_must_agree_as_often_as_the_scheme_requires(agree: int, expected: list[tuple[int, int]]) -> None:
     keys = np.array([[1, 2, 3], [1, 2, 4], [1, 5, 6], [0, 0, 0]], np.uint64)
     with scratch() as files:
         entries = SpilledEntries(files)

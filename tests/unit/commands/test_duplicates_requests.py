@@ -1,4 +1,4 @@
-"""Requests for duplicates: what is read, what is refused and with which words, and what is told of them. No server."""
+"""Requests for duplicates: plans, error messages, schema, explanations. No server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from es_neardupe.commands.duplicates.request_explain import explain, warnings
-from es_neardupe.commands.duplicates.request_parse import example, names, parse_request, schema
+from es_neardupe.commands.duplicates.request_json import example, names, schema
 from es_neardupe.commands.duplicates.request_plan import (
     RATIO,
     ContentPlan,
@@ -23,6 +23,7 @@ from es_neardupe.commands.duplicates.request_plan import (
     OverlapsPlan,
     RequestPlan,
     SchemeKeys,
+    parse_request,
 )
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import Matching, MeasureName
@@ -62,8 +63,8 @@ def duplicates(made: RequestPlan) -> DuplicatesPlan:
     return one
 
 
-def refusal(given: Any) -> str:
-    """The one message about a request that cannot be used."""
+def message_of(given: Any) -> str:
+    """The error message of an invalid request."""
     with pytest.raises(SettingsError) as caught:
         parse_request(given)
     message = str(caught.value)
@@ -72,7 +73,7 @@ def refusal(given: Any) -> str:
     return message
 
 
-# Requests as they are printed where the shape of a request is from
+# Requests of the documentation that defines their form
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CREATED = {"query_string": {"query": "created:[2015 TO 2017]"}}
@@ -106,10 +107,10 @@ def test_content_as_printed(name: str, stage: str) -> None:
     assert printed(name).stages[1:] == (ContentPlan(stage, "similarPairs", ALL, None),)
 
 
-# Ready requests
+# Example requests
 
 
-READY = {
+EXAMPLES = {
     "boilerplate-sentences": Flatten(Sentences(("body",))),
     "copies-across-indices": Words(("body",)),
     "copies-between-fields": Words(("title", "body")),
@@ -119,21 +120,21 @@ READY = {
 }
 
 
-@pytest.mark.parametrize("name", READY)
-def test_ready_requests(name: str) -> None:
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_requests(name: str) -> None:
     plan = duplicates(parse_request(example(name)))
-    assert plan.grouping == READY[name]
+    assert plan.grouping == EXAMPLES[name]
     assert plan.across_indices == (name == "copies-across-indices")
 
 
-def test_names_of_ready_requests() -> None:
-    assert names() == sorted(READY)
-    with pytest.raises(SettingsError, match="no ready request 'x'") as caught:
+def test_names_of_example_requests() -> None:
+    assert names() == sorted(EXAMPLES)
+    with pytest.raises(SettingsError, match="Unknown example 'x'") as caught:
         example("x")
-    assert all(name in str(caught.value) for name in READY)
+    assert all(name in str(caught.value) for name in EXAMPLES)
 
 
-# What a plan holds
+# Plans
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_every_measure_has_its_similarity(measure: str) -> None:
 
 
 def test_an_estimate_is_always_explained() -> None:
-    """Its interval is told there."""
+    """The explanation has its interval."""
     given = stage(similarity={"type": "pairwiseSimilarity:estimate", "fields": TITLE}, output={"explanations": False})
     assert duplicates(parse_request(request(similarPairs=given))).explanations
 
@@ -207,12 +208,12 @@ def test_stages_that_find_pairs_come_first() -> None:
     assert plan.stages[2] == ContentPlan("c", "similarPairs", {"title": None, "abstract": 250}, 3)
 
 
-def test_a_mark_at_the_beginning_is_read_over() -> None:
-    """Editors of Windows begin files with it."""
+def test_a_byte_order_mark_is_ignored() -> None:
+    """Some editors on Windows write one."""
     assert parse_request("\ufeff" + json.dumps(request())) == parse_request(request())
 
 
-# What is refused
+# Invalid requests
 
 AT = "stages.similarPairs"
 GRAMS = {"type": "featureSource:ngrams", "window": 5, "source": WORDS}
@@ -221,40 +222,40 @@ GRAMS = {"type": "featureSource:ngrams", "window": 5, "source": WORDS}
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"qeury": {}}, f"{AT}.qeury is unknown; allowed there: type, hashGrouping, validation, query, output."),
+        ({"qeury": {}}, f"{AT}.qeury is unknown; allowed properties: type, hashGrouping, validation, query, output."),
         ({"type": "duplicates"}, f'{AT}.type is "duplicates"; allowed: documentPairs:duplicates, documentContent, '),
         ({"validation": None}, f"{AT}.validation is null; allowed: an object."),
         ({"output": {"explanations": "yes"}}, f'{AT}.output.explanations is "yes"; allowed: true or false.'),
-        ({"query": {}}, f"{AT}.query is {{}}; allowed: an object that is not empty."),
-        ({"query": {"query": {}}}, f"{AT}.query.query must be an object that is not empty."),
+        ({"query": {}}, f"{AT}.query is {{}}; allowed: a non-empty object."),
+        ({"query": {"query": {}}}, f"{AT}.query.query is {{}}; allowed: a non-empty object."),
         ({"query": None}, f"{AT}.query is null; allowed: an object."),
         ({"query": {"type": "query:x"}}, f'{AT}.query.type is "query:x"; allowed: query:string, query:all, query:'),
-        ({"query": {"type": "query:string"}}, f"{AT}.query.query is missing; allowed there: type, query."),
+        ({"query": {"type": "query:string"}}, f"{AT}.query.query is missing; allowed properties: type, query."),
     ],
 )
-def test_stages_that_are_none(change: JSON, expected: str) -> None:
-    assert expected in refusal(request(similarPairs=stage() | change))
+def test_invalid_stages(change: JSON, expected: str) -> None:
+    assert expected in message_of(request(similarPairs=stage() | change))
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"mim": 0.5}, "mim is unknown; allowed there: pairwiseSimilarity, min, max."),
+        ({"mim": 0.5}, "mim is unknown; allowed properties: pairwiseSimilarity, min, max."),
         ({"min": None}, "min is null; allowed: a number from 0 to 1."),
         ({"min": "0.9"}, 'min is "0.9"; allowed: a number from 0 to 1.'),
         ({"min": True}, "min is true; allowed: a number from 0 to 1."),
         ({"min": -0.1}, "min is -0.1; allowed: a number from 0 to 1."),
         ({"max": 90}, "max is 90; allowed: a number from 0 to 1."),
-        ({"min": 0.9, "max": 0.5}, "min is 0.9; allowed: at most the max, which is 0.5."),
-        ({"pairwiseSimilarity": 5}, "pairwiseSimilarity is 5; allowed: an object whose type is one of pairwiseSim"),
+        ({"min": 0.9, "max": 0.5}, "min is 0.9; allowed: at most max, which is 0.5."),
+        ({"pairwiseSimilarity": 5}, "pairwiseSimilarity is 5; allowed: an object with one of the types pairwiseSim"),
         ({"pairwiseSimilarity": {}}, "pairwiseSimilarity.type is missing; allowed: pairwiseSimilarity:featureInter"),
         (
             {"pairwiseSimilarity": {"type": "pairwiseSimilarity:edit", "fields": TITLE, "shingle": 5}},
-            "pairwiseSimilarity.shingle is unknown; allowed there: type, fields.",
+            "pairwiseSimilarity.shingle is unknown; allowed properties: type, fields.",
         ),
         (
             {"pairwiseSimilarity": {"type": "pairwiseSimilarity:bag", "fields": TITLE, "ngram": 8}},
-            "pairwiseSimilarity.ngram is 8; allowed: a whole number from 1 to 7.",
+            "pairwiseSimilarity.ngram is 8; allowed: an integer from 1 to 7.",
         ),
         (
             {"pairwiseSimilarity": {"type": "pairwiseSimilarity:jaccard", "fields": TITLE, "matching": "exact"}},
@@ -262,16 +263,16 @@ def test_stages_that_are_none(change: JSON, expected: str) -> None:
         ),
     ],
 )
-def test_validations_that_are_none(change: JSON, expected: str) -> None:
+def test_invalid_validations(change: JSON, expected: str) -> None:
     made = stage()
     made["validation"] |= change
-    assert f"{AT}.validation.{expected}" in refusal(request(similarPairs=made))
+    assert f"{AT}.validation.{expected}" in message_of(request(similarPairs=made))
 
 
 def test_a_validation_without_min() -> None:
     made = stage()
     del made["validation"]["min"]
-    assert f"{AT}.validation.min is missing; allowed there: " in refusal(request(similarPairs=made))
+    assert f"{AT}.validation.min is missing; allowed properties: " in message_of(request(similarPairs=made))
 
 
 @pytest.mark.parametrize(
@@ -280,95 +281,98 @@ def test_a_validation_without_min() -> None:
         ("schema", ' is "schema"; allowed: "scheme" or an object'),
         (
             ["scheme"],
-            ' is ["scheme"]; allowed: an object whose type is one of featureSource:values, featureSource:words',
+            ' is ["scheme"]; allowed: an object with one of the types featureSource:values, featureSource:words',
         ),
         ({"type": "featureSource:word"}, '.type is "featureSource:word"; allowed: featureSource:values, '),
         ({"type": 5}, ".type is 5; allowed: featureSource:values, "),
         ({"fields": TITLE}, ".type is missing; allowed: featureSource:values, "),
-        ({"type": "featureSource:words"}, ".fields is missing; allowed there: type, fields."),
-        (WORDS | {"fields": ["title"]}, '.fields is ["title"]; allowed: an object whose type is one of fields:simple'),
-        (WORDS | {"fields": TITLE | {"fields": []}}, ".fields.fields is []; allowed: a list that is not empty."),
-        (WORDS | {"fields": TITLE | {"fields": "title"}}, '.fields.fields is "title"; allowed: a list of texts.'),
-        (WORDS | {"fields": TITLE | {"fields": ["t", 5]}}, ".fields.fields[1] is 5; allowed: a text."),
-        (WORDS | {"fields": TITLE | {"fields": [""]}}, '.fields.fields[0] is ""; allowed: a text that is not empty.'),
+        ({"type": "featureSource:words"}, ".fields is missing; allowed properties: type, fields."),
+        (WORDS | {"fields": ["title"]}, '.fields is ["title"]; allowed: an object with one of the types fields:simple'),
+        (WORDS | {"fields": TITLE | {"fields": []}}, ".fields.fields is []; allowed: a non-empty array."),
+        (WORDS | {"fields": TITLE | {"fields": "title"}}, '.fields.fields is "title"; allowed: an array of strings.'),
+        (WORDS | {"fields": TITLE | {"fields": ["t", 5]}}, ".fields.fields[1] is 5; allowed: a string."),
+        (WORDS | {"fields": TITLE | {"fields": [""]}}, '.fields.fields[0] is ""; allowed: a non-empty string.'),
         (
             WORDS | {"fields": TITLE | {"fields": ["t", "t"]}},
-            '.fields.fields is ["t", "t"]; allowed: a list that names nothing twice.',
+            '.fields.fields is ["t", "t"]; allowed: an array without duplicates.',
         ),
-        (GRAMS | {"window": 0}, ".window is 0; allowed: a whole number from 1 to 1,000."),
-        (GRAMS | {"window": -(2**40)}, ".window is -1099511627776; allowed: a whole number from 1 to 1,000."),
-        (GRAMS | {"window": 2.5}, ".window is 2.5; allowed: a whole number from 1 to 1,000."),
-        (GRAMS | {"window": True}, ".window is true; allowed: a whole number from 1 to 1,000."),
+        (GRAMS | {"window": 0}, ".window is 0; allowed: an integer from 1 to 1,000."),
+        (GRAMS | {"window": -(2**40)}, ".window is -1099511627776; allowed: an integer from 1 to 1,000."),
+        (GRAMS | {"window": 2.5}, ".window is 2.5; allowed: an integer from 1 to 1,000."),
+        (GRAMS | {"window": True}, ".window is true; allowed: an integer from 1 to 1,000."),
         (
             GRAMS | {"source": WORDS | {"type": "featureSource:values"}},
-            ".source is featureSource:values, which have no parts to make n-grams of; allowed: words, characters, ",
+            ".source is featureSource:values, which makes features without parts; allowed: words, characters, ",
         ),
     ],
 )
-def test_features_that_are_none(features: Any, expected: str) -> None:
-    assert f"{AT}.hashGrouping.features{expected}" in refusal(request(similarPairs=stage(features)))
+def test_invalid_features(features: Any, expected: str) -> None:
+    assert f"{AT}.hashGrouping.features{expected}" in message_of(request(similarPairs=stage(features)))
 
 
 @pytest.mark.parametrize("size", [1, 0, 10_001, "200", 1.5, None])
-def test_sizes_of_groups_that_are_none(size: Any) -> None:
+def test_invalid_group_sizes(size: Any) -> None:
     made = stage()
     made["hashGrouping"]["pairing"] = {"maxHashGroupSize": size}
-    expected = f"{AT}.hashGrouping.pairing.maxHashGroupSize is {json.dumps(size)}; allowed: a whole number from 2 to 10"
-    assert expected in refusal(request(similarPairs=made))
+    expected = f"{AT}.hashGrouping.pairing.maxHashGroupSize is {json.dumps(size)}; allowed: an integer from 2 to 10"
+    assert expected in message_of(request(similarPairs=made))
 
 
 @pytest.mark.parametrize(
     ("components", "expected"),
     [
         ([], "components is []; allowed: an object."),
-        ({"a": 5}, "components.a is 5; allowed: an object whose type is one of fields:simple, "),
-        ({"a b": TITLE | {"x": 1}}, 'components["a b"].x is unknown; allowed there: type, fields.'),
-        ({"": TITLE}, "components has a name that is empty."),
-        ({"a": {"type": "fields:reference", "use": "a"}}, 'components.a.use leads back to itself: "a" -> "a".'),
+        ({"a": 5}, "components.a is 5; allowed: an object with one of the types fields:simple, "),
+        ({"a b": TITLE | {"x": 1}}, 'components["a b"].x is unknown; allowed properties: type, fields.'),
+        ({"": TITLE}, "components has an empty property name; allowed: non-empty names."),
+        ({"a": {"type": "fields:reference", "use": "a"}}, 'components.a.use refers back to itself: "a" -> "a".'),
         (
             {
                 "a": {"type": "featureSource:flatten", "source": {"type": "featureSource:reference", "use": "b"}},
                 "b": {"type": "featureSource:reference", "use": "a"},
             },
-            'components.b.use leads back to itself: "a" -> "b" -> "a".',
+            'components.b.use refers back to itself: "a" -> "b" -> "a".',
         ),
         (
             {"a": {"type": "fields:reference", "use": "b"}, "b": {"type": "query:all"}},
-            'components.a.use is "b", which is of another type; allowed: "a".',
+            'components.a.use is "b", which has another type; allowed: "a".',
         ),
     ],
 )
-def test_components_that_are_none(components: Any, expected: str) -> None:
-    assert expected in refusal(request() | {"components": components})
+def test_invalid_components(components: Any, expected: str) -> None:
+    assert expected in message_of(request() | {"components": components})
 
 
 def test_a_missing_reference() -> None:
     given = request(similarPairs=stage(WORDS | {"fields": {"type": "fields:reference", "use": "source"}}))
     place = f"{AT}.hashGrouping.features.fields.use"
-    expected = f'{place} is "source", which is not among the components; allowed: '
-    assert expected + "there is no component fields:*." in refusal(given)
-    assert expected + '"sourceFields".' in refusal(given | {"components": {"sourceFields": TITLE}})
+    expected = f'{place} is "source", which is not a component; allowed: '
+    assert expected + "none, because no component has a type fields:*." in message_of(given)
+    assert expected + '"sourceFields".' in message_of(given | {"components": {"sourceFields": TITLE}})
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"limit": 0}, 'limit is 0; allowed: a whole number from 1 to 100,000,000 or "unlimited".'),
-        ({"limit": "all"}, 'limit is "all"; allowed: a whole number from 1 to 100,000,000 or "unlimited".'),
-        ({"documents": {}}, "documents.type is missing; allowed there: type, documentPairs."),
+        ({"limit": 0}, 'limit is 0; allowed: an integer from 1 to 100,000,000 or "unlimited".'),
+        ({"limit": "all"}, 'limit is "all"; allowed: an integer from 1 to 100,000,000 or "unlimited".'),
+        ({"documents": {}}, "documents.type is missing; allowed properties: type, documentPairs."),
         (
             {"documents": CONTENT["documents"] | {"documentPairs": PAIRS | {"use": "content"}}},
-            'documents.documentPairs.use is "content", which is no stage that finds pairs; allowed: "similarPairs".',
+            'documents.documentPairs.use is "content", which does not find pairs; allowed: "similarPairs".',
         ),
-        ({"fields": {"type": "contentFields:simple", "fields": {}}}, "fields.fields is {}; allowed: an object that "),
+        (
+            {"fields": {"type": "contentFields:simple", "fields": {}}},
+            "fields.fields is {}; allowed: a non-empty obj",
+        ),
         (
             {"fields": {"type": "contentFields:simple", "fields": {"t": {"maxValueLength": 0}}}},
-            "fields.fields.t.maxValueLength is 0; allowed: a whole number from 1 to 10,000,000",
+            "fields.fields.t.maxValueLength is 0; allowed: an integer from 1 to 10,000,000",
         ),
     ],
 )
-def test_contents_that_are_none(change: JSON, expected: str) -> None:
-    assert f"stages.content.{expected}" in refusal(request(content=CONTENT | change))
+def test_invalid_contents(change: JSON, expected: str) -> None:
+    assert f"stages.content.{expected}" in message_of(request(content=CONTENT | change))
 
 
 @pytest.mark.parametrize(
@@ -377,60 +381,60 @@ def test_contents_that_are_none(change: JSON, expected: str) -> None:
         ("", "The request is empty"),
         (" \n", "The request is empty"),
         ("\ufeff", "The request is empty"),
-        ("{", "The request is no JSON: Expecting property name enclosed in double quotes in line 1, column 2."),
-        ('{"stages": }', "The request is no JSON: Expecting value in line 1, column 12."),
+        ("{", "The request is not valid JSON: Expecting property name enclosed in double quotes in line 1, column 2."),
+        ('{"stages": }', "The request is not valid JSON: Expecting value in line 1, column 12."),
         ("[]", "A request is a JSON object, not []."),
         ("5", "A request is a JSON object, not 5."),
         ("null", "A request is a JSON object, not null."),
         ('"x"', 'A request is a JSON object, not "x".'),
-        ("{}", "stages is missing; allowed there: stages, components."),
-        ('{"stages": {}}', "stages is {}; allowed: an object that is not empty."),
-        ('{"stages": {}, "stages": {}}', "stages is there twice: keep one of them."),
-        ('{"stages": {"s": {"min": 1, "min": 2}}}', "stages.s.min is there twice: keep one of them."),
-        ('{"stages": {"s": {"min": NaN}}}', "stages.s.min is no number that a server takes"),
-        ('{"stages": {"s": {"min": -Infinity}}}', "stages.s.min is no number that a server takes"),
-        ('{"stages": {"s": {"min": 1e400}}}', "stages.s.min is no number that a server takes"),
-        ('{"stages": {"s": {"min": 1' + "0" * 400 + "}}}", "stages.s.min is no number that a server takes"),
-        ('{"stages": {"s": {"min": 1' + "0" * 9000 + "}}}", "stages.s.min is no number that a server takes"),
-        ('{"stages": {"s": "\\ud800"}}', "stages.s holds half of a character"),
-        ('{"stages": {"\\ud800": 1}}', "stages holds half of a character"),
+        ("{}", "stages is missing; allowed properties: stages, components."),
+        ('{"stages": {}}', "stages is {}; allowed: a non-empty object."),
+        ('{"stages": {}, "stages": {}}', "stages occurs twice; allowed: once."),
+        ('{"stages": {"s": {"min": 1, "min": 2}}}', "stages.s.min occurs twice; allowed: once."),
+        ('{"stages": {"s": {"min": NaN}}}', "stages.s.min is not a valid number"),
+        ('{"stages": {"s": {"min": -Infinity}}}', "stages.s.min is not a valid number"),
+        ('{"stages": {"s": {"min": 1e400}}}', "stages.s.min is not a valid number"),
+        ('{"stages": {"s": {"min": 1' + "0" * 400 + "}}}", "stages.s.min is not a valid number"),
+        ('{"stages": {"s": {"min": 1' + "0" * 9000 + "}}}", "stages.s.min is not a valid number"),
+        ('{"stages": {"s": "\\ud800"}}', "stages.s contains half of a surrogate pair"),
+        ('{"stages": {"\\ud800": 1}}', "stages contains half of a surrogate pair"),
         ("[" * 100_000, "The request is nested deeper than 50 levels."),
         ('{"stages": ' + '{"a": ' * 60 + "1" + "}" * 61, "is nested deeper than 50 levels."),
     ],
 )
-def test_texts_that_are_no_request(text: str, expected: str) -> None:
-    message = refusal(text)
+def test_texts_that_are_not_a_request(text: str, expected: str) -> None:
+    message = message_of(text)
     assert expected in message
     assert len(message) < 200
 
 
-def test_objects_that_are_no_json() -> None:
+def test_objects_that_are_not_json() -> None:
     around: JSON = request()
     around["stages"]["more"] = around
-    assert "nested deeper than 50 levels" in refusal(around)
-    assert "stages is no JSON value, but of the type set" in refusal({"stages": {1}})
-    assert "stages has a name that is no text: 5" in refusal({"stages": {5: 1}})
+    assert "nested deeper than 50 levels" in message_of(around)
+    assert "stages is of the Python type set; allowed: JSON values." in message_of({"stages": {1}})
+    assert "stages has the property name 5; allowed: strings." in message_of({"stages": {5: 1}})
     for number in (float("nan"), 10**400, -(10**5000)):
-        assert "stages.s.min is no number" in refusal({"stages": {"s": {"min": number}}})
+        assert "stages.s.min is not a valid number" in message_of({"stages": {"s": {"min": number}}})
 
 
 def test_names_that_are_long_or_have_lines() -> None:
-    message = refusal(request(components={"x\ny" * 10_000: TITLE | {"z": 1}}))
-    assert message.startswith('The request cannot be used: components["x\\ny')
+    message = message_of(request(components={"x\ny" * 10_000: TITLE | {"z": 1}}))
+    assert message.startswith('Invalid request: components["x\\ny')
     assert len(message) < 200
     lines = {"x\ny": {"type": "fields:reference", "use": "none"}}
-    assert 'allowed: "x\\ny".' in refusal(request(components=lines))
+    assert 'allowed: "x\\ny".' in message_of(request(components=lines))
     circle = {f"c{n}": {"type": "fields:reference", "use": f"c{(n + 1) % 3000}"} for n in range(3000)}
-    assert refusal(request(components=circle)).endswith('"c10" -> "c11" -> 2,989 more.')
+    assert message_of(request(components=circle)).endswith('"c10" -> "c11" -> 2,989 more.')
 
 
-def test_sources_in_each_other_without_end() -> None:
-    """A chain of components is no deep JSON, but a deep tree."""
+def test_sources_nested_too_deeply() -> None:
+    """A chain of components is a deep tree without being deep JSON."""
     chain = {
         f"c{n}": {"type": "featureSource:flatten", "source": {"type": "featureSource:reference", "use": f"c{n + 1}"}}
         for n in range(3000)
     }
-    assert "more than 20 times" in refusal(request(components=chain | {"c3000": WORDS}))
+    assert "is nested too deeply; allowed: up to 20" in message_of(request(components=chain | {"c3000": WORDS}))
 
 
 def everything() -> JSON:
@@ -462,7 +466,7 @@ JUNK = st.one_of(
 
 
 def mutated(data: st.DataObject) -> JSON:
-    """A request with something else in a few places."""
+    """A request with random values in a few places."""
     changed = everything()
     for _ in range(data.draw(st.integers(1, 3))):
         (*above, last) = data.draw(st.sampled_from(places(changed)[1:]))
@@ -477,14 +481,14 @@ def mutated(data: st.DataObject) -> JSON:
 
 @given(st.data())
 def test_any_change_is_a_request_or_one_message(data: st.DataObject) -> None:
-    """Whatever stands anywhere: a plan, or the one kind of error, in one line."""
+    """Any value in any place gives a plan, or an error in one line."""
     changed = mutated(data)
     message = ""
     try:
         assert parse_request(changed).stages
     except SettingsError as error:
         message = str(error)
-    assert re.fullmatch("(The request cannot be used: .+)?", message)
+    assert re.fullmatch("(Invalid request: .+)?", message)
 
 
 @given(st.text(max_size=30) | st.text('{}[]":,0eE+-1. ', max_size=30))
@@ -522,18 +526,18 @@ VALIDATOR = Draft202012Validator(schema())
 
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("request_*.json")), ids=lambda file: file.stem)
-def test_printed_requests_fit_the_schema(file: Path) -> None:
+def test_documented_requests_fit_the_schema(file: Path) -> None:
     VALIDATOR.validate(json.loads(file.read_text("utf-8")))
 
 
 @pytest.mark.parametrize("name", names())
-def test_ready_requests_fit_the_schema(name: str) -> None:
+def test_example_requests_fit_the_schema(name: str) -> None:
     VALIDATOR.validate(json.loads(example(name)))
 
 
 @given(st.data())
-def test_what_does_not_fit_the_schema_is_refused(data: st.DataObject) -> None:
-    """The schema knows nothing of references, so that it may let pass what is refused; never the other way."""
+def test_valid_requests_fit_the_schema(data: st.DataObject) -> None:
+    """The schema does not check references, so it may accept an invalid request, but never reject a valid one."""
     changed = mutated(data)
     try:
         parse_request(changed)
@@ -552,12 +556,12 @@ def test_explanation_of_near_identical_titles() -> None:
         "similarPairs: find pairs of similar documents in news.",
         "1. Scope: all documents.",
         "2. Grouping: by 5-grams of words from field: title.",
-        "more than 200 documents makes none: it is skipped and counted, and the largest are listed.",
+        "shared by more than 200 documents is skipped and counted; the largest of these groups are listed.",
         "flattened composites of words from field: title.",
-        "a similarity from 0.9 to 0.999, both included.",
+        "a similarity from 0.9 to 0.999, both inclusive.",
         "documents: read every document in the pairs of similarPairs.",
         "Fields: title, body (at most 250 characters).",
-        "Note: similarPairs: documents that share no run of 5 elements are never compared.",
+        "Note: similarPairs: documents without a common run of 5 elements are never compared.",
     ):
         assert expected in text
 
@@ -578,17 +582,17 @@ def test_explanation_names_scope_measure_and_indices() -> None:
 @pytest.mark.parametrize(
     ("features", "min", "expected"),
     [
-        (FLAT, 0.9, "single words as features for grouping are inefficient"),
-        (GRAMS | {"window": 1}, 0.9, "single words as features for grouping are inefficient"),
+        (FLAT, 0.9, "grouping by single words is inefficient"),
+        (GRAMS | {"window": 1}, 0.9, "grouping by single words is inefficient"),
         (
             GRAMS | {"window": 3, "source": WORDS | {"type": "featureSource:characters"}},
             0.9,
-            "characters and short runs",
+            "grouping by characters or by short n-grams",
         ),
-        (WORDS, 0.9, "those that are merely alike are never compared"),
-        (GRAMS, 0.9, "share no run of 5 elements are never compared"),
+        (WORDS, 0.9, "documents with similar values are never compared"),
+        (GRAMS, 0.9, "without a common run of 5 elements are never compared"),
         ("scheme", 0.9, "share a key with a probability that depends on their resemblance"),
-        (GRAMS, 0, "with a min of 0 every candidate pair passes"),
+        (GRAMS, 0, "with min 0 every candidate pair passes"),
     ],
 )
 def test_warnings(features: Any, min: float, expected: str) -> None:
@@ -597,7 +601,7 @@ def test_warnings(features: Any, min: float, expected: str) -> None:
 
 def test_warning_of_composites_that_are_compared_whole() -> None:
     whole = stage(GRAMS, similarity={"type": f"pairwiseSimilarity:{RATIO}", "features": WORDS}, min=0.5)
-    assert "Open them with featureSource:flatten" in "\n".join(warnings(parse_request(request(similarPairs=whole))))
+    assert "Use featureSource:flatten" in "\n".join(warnings(parse_request(request(similarPairs=whole))))
 
 
 def test_identical_titles_need_no_warning() -> None:

@@ -1,4 +1,4 @@
-"""The command duplicates where it needs no server: ready requests, schema, and how it is called."""
+"""The command duplicates without a server: example requests, schema, usage errors, output formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from conftest import Cli
 from server_tools import one_line
 
 from es_neardupe.cli.duplicates_output import duplicates_json, write_csv
-from es_neardupe.commands.duplicates.request_parse import example, names, schema
+from es_neardupe.commands.duplicates.request_json import example, names, schema
 from es_neardupe.commands.duplicates.results import (
     ContentResult,
     DocumentPair,
@@ -66,7 +66,7 @@ def test_wrong_usage(cli: Cli, arguments: tuple[str, ...]) -> None:
     assert cli("duplicates", *arguments).code == 2
 
 
-def test_the_page_has_all_ready_requests() -> None:
+def test_the_page_has_all_example_requests() -> None:
     blocks = re.findall(r"```json\n(.*?)```", (DOCS / "duplicates.md").read_text("utf-8"), re.DOTALL)
     assert sorted(blocks) == sorted(map(example, names()))
     assert all(json.loads(block) for block in blocks)
@@ -108,7 +108,7 @@ def test_csv_that_a_spreadsheet_opens(tmp_path: Path) -> None:
         assert list(csv.reader(stream))[1:] == [["news", "'=1+1", "news", "'-2", "0.5", "'@said"]]
 
 
-def test_csv_that_breaks_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_csv_leaves_the_file_unchanged(tmp_path: Path) -> None:
     class Breaking(list[DocumentPair]):
         def __iter__(self) -> Iterator[DocumentPair]:
             yield DocumentPair(A, B, 0.5)
@@ -121,7 +121,7 @@ def test_csv_that_breaks_off_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert [one.read_text() for one in tmp_path.iterdir()] == ["before"]
 
 
-def test_csv_and_page_need_a_file_each(cli: Cli, tmp_path: Path) -> None:
+def test_csv_and_page_need_different_files(cli: Cli, tmp_path: Path) -> None:
     request = tmp_path / "request.json"
     request.write_text(example("identical-titles"))
     files = ("--csv", str(tmp_path / "x"), "--html", f"{tmp_path}/../{tmp_path.name}/x")
@@ -131,7 +131,7 @@ def test_csv_and_page_need_a_file_each(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", ["--csv", "--html"])
-def test_files_that_cannot_be_written_are_told_before_the_work(cli: Cli, tmp_path: Path, option: str) -> None:
+def test_files_that_cannot_be_written_are_reported_before_the_run(cli: Cli, tmp_path: Path, option: str) -> None:
     request = tmp_path / "request.json"
     request.write_text(example("identical-titles"))
     for file, why in {str(tmp_path): "is a folder", "/dev/null": "is not a regular file"}.items():

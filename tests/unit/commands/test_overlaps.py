@@ -1,4 +1,4 @@
-"""The text blocks of two texts: places in the originals that hold the same words, and HTML that is the text."""
+"""Text blocks shared by two texts: their positions in the original texts, and the marked HTML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANY = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"' \r\
 
 @given(PROSE | ANY, PROSE | ANY, st.integers(1, 4))
 def test_blocks_hold_the_same_words(a: str, b: str, minimum: int) -> None:
-    """In a and in b; at least so many, unless the texts are the same; no character twice."""
+    """In a and in b: at least the minimum number, unless the texts are identical; blocks do not overlap."""
     found = overlaps(a, b, minimum)
     for block in found.blocks:
         in_a, in_b = (tokenize(text[slice(*place)]) for text, place in ((a, block.a), (b, block.b)))
@@ -58,7 +58,7 @@ def test_html_is_the_text_with_the_blocks_marked(a: str, b: str, minimum: int) -
 
 @given(PROSE, PROSE, st.integers(1, 4))
 def test_no_block_is_missed(a: str, b: str, minimum: int) -> None:
-    """A run of equal words that long, anywhere in both, touches a block in a or in b."""
+    """Each run of equal words of the minimum length touches a block in a or in b."""
     found = overlaps(a, b, minimum)
     runs = [
         {tuple(tokenize(text)[k : k + minimum]) for k in range(len(tokenize(text)) - minimum + 1)} for text in (a, b)

@@ -1,4 +1,4 @@
-"""Pictures of distributions: real files, read back."""
+"""Plots of distributions: real files, read back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_png(tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def text_of(file: Path) -> str:
-    """All that is written in a picture."""
+    """All text in a plot."""
     return "\n".join(
         "".join(one.itertext()) for one in ElementTree.parse(file).iter("{http://www.w3.org/2000/svg}text")
     )
@@ -101,20 +101,20 @@ def test_an_index_may_have_any_name(tmp_path: Path, name: str) -> None:
     assert f"{name}: 100 documents with keys" in text_of(file)
 
 
-def test_nothing_found_is_a_picture_too(tmp_path: Path) -> None:
+def test_a_plot_without_pairs(tmp_path: Path) -> None:
     file = tmp_path / "a.svg"
     draw(report(pairs=0), str(file))
     assert "0 candidate pairs of the index" in text_of(file)
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "a", ".png", "png", "a.png.txt"])
-def test_other_kinds_are_refused(tmp_path: Path, name: str) -> None:
+def test_other_formats_are_rejected(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match=r"ends in \.png or \.svg"):
         check_plot(str(tmp_path / name))
 
 
 def test_missing_folder_and_folder_as_file(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"There is no folder .*: make it first"):
+    with pytest.raises(SettingsError, match="its folder does not exist"):
         check_plot(str(tmp_path / "none" / "a.png"))
     (tmp_path / "b.png").mkdir()
     with pytest.raises(SettingsError, match="is a folder"):

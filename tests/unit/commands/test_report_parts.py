@@ -1,4 +1,4 @@
-"""The parts of reports: each sum that a part states holds, and a report is one line in a Python shell."""
+"""Parts of reports: the sums that they state, and their ``repr`` in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OUTCOMES = ("written", "unchanged", "conflicts", "deleted", "refused")
 
 @given(st.fixed_dictionaries(dict.fromkeys(OUTCOMES, COUNTS)))
 def test_writes(counts: dict[str, int]) -> None:
-    """Each document counts once, and all counts but those of no document are in the total."""
+    """Each document counts once, and the total has all counts of documents."""
     writes = WriteCounts(**counts)
     assert writes.total == sum(counts.values())
     assert writes.left == writes.total - writes.written - writes.unchanged - writes.deleted

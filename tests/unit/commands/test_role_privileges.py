@@ -1,4 +1,4 @@
-"""Who lacks what, from the words of a refusal; and what a role is made of. No server."""
+"""Missing privileges, read from the reason of a rejected request, and checked by `doctor`. No server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.commands.doctor.roles import ROLES, RoleNames, privilege_checks
+from es_neardupe.commands.doctor.doctor import privilege_checks
+from es_neardupe.commands.doctor.roles import ROLES, RoleNames
 from es_neardupe.errors import Forbidden, RequestError
 from es_neardupe.records import Product, Server
 from es_neardupe.server.responses import Answer, lacking, refusal
@@ -66,7 +67,7 @@ def test_any_reason(reason: str) -> None:
 
 
 class Asked:
-    """Elasticsearch, as far as it tells what a user has; None: it has no security."""
+    """The API of Elasticsearch for the privileges of a user; None: without security."""
 
     server = Server(Product.ELASTICSEARCH, (8, 19, 21))
 
@@ -89,7 +90,7 @@ def test_what_doctor_says_of_privileges() -> None:
     everything = {one for role in ROLES for some in role.privileges(NAMES).values() for one in some}
     assert {level for level, _ in checks(everything | {"monitor"})} == {"ok"}
     assert ("ok", "anna may run init") in checks({"monitor", "manage"})
-    assert ("ok", "anna may not run init: lacks monitor of the cluster") in checks({"manage"})
+    assert ("ok", "anna may not run init: lacks monitor on the cluster") in checks({"manage"})
     (level, words) = checks({"monitor", "read"})[0]
     assert level == "error"
     assert words.endswith("doctor: lacks view_index_metadata on i")

@@ -1,4 +1,4 @@
-"""What becomes of groups, against sets of documents; and the updates of a switch."""
+"""Comparison of groupings with sets of documents, and the updates of a switch."""
 
 from __future__ import annotations
 

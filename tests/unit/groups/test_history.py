@@ -1,4 +1,4 @@
-"""What the registry is told of groups: every turn once, wherever a run is killed."""
+"""History of groups: each event is recorded once, wherever a run is killed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from es_neardupe.groups.history import GroupHistoryUpdate
-from es_neardupe.groups.registry import GroupEvent, GroupRecord
+from es_neardupe.groups.registry import GroupEvent, GroupHistoryUpdate, GroupRecord
 from es_neardupe.records import Address
 
 IDS = ["a", "b", "c", "d"]
@@ -20,8 +19,8 @@ def entry(group: str, size: int = 2, **more: object) -> GroupRecord:
     return replace(made, **more)  # type: ignore[arg-type]
 
 
-def told(entries: list[GroupRecord]) -> dict[str, list[tuple[str, str | None]]]:
-    return {one.group: [(event.event, event.group) for event in one.history] for one in entries}
+def told(records: list[GroupRecord]) -> dict[str, list[tuple[str, str | None]]]:
+    return {one.group: [(event.event, event.group) for event in one.history] for one in records}
 
 
 def old(group: str, size: int = 2, **more: object) -> GroupRecord:
@@ -34,16 +33,16 @@ def bearers(**groups: dict[str, int]) -> dict[str, Counter[str]]:
 
 def test_founded_and_unchanged() -> None:
     wanted = {"a": entry("a")}
-    (first,) = GroupHistoryUpdate({}, wanted, bearers(a={"a": 1, "x": 1}), "1").entries()
+    (first,) = GroupHistoryUpdate({}, wanted, bearers(a={"a": 1, "x": 1}), "1").records()
     assert (first.created, first.updated, first.history) == ("1", "1", (GroupEvent("1", "founded"),))
-    assert GroupHistoryUpdate({"a": first}, wanted, bearers(a={"a": 2}), "2").entries() == []
-    (larger,) = GroupHistoryUpdate({"a": first}, {"a": entry("a", 3)}, bearers(a={"a": 2, "y": 1}), "2").entries()
+    assert GroupHistoryUpdate({"a": first}, wanted, bearers(a={"a": 2}), "2").records() == []
+    (larger,) = GroupHistoryUpdate({"a": first}, {"a": entry("a", 3)}, bearers(a={"a": 2, "y": 1}), "2").records()
     assert (larger.size, larger.created, larger.updated, larger.history) == (3, "1", "2", first.history)
 
 
 def test_merge_split_and_end() -> None:
     before = {id: old(id) for id in "abc"}
-    merged = GroupHistoryUpdate(before, {"a": entry("a", 4)}, bearers(a={"a": 2, "b": 2}), "2").entries()
+    merged = GroupHistoryUpdate(before, {"a": entry("a", 4)}, bearers(a={"a": 2, "b": 2}), "2").records()
     assert told(merged) == {
         "a": [("founded", None), ("merged with", "b")],
         "b": [("founded", None), ("merged into", "a")],
@@ -51,9 +50,9 @@ def test_merge_split_and_end() -> None:
     }
     split = GroupHistoryUpdate(
         {"a": old("a", 4)}, {"a": entry("a"), "n": entry("n")}, bearers(a={"a": 2}, n={"a": 2}), "2"
-    ).entries()
+    ).records()
     assert told(split) == {"a": [("founded", None), ("split into", "n")], "n": [("split from", "a")]}
-    back = GroupHistoryUpdate({"a": old("a", ended="1")}, {"a": entry("a")}, bearers(a={"a": 2}), "3").entries()
+    back = GroupHistoryUpdate({"a": old("a", ended="1")}, {"a": entry("a")}, bearers(a={"a": 2}), "3").records()
     assert told(back) == {"a": [("founded", None), ("founded", None)]}
     assert (back[0].ended, back[0].created) == (None, "1")
 
@@ -63,7 +62,7 @@ def test_the_same_turn_may_come_again_later() -> None:
         "a": replace(old("a", 4), history=(GroupEvent("2", "merged with", "b"),), updated="2"),
         "b": replace(old("b"), updated="3"),
     }
-    (again, ended) = GroupHistoryUpdate(before, {"a": entry("a", 5)}, bearers(a={"a": 3, "b": 2}), "4").entries()
+    (again, ended) = GroupHistoryUpdate(before, {"a": entry("a", 5)}, bearers(a={"a": 3, "b": 2}), "4").records()
     assert [one.event for one in again.history] == ["merged with", "merged with"]
     assert ended.ended == "4"
 
@@ -88,15 +87,18 @@ def turns(draw: st.DrawFn) -> GroupHistoryUpdate:
 
 @given(turns(), st.integers(0, 9))
 def test_a_killed_run_tells_the_rest(turn: GroupHistoryUpdate, number: int) -> None:
-    """After any part of the entries was written, the next run ends with the same ones, but for dates."""
-    entries = turn.entries()
-    whole = {**turn.before, **{one.group: one for one in entries}}
-    part = {**turn.before, **{one.group: one for one in entries[:number]}}
-    rest = replace(turn, before=part, at="3").entries()
+    """After any part of the records was written, the next run ends with the same ones, except for dates."""
+    records = turn.records()
+    whole = {**turn.before, **{one.group: one for one in records}}
+    part = {**turn.before, **{one.group: one for one in records[:number]}}
+    rest = replace(turn, before=part, at="3").records()
     resumed = {**part, **{one.group: one for one in rest}}
     assert told(list(resumed.values())) == told(list(whole.values()))
     assert {id: one.ended is None for id, one in resumed.items()} == {
         id: one.ended is None for id, one in whole.items()
     }
-    assert {id for id, one in resumed.items() if one.ended is None} == set(turn.wanted)
-    assert replace(turn, before=resumed, at="4", bearers={id: Counter({id: 1}) for id in turn.bearers}).entries() == []
+    assert {id for id, one in resumed.items() if one.ended is None} == set(turn.after)
+    assert (
+        replace(turn, before=resumed, at="4", previous_ids={id: Counter({id: 1}) for id in turn.previous_ids}).records()
+        == []
+    )

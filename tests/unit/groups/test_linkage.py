@@ -1,4 +1,4 @@
-"""Groups from pairs, and ids that stay, wherever a run is killed."""
+"""Linkage of pairs to groups, and group ids that stay, wherever a run is killed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_star_is_the_first_fit(graph: tuple[int, Pairs]) -> None:
 
 @given(graphs())
 def test_complete_takes_who_fits_all_before(graph: tuple[int, Pairs]) -> None:
-    """All members of a group are pairs; whoever stayed out did not fit when its turn came."""
+    """All members of a group match each other; a class outside did not match all members when it was processed."""
     size, pairs = graph
     principal = complete(size, *sides(pairs)).tolist()
     linked = set(pairs)
@@ -75,7 +75,7 @@ def test_linkages_depend_on_the_set_of_pairs(graph: tuple[int, Pairs], shuffle: 
 
 @given(graphs(), st.integers(1, 5), st.randoms(use_true_random=False))
 def test_others_in_between_change_nothing(graph: tuple[int, Pairs], more: int, shuffle: random.Random) -> None:
-    """Classes that are similar to nothing may come anywhere: the order of the rest decides alone."""
+    """Classes without a match may be anywhere in the order; only the order of the others matters."""
     size, pairs = graph
     place = sorted(shuffle.sample(range(size + more), size))
     moved = [(place[a], place[b]) for a, b in pairs]
@@ -131,10 +131,10 @@ def ids_of(members: list[list[int]], stored: list[str | None], principals: Itera
         ([[0, 1, 2]], ["A", "B", "B"], (0, 1), ["B"]),  # merged: the larger one's id
         ([[0, 1, 2, 3]], ["A", "A", "B", "B"], (0, 2), ["A"]),  # equal: that of the principal
         ([[2, 0, 1, 3]], ["A", "A", "B", "B"], (0, 2), ["B"]),
-        ([[1], [0, 2, 3]], ["A"] * 4, (1,), ["A", "n0.0"]),  # split: where the principal went
-        ([[1], [0, 2, 3]], ["A"] * 4, (), ["n1.0", "A"]),  # its principal is gone: where most went
+        ([[1], [0, 2, 3]], ["A"] * 4, (1,), ["A", "n0.0"]),  # split: the part with the principal
+        ([[1], [0, 2, 3]], ["A"] * 4, (), ["n1.0", "A"]),  # the principal was deleted: the larger part
         ([[0, 1], [2, 3]], ["A"] * 4, (), ["A", "n2.0"]),  # equal parts: the first
-        ([[0], [1, 2]], ["n1.0", None, None], (), ["n1.0", "n1.1"]),  # the founder's id is borne by others
+        ([[0], [1, 2]], ["n1.0", None, None], (), ["n1.0", "n1.1"]),  # others have the founder's id
         ([[0, 1], [2, 3]], ["A", "B", "B", "B"], (0, 2), ["A", "B"]),  # joins without taking the id along
     ],
 )
@@ -169,11 +169,11 @@ def test_ids_are_unique_and_earned(case: tuple[list[list[int]], list[str | None]
     for group, id in enumerate(made):
         if not id.startswith("n"):
             assert group in bearers[id]
-        else:  # founded, or kept: no id that it bears is left over
+        else:  # founded, or kept: none of its ids is unused
             left_over = {stored[row] for row in members[group]} - {None} - set(made)
             assert not left_over or id in {stored[row] for row in members[group]}
     for id, groups in bearers.items():
-        if id not in made:  # nobody keeps it: all who bear it kept another
+        if id not in made:  # no group keeps it: all groups with it kept another id
             assert all(made[group] in {stored[row] for row in members[group]} for group in groups)
     for id in bearers:
         holders = {g for g, rows in enumerate(members) for row in rows if row in principals and stored[row] == id}
@@ -210,7 +210,7 @@ def test_killed_anywhere_the_next_run_ends_in_the_same_state() -> None:
 
 
 def test_why_principals_are_written_first() -> None:
-    """The one order that loses an id: the former principal steps down before its successor is known.
+    """The only order that loses an id: the former principal is overwritten before the new one is written.
 
     Group A falls in two: its principal 0 with the new, longer 1, and the larger rest. Once 0 is no principal any
     more, nothing tells where A belongs, and the rule of most bearers gives it to the rest.
@@ -275,7 +275,7 @@ def test_members_of_a_vanished_principal_are_left_for_the_next_run() -> None:
 
 
 def test_tiny_differences_of_similarity_are_none() -> None:
-    """A server that rebuilds documents from its columns gives similarities back as 32-bit floats."""
+    """A server that rebuilds documents from columns returns similarities as 32-bit floats."""
     world = World(random.Random(1))
     world.stored, world.classes, world.principal = [None] * 2, [[0], [1]], [0, 0]
     world.similarity, world.changed, world.gone = [1.0, 0.8571428571428571], set(), set()

@@ -1,4 +1,4 @@
-"""What a group is worth, against counting by hand."""
+"""Cohesion of groups, compared with counting by hand."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_pairs_that_are_left(made: Any, maximum: int) -> None:
 
 @given(st.lists(st.sampled_from([(a, b) for a, b in combinations(range(6), 2)]), unique=True), st.randoms())
 def test_bridges_by_trying(pairs: list[tuple[int, int]], dice: Any) -> None:
-    """The diameter by all shortest paths, the weakest bridge by taking edges away until the group falls apart."""
+    """The diameter by all shortest paths, the weakest bridge by removing edges until the group falls apart."""
     links = {pair: dice.choice([0.8, 0.85, 0.9, 1.0]) for pair in [*pairs, *((k, k + 1) for k in range(5))]}
     (found,) = bridges([np.arange(6)], *arrays(links), np.array(list(links.values())), 6)
     assert found.diameter == max(len(path(links, a, b)) - 1 for a, b in combinations(range(6), 2))

@@ -1,4 +1,4 @@
-"""The stored form of the rules: it reads back to the same, and nothing else is read."""
+"""Stored form of the rules: it is read back unchanged, and nothing else is accepted."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_windows_read_back_as_users_write_them(window: Window) -> None:
 
 
 def test_the_stored_form() -> None:
-    """Another form needs another version."""
+    """A change of the stored form needs a new version."""
     assert encode_rules(DEFAULT) == {
         "version": 1,
         "match": {

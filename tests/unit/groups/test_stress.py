@@ -1,4 +1,4 @@
-"""Texts that ruin naive grouping, through the stages in memory: mass copies, form letters, chains, dense real texts."""
+"""Texts that are hard to group, through the steps in memory: mass copies, form letters, chains, dense real texts."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Compared(NamedTuple):
 
 
 def keys_of(texts: Sequence[str], scheme: Scheme) -> tuple[Any, Any]:
-    """Band keys as the corpus has them, and signatures."""
+    """Band keys as in the corpus, and signatures."""
     slots = signatures(texts, scheme)
     joined = "".join(key for keys in band_keys(slots, scheme.bands, scheme.rows) for key in keys)
     return np.frombuffer(joined.encode("latin-1"), np.uint64).reshape(len(texts), scheme.bands), slots
 
 
 def compared(texts: Sequence[str], minimum: float, max_bucket: int) -> Compared:
-    """What a run of `group` does between reading and writing."""
+    """The steps of `group` between reading and writing."""
     keys, slots = keys_of(texts, Scheme.for_threshold(minimum))
     found = find_candidates(keys, max_bucket, lambda rows: slots[rows])
     similarity = formulas.resemblances(features(texts, 5), found.left, found.right)
@@ -63,7 +63,7 @@ def corpus_of(keys: Any, content: Sequence[str]) -> FingerprintColumns:
 
 @pytest.mark.parametrize("copies", [True, False])
 def test_fifty_thousand_copies(copies: bool) -> None:
-    """One class, and nothing to compare. Where copies have to be compared, linearly many pairs make one star."""
+    """One class, and nothing to compare. If copies must be compared, a linear number of pairs makes one star."""
     size, maximum = 50_000, 4
     keys, slots = keys_of([words(0, 60)], Scheme.for_threshold(0.8))
     classes: TextClasses = classes_of(corpus_of(np.repeat(keys, size, axis=0), ["0" * 32] * size), copies)
@@ -98,7 +98,7 @@ def test_form_letters_are_one_group_at_linear_cost() -> None:
 
 
 def test_a_chain_of_neighbours() -> None:
-    """1,000 texts, each 90 % like the next: a star reaches as far as its texts are similar, a chain to the end."""
+    """1,000 texts, each 90 % similar to the next: a star has only similar texts, a chain has all of them."""
     shift, length = 10, 194
     texts = [words(shift * row, length) for row in range(1000)]
     near = formulas.resemblance(*features(texts[:2], 5))

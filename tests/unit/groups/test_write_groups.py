@@ -1,4 +1,4 @@
-"""Groups written back: where, in which order, and what becomes of a run that is killed."""
+"""Writing of groups: documents, order, and runs that are killed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from es_neardupe.records import FingerprintColumns, Grouping
 
 
 class Index(FakeClient):
-    """Stores what is written, until it is killed after so many documents."""
+    """Client that stores documents until it is killed after a number of them."""
 
     def __init__(self, world: World, lives: float = float("inf")) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Index(FakeClient):
 
 
 def write(index: Index, dice: random.Random) -> dict[int, Grouping]:
-    """What a run of ``group`` writes; returns what it wanted."""
+    """Write as a run of ``group``, and return the new groupings."""
     wanted = index.world.wanted()
     corpus = index.world.corpus()
     write_groups(index, corpus, changes(corpus, wanted), "nd", batch=dice.randint(1, 3), workers=dice.randint(1, 3))
@@ -52,7 +52,7 @@ def write(index: Index, dice: random.Random) -> dict[int, Grouping]:
 
 
 def test_killed_runs_end_as_one_run() -> None:
-    """The real writer, with several requests under way, killed after any number of documents, again and again."""
+    """The real writer with several concurrent requests, killed repeatedly after any number of documents."""
     kills = 0
     for world, dice in worlds(400):
         straight = world.wanted()
@@ -115,7 +115,7 @@ def test_what_is_sent() -> None:
     ],
 )
 def test_conflicts(now: str, counted: dict[str, int]) -> None:
-    """A document that somebody wrote is read again: the grouping still fits, or it is left for the next run."""
+    """A document that another client changed is read again: it gets its grouping, or is left for the next run."""
     (hit,) = hits({"1": "a b c d e"})
     (other,) = hits({"1": "z"})
     sources: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Intervals against scipy's tests of whole numbers."""
+"""Intervals against `scipy.stats`, for whole numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_shares(hits: int, number: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3, 50, 10_000])
 def test_counts(count: int) -> None:
-    """At either end, as much or as little has probability 2.5 %."""
+    """At each end, a count at least as extreme has probability 2.5 %."""
     low, high = poisson_interval(count)
     assert poisson.cdf(count, high) == pytest.approx(0.025)
     assert poisson.sf(count - 1, low) == pytest.approx(0.025) if count else low == 0

@@ -1,4 +1,4 @@
-"""The frozen vectors of scheme v1. Changed keys mean dead indices: a failure here is never mended by new vectors."""
+"""The frozen vectors of scheme v1. Changed keys make indices unusable: never fix a failure by new vectors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_fingerprints(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", SAMPLES["schemes"])
 def test_sampled_keys(name: str) -> None:
-    """Of the same texts, in schemes that sample; all else is as in the scheme that does not."""
+    """The same texts in schemes with sampled keys; everything else is as in the scheme without."""
     expected = SAMPLES["schemes"][name]
     scheme = Scheme.from_dict(expected["settings"])
     plain = Scheme.from_dict({key: value for key, value in expected["settings"].items() if key != "sample_mod"})

@@ -1,4 +1,4 @@
-"""The inner loops in C: the same bits as numpy's, whatever they are handed."""
+"""The inner loops in C: the same bits as in numpy, for any input."""
 
 from __future__ import annotations
 

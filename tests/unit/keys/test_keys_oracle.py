@@ -1,4 +1,4 @@
-"""The batch path against scheme v1 written again, slowly, in plain Python."""
+"""The batch computation against a slow, plain Python implementation of scheme v1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the keys promise, as numbers with tolerances."""
+"""Quality of the keys, as numbers with tolerances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEME = Scheme(bands=16, rows=6, shingle=1)
 
 
 def pair(similarity: float, size: int, chance: random.Random) -> tuple[str, str, float]:
-    """Two texts of single words, about ``size`` distinct ones in both together, and their resemblance."""
+    """Two texts of single words, about ``size`` distinct ones together, and their resemblance."""
     words = [f"w{chance.getrandbits(60):x}" for _ in range(size)]
     common = round(similarity * size)
     middle = (size + common) // 2

@@ -106,7 +106,7 @@ def test_dictionary_and_back() -> None:
 
 
 def test_a_scheme_without_samples_is_what_it_was_before_there_were_any() -> None:
-    """The id is made of the settings by name, so one that says nothing must not be among them."""
+    """The id depends on the names of the settings, so a setting without effect must not be among them."""
     plain = Scheme(bands=16, rows=6)
     assert plain.id == Scheme(bands=16, rows=6, sample_mod=0).id == "v1-f812d244"
     assert "sample_mod" not in plain.to_dict()

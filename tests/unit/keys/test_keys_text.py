@@ -180,15 +180,14 @@ def test_single_characters_are_word_characters_of_spaceless_scripts() -> None:
 
 
 OTHER_PYTHONS = """
-import json, sys, types, hashlib, random
-sys.modules["numpy"] = types.ModuleType("numpy"); sys.modules["numpy"].uint32 = sys.modules["numpy"].uint8 = int
-typing = types.ModuleType("numpy.typing"); typing.NDArray = list; sys.modules["numpy.typing"] = typing
-sys.path.insert(0, sys.argv[1])
-import importlib.util
-def load(name, path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module); return module
-unicode = load("unicode", sys.argv[1])
+import hashlib, importlib.util, json, random, sys
+from types import ModuleType
+for name in ("numpy", "es_neardupe", "es_neardupe.keys", "es_neardupe.keys.arrays"):  # which `build` does not need
+    sys.modules[name] = ModuleType(name)
+    sys.modules[name].U32 = sys.modules[name].Octets = list
+spec = importlib.util.spec_from_file_location("unicode", sys.argv[1])
+unicode = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(unicode)
 import unicodedata
 frozen = json.load(open(sys.argv[2]))
 mapping = {chr(p): chr(p) for a, b in frozen["word"] for p in range(a, b + 1)}

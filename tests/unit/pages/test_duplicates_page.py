@@ -1,4 +1,4 @@
-"""The page of a duplicates request as a file: escaped, of a bounded size, and saying what it leaves out."""
+"""The page of a duplicates request as a file: escaped, bounded in size, with notes on what is left out."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def page(made: DuplicatesReport, texts: Mapping[Address, str] | None = None, **o
 
 
 def plain(content: str) -> str:
-    """What a reader sees, each element on a line of its own."""
+    """The visible text, each element on a line of its own."""
     body = re.sub(r"<(style|script)>.*?</\1>", "", content, flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]*>", "", body))
 
 
 @given(ANY, ANY, ANY)
 def test_what_comes_from_documents_is_escaped(a: str, b: str, id: str) -> None:
-    """Each pane holds the whole text, and there are no elements but those of our template."""
+    """Each pane has the whole text, and there are no elements other than those of the template."""
     one = DocumentPair(Address("news", id), Address("news", f"{id}2"), 0.5, id)
     groups = [SkippedGroup(300, (("news", id),), a)]
     content = page(report([one], groups), {one.a: a, one.b: b}, title=id, explained=[a, b])
@@ -128,7 +128,7 @@ def test_titles_are_compared_word_by_word() -> None:
 
 
 def test_words_of_scripts_without_blanks_count_too() -> None:
-    """A long text is none of few words because it has no blanks."""
+    """A long text without spaces is not one of few words."""
     text = "".join(chr(0x4E00 + k) for k in range(60))
     content = page(report([pair(1)]), {pair(1).a: text, pair(1).b: f"{text[:30]}新{text[31:]}"})
     assert "In common: 59 of 60 and 60 words, in 2 passages of 5 words or more." in content
@@ -163,10 +163,10 @@ def test_a_full_page_opens_no_more_pairs(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_list_is_bounded_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("es_neardupe.pages.duplicates_page.MAX_LISTED", 3)
     content = page(report([pair(k) for k in range(5)]), opened=0)
-    assert "2 more pairs are not listed here, the least similar ones." in content
+    assert "2 less similar pairs are not listed here." in content
     assert content.count('class="pair"') == 3
     assert "<b>5</b> pairs" in content
-    assert "<b>10</b> documents in them" in content
+    assert "<b>10</b> documents<" in content
 
 
 def test_long_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +180,7 @@ def test_long_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_documents_that_are_gone() -> None:
     content = page(report([pair(1)]), {pair(1).a: "here"})
-    assert "The text of b1 could not be read: it was deleted since." in plain(content)
+    assert "The text of b1 could not be read: the document was deleted." in plain(content)
     assert '<details class="pair"' not in content
     assert "listed without" not in content
 
@@ -191,7 +191,7 @@ def test_skipped_features_with_examples() -> None:
     assert "359 features that too many documents share were skipped" in content
     assert "all rights reserved" in content
     assert "x/1, y" in plain(content)
-    assert "357 more are not listed here." in content
+    assert "357 more not listed here." in content
     assert "skipped" not in plain(page(report([pair(1)])))
 
 
@@ -199,7 +199,7 @@ def test_diagnostics_as_tables() -> None:
     found = plain(page(report([], diagnostics=DIAGNOSTICS)))
     for text in ("Computing feature hashes", "5-grams of words from field: title", "367,799", "4,975,598", "1.250"):
         assert text in found
-    assert "No pair passed." in found
+    assert "No pairs found." in found
 
 
 def test_5000_pairs_stay_usable() -> None:
@@ -215,7 +215,7 @@ def test_5000_pairs_stay_usable() -> None:
     assert len(content) < 5_000_000
     assert len(Reader(content).panes) == 400
     assert "4,800 pairs are listed without texts" in content
-    assert "1,000 more pairs are not listed here" in content
+    assert "1,000 less similar pairs are not listed here" in content
 
 
 def test_other_stages_have_no_page() -> None:
@@ -245,6 +245,6 @@ def test_bars_begin_at_the_tenth_of_the_least_similar() -> None:
     assert made.bars[0].label == "0.90 to below 0.92"
     assert made.bars[-1].label == "exactly 1"
     assert made.bars[-1].pairs == 2
-    assert [text for _, text in made.below] == ["0.9", "= 1"]
+    assert [text for _, text in made.x_labels] == ["0.9", "= 1"]
     assert bars(np.array([1.0])).bars[0].label == "exactly 1"
     assert bars(np.array([0.0])).bars[0].label == "exactly 0"

@@ -1,4 +1,4 @@
-"""The page of a comparison as a file: self-contained, escaped, of a sane size. Its behaviour is tested in a browser."""
+"""The page of a comparison as a file: self-contained, escaped, bounded in size. A browser tests its behaviour."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ANY = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"' \r\
 
 @given(ANY, ANY)
 def test_texts_are_whole_and_escaped(a: str, b: str) -> None:
-    """Each pane holds the original text, but for what no page can hold."""
+    """Each pane has the original text, except for characters that a page cannot show."""
     found = read(a, b, shingle=2)
     for side, text in (("a", a), ("b", b)):
         wanted = shown(text)
@@ -136,7 +136,7 @@ def test_longer_texts_are_cut_and_it_is_said(monkeypatch: pytest.MonkeyPatch) ->
     found = compare_texts(text, text.replace("w30", "other"))
     content = page(found)
     assert Reader(content).panes["literal-a"] == text[:50]
-    assert f"Not shown: the last {len(text) - 50} of {len(text)} characters. The measures count them." in content
+    assert f"Not shown: the last {len(text) - 50} of {len(text)} characters. The measures include them." in content
     assert found.matchings["literal"].chunks == 2
 
 
@@ -147,11 +147,11 @@ def test_facts_lead_to_their_difference() -> None:
     many = " ".join(f"{words(k * 9, 9)} {k}" for k in range(300))
     content = page(compare_texts(many, re.sub(r" (\d+)", r" 9\1", many)))
     assert content.count('class="show"') == 200
-    assert "100 more are not listed here." in content
+    assert "100 more not listed here." in content
 
 
 def test_no_facts_is_said_of_near_copies_only() -> None:
-    said = "Near-copies: no number, date, amount, negation or name was found to differ."
+    said = "Near-copies: no number, date, amount, negation or name differs."
     assert said in page(compare_texts(f"{words(0, 40)} green", f"{words(0, 40)} blue"))
     assert said not in page(compare_texts(words(0, 40), words(0, 40, "v")))
 

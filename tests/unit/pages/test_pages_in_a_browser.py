@@ -73,7 +73,7 @@ Show = Callable[..., webdriver.Chrome]
 
 @pytest.fixture
 def opened(browser: webdriver.Chrome, tmp_path: Path) -> Iterator[Open]:
-    """Open a page. Afterwards the console must be empty, and nothing but the file been asked for."""
+    """Open a page. Afterwards the console must be empty, and only the file requested."""
     file = tmp_path / "page.html"
 
     def open(content: str) -> webdriver.Chrome:
@@ -115,7 +115,7 @@ def press(browser: webdriver.Chrome, *keys: str) -> None:
 
 
 def in_sight(browser: webdriver.Chrome, selector: str) -> bool:
-    """Whether the beginning of an element is inside the pane that scrolls."""
+    """Whether the beginning of an element is inside the visible part of the pane."""
     return bool(
         browser.execute_script(
             "const one = document.querySelector(arguments[0]);"
@@ -169,7 +169,7 @@ def test_hover_shows_the_twin(show: Show) -> None:
 
 
 def test_keyboard(show: Show) -> None:
-    """Tab reaches passages, Enter and blank jump to the twin and back."""
+    """Tab reaches passages; Enter and Space jump to the other text and back."""
     browser = show(A, B)
     one(browser, ".next").click()
     browser.execute_script("document.getElementById('literal-a').focus()")
@@ -201,7 +201,7 @@ def test_next_and_previous_difference(show: Show) -> None:
 
 
 def test_switch_between_matchings(show: Show) -> None:
-    """The last passage of b is a repeat, which for information is no difference."""
+    """The last passage of b is repeated, which is no difference for information matching."""
     browser = show(A, B)
     assert one(browser, "#literal").is_displayed()
     assert not one(browser, "#information").is_displayed()
@@ -242,7 +242,7 @@ def test_widths(show: Show, width: int, beside: bool) -> None:
 
 
 def ink(browser: webdriver.Chrome, media: str, scheme: str, selector: str = "body") -> tuple[str, str]:
-    """The colours of an element on that medium: its text and its background."""
+    """The colours of an element on this medium: text and background."""
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
     found = one(browser, selector)
@@ -291,7 +291,7 @@ def test_100000_words(show: Show) -> None:
 
 
 def many(pairs: int, texts: tuple[str, str], name: str) -> str:
-    """The page of so many pairs of the same two texts."""
+    """The page of several pairs of the same two texts."""
     names = [(Address("i", f"{name} a{k}"), Address("i", f"{name} b{k}")) for k in range(pairs)]
     found = pair_list([DocumentPair(a, b, 1 - k / 10_000, f"{name}.") for k, (a, b) in enumerate(names)])
     result = PairsResult(found, {name: {"Pairs passing": pairs, name: name}}, (SkippedGroup(300, names[0], name),))
@@ -359,7 +359,7 @@ def test_scripts_of_pairs_are_text(opened: Open) -> None:
     assert len(by(browser, "script")) == 1
     assert by(browser, "img") == []
     assert SCRIPT in one(browser, "#pair-1-texts-a").text
-    for place in ("h1", "#pair-1 > summary", "#skipped", "#diagnostics", ".asked"):
+    for place in ("h1", "#pair-1 > summary", "#skipped", "#diagnostics", ".request"):
         assert SCRIPT in one(browser, place).text
 
 
@@ -394,7 +394,7 @@ def test_pairs_dark_and_print(opened: Open) -> None:
 
 
 def test_5000_pairs_can_be_used(opened: Open) -> None:
-    """The last pair that has its texts is opened, and the last of all is reached."""
+    """The last pair with texts can be opened, and the last pair of all can be reached."""
     began = time.monotonic()
     browser = opened(many(5_000, (A, B), "pairs"))
     assert len(by(browser, "details.pair")) == 200

@@ -27,12 +27,12 @@ from es_neardupe.commands.clean import CleanReport
 from es_neardupe.commands.contained import Contained, ContainedHit, SampledDetection
 from es_neardupe.commands.distribution.report import Distribution, DistributionReport, SimilarityExample, ThresholdLevel
 from es_neardupe.commands.doctor.doctor import Check
-from es_neardupe.commands.enrich.enrich import EnrichReport
+from es_neardupe.commands.enrich import EnrichReport
 from es_neardupe.commands.group import GroupReport
-from es_neardupe.commands.init.init import InitReport
-from es_neardupe.commands.load.load import LoadReport
+from es_neardupe.commands.init import InitReport
+from es_neardupe.commands.load import LoadReport
 from es_neardupe.commands.migrate.migrate import MigrateReport, MigrateWrites
-from es_neardupe.commands.moved.answer import Moved, NewPlace
+from es_neardupe.commands.moved.moved import Moved, NewPlace
 from es_neardupe.commands.report_parts import (
     EnrichScope,
     FingerprintWrites,
@@ -51,9 +51,9 @@ from es_neardupe.commands.watch import Round, RoundPairs, RoundScope, RoundWrite
 from es_neardupe.commands.what_if import Threshold, WhatIf
 from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.records import State
-from es_neardupe.server.login.sources import _PROFILE_TYPES, own_source, usual_sources
+from es_neardupe.server.login.resolve import _PROFILE_TYPES, own_source, usual_sources
 from es_neardupe.similarity.comparison import Block, Comparison, Matched
-from es_neardupe.similarity.differing_facts import Fact
+from es_neardupe.similarity.differences import Fact
 from es_neardupe.similarity.explained_scores import Score
 from es_neardupe.similarity.histogram import Histogram
 from es_neardupe.similarity.pair_relation import Relation

@@ -18,7 +18,7 @@ from unit_tools import JSON, SETTINGS
 
 from es_neardupe.candidates.who_may_meet import parse_policy, parse_window
 from es_neardupe.cli.commands.search import _read
-from es_neardupe.commands.moved import deleted_documents
+from es_neardupe.commands.moved import documents
 from es_neardupe.errors import NeardupeError
 from es_neardupe.groups import registry
 from es_neardupe.index import lease
@@ -38,7 +38,7 @@ from es_neardupe.server.login.settings import authorization
 from es_neardupe.server.responses import Answer, check_complete, refusal
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.verification import common_shingles, feature_weights
-from es_neardupe.verification.evidence import read_kept
+from es_neardupe.verification.evidence import read_entries
 
 ODD = st.one_of(
     JSON,
@@ -135,8 +135,8 @@ STORED = {
         spoiled({"value": LEASE}),
         lambda one: (held := lease._held(StoredDocument(one, 1, 1))) and held.is_free and held.description("i"),
     ),
-    "evidence": (spoiled(KEPT), lambda one: read_kept([[Hit("i", "0" * 32, None, 1, 1, one)]], "s", "m")),
-    "trace": (spoiled(PAIR), lambda one: deleted_documents._told(one, "d")),
+    "evidence": (spoiled(KEPT), lambda one: read_entries([[Hit("i", "0" * 32, None, 1, 1, one)]], "s", "m")),
+    "deleted": (spoiled(PAIR), lambda one: documents._side_of(one, "d")),
     "common": (spoiled(COMMON), common_shingles._decoded),
     "fingerprint": (spoiled(dict.fromkeys(SETTINGS.to_meta())), decode),
     "samples": (

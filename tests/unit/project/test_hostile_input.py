@@ -18,7 +18,7 @@ from server_tools import family, one_line, ours, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.cli.output import as_json_text
-from es_neardupe.commands.load import files
+from es_neardupe.commands import input_files
 from es_neardupe.display_text import shown
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
@@ -109,24 +109,24 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, cli: Cli) -> None:
 
 def test_lines_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small file that unpacks to a huge line is read in bounded memory: it is a problem, the next one is not."""
-    monkeypatch.setattr(files, "_LONGEST_LINE", 1000)
+    monkeypatch.setattr(input_files, "_MAX_LINE", 1000)
     good = json.dumps({"id": "a", "text": "x"}).encode()
     for name, packed in (("a.jsonl", bytes), ("a.jsonl.gz", gzip.compress)):
         file = tmp_path / name
         file.write_bytes(packed(b'{"t": "' + b"x" * 5_000_000 + b'"}\n' + good + b"\n" + b"y" * 2000))
-        bad, fine, last = files.read_records([str(file)], text_field="text")
-        assert isinstance(fine, files.FileRecord)
+        bad, fine, last = input_files.read_records([str(file)], text_field="text")
+        assert isinstance(fine, input_files.FileRecord)
         assert [one.place.rpartition(":")[2] for one in (bad, fine, last)] == ["1", "2", "3"]
-        assert isinstance(bad, files.Problem)
+        assert isinstance(bad, input_files.Problem)
         assert "longer than" in bad.why
         with pytest.raises(InputError, match="longer than"):
-            files.read_text_file(str(file))
+            input_files.read_text_file(str(file))
         with pytest.raises(InputError, match="longer than"):
-            list(files.read_lines(str(file)))
+            list(input_files.read_lines(str(file)))
     file = tmp_path / "a.csv"
     file.write_bytes(b"id,text\n" + b"x" * 3000 + b'\nb,"' + b"y\n" * 2000 + b'"\n')
-    found = list(files.read_records([str(file)], text_field="text"))
-    assert all(isinstance(one, files.Problem) for one in found[:1])
+    found = list(input_files.read_records([str(file)], text_field="text"))
+    assert all(isinstance(one, input_files.Problem) for one in found[:1])
 
 
 def test_values_that_python_cannot_hold(client: Client, index_name: str, server_cli: Cli) -> None:

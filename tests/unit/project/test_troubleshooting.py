@@ -1,4 +1,4 @@
-"""The page of errors is complete: every message of the program stands there, and no other. No server."""
+"""The troubleshooting page is complete: it lists every error message, and no other. No server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "troubleshooting.md"
 
 
 def listed() -> list[str]:
-    """The messages of the page: its list items that are nothing but code."""
+    """The messages of the page: its list items that consist of code only."""
     found = re.findall(r"^- (`+)( ?)(.+?)\2\1$", PAGE.read_text("utf-8"), re.MULTILINE)
     return [text for _, _, text in found]
 

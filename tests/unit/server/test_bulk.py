@@ -1,4 +1,4 @@
-"""The one writer, on faults that a server does not produce on demand."""
+"""Bulk writes, with faults that a server does not produce on demand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from es_neardupe.server import bulk
 from es_neardupe.server.bulk import chunked, pretend, write
 from es_neardupe.server.client import to_json
 from es_neardupe.server.login.settings import Retries
-from es_neardupe.server.retries import PART_RETRIES, retrying
+from es_neardupe.server.pacing import PART_RETRIES, retrying
 
 REFUSED = {"status": 429, "error": {"type": "es_rejected_execution_exception", "reason": "full"}}
 UNAVAILABLE = {"status": 503, "error": {"type": "unavailable_shards_exception", "reason": "no primary"}}
@@ -37,12 +37,12 @@ def actions(number: int, text: str = "x") -> list[Action]:
 
 
 def sent(client: FakeClient) -> list[list[str]]:
-    """Ids of each request."""
+    """The ids of each request."""
     return [[next(iter(head.values()))["_id"] for head, _ in request] for request in client.bulks]
 
 
 def sizes(number: int, batch: int) -> list[int]:
-    """Sizes of the requests: a quarter of a batch, then twice as many each time, then whole ones."""
+    """The sizes of the requests: a quarter of a batch, then twice as many each time, then full ones."""
     found, maximum = [], (batch + 3) // 4
     while number:
         found.append(min(number, maximum))
@@ -81,7 +81,7 @@ def test_lines() -> None:
 
 
 def test_cut_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No request is over the limit but one whose only action is; nothing is sent half."""
+    """No request is over the limit, except with a single action that is; no action is split."""
     monkeypatch.setattr(bulk, "MAX_BYTES", 1000)
     sizes = [10, 300, 300, 300, 5000, 10, 10, 900, 900, 1]
     made = [Action("index", "i", f"d{k}", {"text": "é" * (size // 2)}) for k, size in enumerate(sizes)]
@@ -106,7 +106,7 @@ def test_refused_items_are_sent_again_each_for_itself(refusal: dict[str, Any]) -
         return refusal if tries[meta["_id"]] <= body["n"] else {"status": 201}
 
     client.answer = answer
-    made = actions(5)  # the k-th is refused k times
+    made = actions(5)  # the k-th is rejected k times
     outcomes = list(write(client, made, workers=1))
     assert outcomes == [Outcome(action, 201) for action in made]
     assert sent(client) == [[f"d{k}" for k in range(first, 5)] for first in range(5)]
@@ -115,7 +115,7 @@ def test_refused_items_are_sent_again_each_for_itself(refusal: dict[str, Any]) -
 def test_refused_for_ever() -> None:
     client = FakeClient()
     client.answer = lambda op, meta, body: REFUSED
-    with pytest.raises(RequestError, match=r"keeps refusing.*goes on where it stopped") as caught:
+    with pytest.raises(RequestError, match=r"keeps rejecting.*continues where it stopped") as caught:
         list(write(client, actions(3), workers=1))
     assert caught.value.status == 429
     assert sent(client) == [["d0", "d1", "d2"]] * PART_RETRIES.attempts
@@ -169,7 +169,7 @@ def test_outcomes(answer: dict[str, Any], flags: tuple[bool, bool, bool]) -> Non
     ],
 )
 def test_fatal_items(type_: str, status: int, kind: type[RequestError], words: str) -> None:
-    """They end the run at once, without trying again, and say which status they had."""
+    """They end the run at once, without retries, and report their status."""
     client = FakeClient()
     client.answer = lambda op, meta, body: {"status": status, "error": {"type": type_, "reason": "because"}}
     taken = []
@@ -187,7 +187,7 @@ def test_fatal_items(type_: str, status: int, kind: type[RequestError], words: s
 
 
 class Gate(FakeClient):
-    """Counts requests under way; each lasts a moment."""
+    """Counts requests in flight; each takes a moment."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -213,7 +213,7 @@ def test_workers_are_the_requests_under_way(workers: int) -> None:
 
 
 def test_actions_are_taken_only_as_fast_as_they_are_written() -> None:
-    """Memory is bounded: not more batches are read ahead than a few for each worker."""
+    """Memory is bounded: only a few batches for each worker are read ahead."""
     client = Gate()
     taken = []
 
@@ -230,7 +230,7 @@ def test_actions_are_taken_only_as_fast_as_they_are_written() -> None:
 
 
 def test_closed_early() -> None:
-    """What was submitted may still be written; nothing more is taken, and no thread is left."""
+    """Submitted actions may still be written; no more are consumed, and no thread is left."""
     client = Gate()
     taken = []
 
@@ -274,7 +274,7 @@ def test_errors_of_the_source_end_the_run_after_what_was_sent() -> None:
     with pytest.raises(InputError, match="line 13"):
         list(write(client, broken(), batch=5, workers=1))
     sent_sizes = [len(request) for request in client.bulks]
-    assert sent_sizes == [2, 4, 5][: len(sent_sizes)]  # what waits is not sent any more
+    assert sent_sizes == [2, 4, 5][: len(sent_sizes)]  # waiting requests are not sent any more
 
 
 def test_what_is_no_json_is_refused_before_it_is_sent() -> None:

@@ -1,4 +1,4 @@
-"""What becomes of servers that refuse, fail, vanish or are something else: small fakes on loopback."""
+"""Servers that reject, fail, disappear or are another product: small fakes on the loopback interface."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def client(fake: Fake) -> Iterator[Client]:
     client.close()
 
 
-# ---- what answers there
+# ---- product and version
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ ELASTIC_7 = {"version": {"number": "7.10.0", "lucene_version": "8"}, "tagline": 
         (reply(ELASTIC_7), "is Elasticsearch 7.10.0"),
         (reply({"version": {"number": "1.3.0", "distribution": "opensearch"}}), "is OpenSearch 1.3.0"),
         (reply({"version": {"number": "10.0.0"}}, headers=ELASTIC), "is Elasticsearch 10.0.0"),
-        (reply(b"<html>hello</html>", headers=HTML), "not as a search server"),
-        (reply({"hello": "world"}), "not as a search server"),
-        (reply(b"", 302, {"Location": "/login"}), "not as a search server"),
+        (reply(b"<html>hello</html>", headers=HTML), "not as Elasticsearch or OpenSearch"),
+        (reply({"hello": "world"}), "not as Elasticsearch or OpenSearch"),
+        (reply(b"", 302, {"Location": "/login"}), "not as Elasticsearch or OpenSearch"),
     ],
 )
 def test_unsupported(start: Callable[..., Fake], root: Reply, words: str) -> None:
@@ -151,7 +151,7 @@ def test_logs_in(fake: Fake, login: dict[str, str], header: str) -> None:
 
 
 def test_nobody_listens_there() -> None:
-    with socket.socket() as held:  # bound, but not listening: nobody else can take the port
+    with socket.socket() as held:  # bound, but not listening: no other process can take the port
         held.bind(("127.0.0.1", 0))
         url = f"http://user:SECRET@127.0.0.1:{held.getsockname()[1]}"
         with pytest.raises(Unreachable, match="refused") as caught:
@@ -224,7 +224,7 @@ def test_tries_again(client: Client, fake: Fake, status: int) -> None:
 
 
 def test_a_node_that_was_just_lost_is_asked_round(client: Client, fake: Fake) -> None:
-    """OpenSearch passes a request on to it, and answers 500."""
+    """OpenSearch forwards a request to it, and answers 500."""
     lost = error(500, "node_not_connected_exception", "[n1][127.0.0.1:9520] Node not connected")
     fake.on("GET /i/_doc/1", lost, lost, reply({"_id": "1"}))
     assert client.request("GET", "/i/_doc/1") == {"_id": "1"}
@@ -235,7 +235,7 @@ def test_a_node_that_was_just_lost_is_asked_round(client: Client, fake: Fake) ->
 
 
 def test_a_cluster_without_a_master_is_waited_for(client: Client, fake: Fake) -> None:
-    """What says so is a block, but not one that anybody has to lift."""
+    """The answer is a block, but not one that an administrator must remove."""
     starting = error(503, "cluster_block_exception", "blocked by: [SERVICE_UNAVAILABLE/1/state not recovered];")
     fake.on("POST /i/_refresh", starting, starting, reply({}))
     assert client.request("POST", "/i/_refresh") == {}
@@ -378,7 +378,7 @@ def scroller(start: Callable[..., Fake]) -> Iterator[tuple[Fake, Client]]:
 def test_a_scroll_is_never_continued_twice(
     scroller: tuple[Fake, Client], fault: Reply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another one is begun instead, and gives what is missing; four of them at most."""
+    """Another snapshot is opened and returns the missing documents; at most four of them."""
     monkeypatch.setattr(read_all, "_PAUSE", 0)
     fake, client = scroller
     second = {"_scroll_id": "s", "hits": {"hits": [{"_index": "i", "_id": "2"}]}}
@@ -429,7 +429,7 @@ def test_an_expired_snapshot(scroller: tuple[Fake, Client], monkeypatch: pytest.
 def test_a_lost_snapshot_is_taken_anew(
     client: Client, fake: Fake, lost: Reply, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was read before is left out; nothing is read twice, nothing is missed."""
+    """Documents that were read before are skipped; none is read twice or missed."""
     monkeypatch.setattr(read_all, "_PAUSE", 0.0)
     for target in ("POST /i/_pit", "POST /i/_search/point_in_time", "DELETE /_pit", "DELETE /_search/point_in_time"):
         fake.on(target, reply({"id": "p", "pit_id": "p"}))
@@ -443,7 +443,7 @@ def test_a_lost_snapshot_is_taken_anew(
     with pytest.raises(NeardupeError, match=r"Try again|disconnected"):
         list(client.pages("i", {}, page_size=2))
     fake.on("POST /_search", page("a", "b"), lost)
-    with pytest.raises(NeardupeError):  # a part of a snapshot cannot be taken anew
+    with pytest.raises(NeardupeError):  # part of a snapshot cannot be replaced
         list(client.pages("i", {}, page_size=2, slice=(0, 2)))
 
 
@@ -467,7 +467,7 @@ def tls_fake(start: Callable[..., Fake], authority: trustme.CA, product: Product
 
 
 def test_unknown_authority(tls_fake: Fake) -> None:
-    with pytest.raises(CertificateRefused, match="certificate was not accepted"):
+    with pytest.raises(CertificateRefused, match=r"certificate was not accepted .*`ca_certs`"):
         opened(tls_fake)
 
 
@@ -484,7 +484,7 @@ def test_wrong_host(start: Callable[..., Fake], authority: trustme.CA, tmp_path:
     authority.issue_cert("elsewhere.example").configure_cert(context)
     file = tmp_path / "ca.pem"
     authority.cert_pem.write_to_path(str(file))
-    with pytest.raises(CertificateRefused, match="mismatch"):
+    with pytest.raises(CertificateRefused, match=r"mismatch.*host name that the certificate contains"):
         opened(start(context), ca_certs=str(file))
 
 
@@ -502,7 +502,7 @@ def test_tls_where_there_is_none(fake: Fake) -> None:
         connect(ConnectionSettings(fake.url.replace("http:", "https:"), retries=AT_ONCE, timeout=5))
 
 
-# ---- somebody else's client
+# ---- wrapped clients
 
 
 def test_wrap_refuses_other_objects() -> None:
@@ -524,6 +524,6 @@ def test_wrap_keeps_the_login_and_stays_open(fake: Fake, product: Product) -> No
     assert client.server.product is product
     client.close()
     assert client.request("GET", "/x") == {"a": 1}
-    assert fake.count("GET /x") == 2  # our tries, not the driver's as well
+    assert fake.count("GET /x") == 2  # our retries, without the driver's
     assert {headers.get("authorization") for _, headers, _ in fake.seen} == {"Basic dTpw"}
     driver.close()

@@ -1,4 +1,4 @@
-"""Reading by id while shards are not there: what a server answers for some seconds after a restart."""
+"""Reading by id while shards are unavailable: a server's answers for some seconds after a restart."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from unit_tools import FakeClient
 
 from es_neardupe.errors import RequestError
-from es_neardupe.server import fetch as fetching
-from es_neardupe.server.fetch import fetch
+from es_neardupe.server import search as fetching
 from es_neardupe.server.login.settings import Retries
+from es_neardupe.server.search import fetch
 
 DOCUMENTS = {("i", f"d{k}"): {"n": k} for k in range(5)}
 REFERENCES = [("i", f"d{k}", None) for k in range(6)]
@@ -22,7 +22,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Starting(FakeClient):
-    """Answers for its second document with an error, so many times."""
+    """Answers with an error for its second document, this many times."""
 
     def __init__(self, times: int, type: str = "no_shard_available_action_exception") -> None:
         super().__init__(DOCUMENTS)

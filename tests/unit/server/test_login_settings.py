@@ -1,4 +1,4 @@
-"""Where settings come from, and where secrets go."""
+"""Sources of connection settings, and the servers to which secrets are sent."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def shown(settings: ConnectionSettings) -> tuple[str | None, str | None, str | N
             ("http://h", None, "u", "p"),
         ),
         ({"ES_NEARDUPE_URL": "http://a", "ES_URL": "http://b"}, {}, ("http://a", None, None, None)),
-        # The key belongs to the server named beside it, not to the one of the flag...
+        # The key belongs to the server of the same source, not to the one of the flag...
         (
             {"ES_URL": "http://h", "ES_API_KEY": "k"},
             {"url": "http://evil"},
@@ -80,12 +80,12 @@ def shown(settings: ConnectionSettings) -> tuple[str | None, str | None, str | N
             {"url": "http://h", "username": "u"},
             ("http://h", None, "u", "p"),
         ),
-        (  # a flag's user name is not combined with somebody else's password, or with a key
+        (  # a flag's user name is not combined with the password of another source, or with a key
             {"ES_NEARDUPE_PASSWORD": "p", "ES_API_KEY": "k", "ES_NEARDUPE_USERNAME": "bob"},
             {"url": "http://u:pw@h"},
             ("http://h", None, "u", "pw"),
         ),
-        ({"ES_API_KEY": "k"}, {}, (None, None, None, None)),  # nothing to send it to
+        ({"ES_API_KEY": "k"}, {}, (None, None, None, None)),  # no server to send it to
         ({"ES_LOCAL_API_KEY": "k"}, {"url": "http://h"}, ("http://h", None, None, None)),
         (
             {"ES_LOCAL_URL": "http://l:9200", "ES_LOCAL_API_KEY": "k", "ES_LOCAL_PASSWORD": "p"},
@@ -116,7 +116,7 @@ def test_sources(environ: dict[str, str], flags: dict[str, Any], expected: tuple
         ({"ES_URL": "localhost:9200"}, {}, "must look like"),
         ({"ES_URL": "http://u:SECRET@host:port"}, {}, "is invalid: its host or its port"),
         ({}, {"url": "http://h/?x=1"}, "without"),
-        ({}, {"url": "http://h", "username": "u"}, "the password is missing"),
+        ({}, {"url": "http://h", "username": "u"}, "The password is missing"),
         ({"ES_USERNAME": "bob", "ES_PASSWORD": "SECRET"}, {"url": "http://h", "username": "u"}, "missing"),
         ({}, {"url": "http://h", "timeout": 0}, "more than 0"),
         ({"ES_NEARDUPE_TIMEOUT": "soon"}, {}, "number of seconds"),
@@ -144,7 +144,7 @@ def test_key_file_does_not_go_to_a_server_of_the_environment(key_file: str) -> N
 
 
 def test_key_file_without_any_server(key_file: str) -> None:
-    with pytest.raises(SettingsError, match="give `url`"):
+    with pytest.raises(SettingsError, match="Give `url`"):
         resolved(api_key_file=key_file)
 
 
@@ -251,7 +251,7 @@ def test_contradictions(wrong: dict[str, Any]) -> None:
     ],
 )
 def test_bearer_tokens(environ: dict[str, str], flags: dict[str, Any], token: str | None, tmp_path: Path) -> None:
-    """As API keys: to the server that is named beside them, or by a stronger source."""
+    """As API keys: sent to the server of the same source, or of one with higher precedence."""
     file = tmp_path / "profiles.toml"
     (tmp_path / "token").write_text("profile-token\n")
     file.write_text(f'[token]\nurl = "https://h"\nbearer_token_file = "{tmp_path / "token"}"\n')

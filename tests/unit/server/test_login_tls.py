@@ -1,4 +1,4 @@
-"""By what a server's certificate is trusted, what it is shown in return, and which login it receives; both drivers."""
+"""Trust in a server's certificate, client certificates, and the credentials that the server receives; both drivers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def product(request: pytest.FixtureRequest) -> Product:
 
 @pytest.fixture
 def serve(start: Callable[..., Fake], shown: Shown, product: Product, tmp_path: Path) -> Serve:
-    """Start a server with this certificate, which may demand one of its clients."""
+    """Start a server with this certificate, which may require one of its clients."""
 
     def run(files: tuple[bytes, bytes] = shown.files, *, demand: bool = False) -> Fake:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -86,11 +86,12 @@ def test_another_fingerprint(serve: Serve, shown: Shown) -> None:
     fake = serve()
     with pytest.raises(CertificateRefused, match=f"another fingerprint: {shown.of_server}"):
         opened(fake, cert_fingerprint="ab" * 32, api_key="key")
-    assert fake.seen == []  # nothing was asked, so no login was sent
+    assert fake.seen == []  # no request was sent, so no credentials
 
 
 def test_an_authority_vouches_for_names_too(serve: Serve, shown: Shown, product: Product) -> None:
-    """A server of the same authority is no other server; the server's own fingerprint is meant whatever its name."""
+    """Another server of the same authority is not accepted; with the server's own fingerprint, its name does not
+    matter."""
     other = Shown(shown.ca, shown.ca.issue_cert("elsewhere.example"))
     fake = serve(other.files)
     with pytest.raises(CertificateRefused, match="mismatch"):
@@ -110,7 +111,7 @@ def test_who_shows_the_certificate_of_an_authority_is_not_it(serve: Serve, shown
 def test_a_client_certificate(
     serve: Serve, shown: Shown, pem: Pem, product: Product, trust: str, tmp_path: Path
 ) -> None:
-    """It is shown however the server is trusted; without it, the message says what is asked for."""
+    """It is presented however the server is trusted; without it, the message names the requirement."""
     fake = serve(demand=True)
     shown.ca.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     by = {"file": {"ca_certs": str(tmp_path / "ca.pem")}, "none": {"verify": False}}
@@ -121,9 +122,7 @@ def test_a_client_certificate(
         pem.cert.write_bytes(pem.cert.read_bytes() + pem.key.read_bytes())  # both in one file
         assert answers(opened(fake, **settings, client_cert=str(pem.cert)), product)
         seen = len(fake.seen)
-        with pytest.raises(
-            (CertificateRefused, Unreachable)
-        ):  # where the connection is closed before its reason is read
+        with pytest.raises((CertificateRefused, Unreachable)):  # if the connection is closed before its reason is read
             opened(fake, **settings)
     assert len(fake.seen) == seen
 
@@ -136,7 +135,7 @@ def test_files_that_cannot_be_used(serve: Serve, pem: Pem, shown: Shown, tmp_pat
             opened(fake, cert_fingerprint=shown.of_server, client_cert=str(cert), client_key=key and str(key))
         assert "PRIVATE" not in str(refused.value)
     locked(pem.key, b"password")
-    with pytest.raises(SettingsError, match="encrypted"):  # instead of a question at the terminal
+    with pytest.raises(SettingsError, match="encrypted"):  # instead of a prompt at the terminal
         opened(fake, client_cert=str(pem.cert), client_key=str(pem.key), cert_fingerprint=shown.of_server)
 
 
@@ -151,7 +150,7 @@ def test_files_that_cannot_be_used(serve: Serve, pem: Pem, shown: Shown, tmp_pat
         ({"url": "http://h", "cert_fingerprint": "ab" * 32}, "needs TLS"),
         ({"bearer_token": "SECRET", "api_key": "SECRET"}, "An API key and a bearer token are given"),
         ({"bearer_token": "SECRET", "username": "u", "password": "SECRET"}, "keep one"),
-        ({"bearer_token": "SECRET\n"}, "characters"),
+        ({"bearer_token": "SECRET\n"}, "character"),
     ],
 )
 def test_contradictions(wrong: dict[str, Any], words: str) -> None:
@@ -172,7 +171,7 @@ LOGINS = [
 def test_what_the_server_receives(
     start: Callable[..., Fake], product: Product, login: dict[str, str], header: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The login by its header, in each request, and in no log of a driver, at whatever level."""
+    """The credentials in the header of each request, and in no driver log at any level."""
     caplog.set_level(logging.DEBUG)
     fake = start()
     root = reply({"version": {"number": "9.1.0"}}, headers=ELASTIC)

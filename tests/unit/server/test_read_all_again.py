@@ -1,4 +1,4 @@
-"""What a reading gave already is left out when it has to begin again, and nothing else is."""
+"""Documents that a reading has already returned are skipped when it begins again, and no others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ADDRESSES = st.lists(st.tuples(st.sampled_from(["one", "two", "one\0"]), st.text
 
 
 def read(seen: SeenDocuments, addresses: list[tuple[str, str]], size: int) -> list[tuple[str, str]]:
-    """The documents that are fresh, read in pages."""
+    """The documents not seen before, read in pages."""
     hits = [Hit(index, id, None, 1, 1, {}) for index, id in addresses]
     return [hit.address for start in range(0, len(hits), size) for hit in seen.fresh(hits[start : start + size])]
 

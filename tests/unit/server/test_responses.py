@@ -132,7 +132,7 @@ def test_a_block_below_another_error() -> None:
 
 
 def test_a_long_reason_keeps_its_beginning_and_its_end() -> None:
-    """The cause stands behind the query that was asked, however long that is."""
+    """The cause follows the query of the request, however long that is."""
     asked = "x " * 3000
     parse = {"type": "parse_exception", "reason": f"Cannot parse '{asked}': too many boolean clauses"}
     root = {"type": "query_shard_exception", "reason": f"Failed to parse query [{asked}]"}

@@ -1,4 +1,4 @@
-"""Common passages against plain programs of their definitions, what always holds of them, and their limits."""
+"""Common passages against plain implementations of their definitions, their properties, and their limits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Block = tuple[int, int, int]
 LITERAL, INFORMATION = Matching.LITERAL, Matching.INFORMATION
 
 HASHES = np.random.default_rng(4).integers(0, 2**64, 300, np.uint64)
-"""Word number -> its hash; not ascending, as real ones."""
+"""Word number -> its hash; not ascending, like real hashes."""
 
 
 def text(numbers: Sequence[int]) -> U64:
@@ -35,7 +35,7 @@ def text(numbers: Sequence[int]) -> U64:
 
 
 def repetitive(limit: int = 40) -> st.SearchStrategy[list[int]]:
-    """Texts of very few different words, which repeat themselves all the time."""
+    """Texts of very few different words, with many repetitions."""
     return st.integers(1, 6).flatmap(lambda size: st.lists(st.integers(0, size - 1), max_size=limit))
 
 
@@ -59,7 +59,7 @@ LEAST = st.integers(1, 7)
 
 
 def tiled(a: Sequence[int], b: Sequence[int], minimum: int) -> list[Block]:
-    """Greedy string tiling as Wise defines it: look at all pairs of places, take the best run, begin again."""
+    """Greedy string tiling as Wise defines it: check all pairs of positions, take the best run, begin again."""
     turned = tuple(HASHES[list(a)].tolist()) > tuple(HASHES[list(b)].tolist())
     if turned:
         a, b = b, a
@@ -87,7 +87,7 @@ def windows(words: Sequence[int], minimum: int) -> list[tuple[int, ...]]:
 
 
 def told(words: Sequence[int], minimum: int) -> list[bool]:
-    """Whether each word counts: it is in no run that occurred before, or in that former occurrence itself."""
+    """Whether each word counts: it is in no run that occurred before, or in that earlier occurrence itself."""
     first: dict[tuple[int, ...], int] = {}
     counts = [True] * len(words)
     for start, window in enumerate(windows(words, minimum)):
@@ -98,7 +98,7 @@ def told(words: Sequence[int], minimum: int) -> list[bool]:
 
 
 def told_in_common(words: Sequence[int], others: Sequence[int], minimum: int) -> int:
-    """How many words that count are in a run which the other text has too."""
+    """The number of counted words in a run that the other text has too."""
     shared = set(windows(others, minimum))
     places = {
         place
@@ -138,7 +138,7 @@ def random_pair(chance: random.Random, alphabet: int, longest: int) -> tuple[lis
 @pytest.mark.parametrize("alphabet", [1, 2, 3, 6, 30])
 @pytest.mark.parametrize("check", [check_literal, check_information])
 def test_against_the_definition(alphabet: int, check: Callable[[Sequence[int], Sequence[int], int], None]) -> None:
-    """5,000 pairs in all for each way."""
+    """5,000 pairs in total for each matching."""
     chance = random.Random(alphabet)
     for _ in range(1000):
         a, b = random_pair(chance, alphabet, 24)
@@ -157,7 +157,7 @@ def every_tile(a: U64, b: U64, minimum: int) -> list[Block]:
 
 @given(PAIRS, LEAST, st.sampled_from([0, 1, 5, 30, 200]))
 def test_rounds_find_the_same_tiles(pair: tuple[list[int], list[int]], minimum: int, limit: int) -> None:
-    """Whatever number of words makes a text too repetitive for writing all pairs down."""
+    """With any limit above which pairs are not listed."""
     a, b = map(text, pair)
     in_rounds = sorted(tuple(row) for row in tiles_in_rounds(a, b, minimum, limit).tolist())
     assert in_rounds == every_tile(a, b, minimum)
@@ -165,7 +165,7 @@ def test_rounds_find_the_same_tiles(pair: tuple[list[int], list[int]], minimum: 
 
 @pytest.mark.parametrize("alphabet", [1, 2, 3, 6])
 def test_rounds_find_the_same_tiles_in_long_texts(alphabet: int) -> None:
-    """Texts so long that small ones of few words go the other way by themselves."""
+    """Texts of few words, long enough to be tiled in rounds."""
     chance = random.Random(alphabet)
     for _ in range(4):
         a, b = (text(numbers) for numbers in random_pair(chance, alphabet, 1500))
@@ -188,7 +188,7 @@ def pairs_of(a: U64, b: U64, size: int) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def test_real_texts_against_the_definition() -> None:
-    """Form letters of senators and other pairs, the first 70 words of each."""
+    """Form letters of senators and other pairs, the first 70 words of each text."""
     known = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")}
     lines = read_data("senate_press/sample_12_senators.exact_pairs.tsv").read_text("utf-8").splitlines()
     pairs = [line.split("\t")[:2] for line in lines if line[0] != "#"][::60]
@@ -225,7 +225,7 @@ def test_literal_blocks_are_equal_runs_that_share_no_word(pair: tuple[list[int],
 
 @given(PAIRS, LEAST)
 def test_literal_leaves_nothing_that_could_be_a_tile(pair: tuple[list[int], list[int]], minimum: int) -> None:
-    """No run of ``minimum`` words of which nothing is used is left on both sides."""
+    """No common run of ``minimum`` words is unused in both texts."""
     a, b = pair
     assume(a != b)
     left_a: list[int | None] = list(a)
@@ -259,7 +259,7 @@ def test_information_blocks_cover_what_is_common(pair: tuple[list[int], list[int
 
 @given(PAIRS, LEAST)
 def test_information_blocks_lead_to_first_occurrences(pair: tuple[list[int], list[int]], minimum: int) -> None:
-    """Every common run of ``minimum`` words is in one block, at the place where each text has it first."""
+    """Every common run of ``minimum`` words is in one block, at its first occurrence in each text."""
     a, b = pair
     assume(a != b or len(a) >= minimum)
     first_a, first_b = (
@@ -329,7 +329,7 @@ def test_foreign_text_raises_nothing(
 def test_information_has_at_least_what_literal_has_where_nothing_repeats(
     pair: tuple[list[int], list[int]], minimum: int
 ) -> None:
-    """All words count then, and each word of a tile is in a common run."""
+    """Then all words count, and each word of a tile is in a common run."""
     a, b = pair
     assume(all(len(set(windows(words, minimum))) == len(windows(words, minimum)) for words in pair))
     one, other = (align(text(a), text(b), matching, minimum) for matching in (LITERAL, INFORMATION))
@@ -340,7 +340,7 @@ def test_information_has_at_least_what_literal_has_where_nothing_repeats(
 
 
 def test_literal_can_be_above_information_where_a_passage_repeats() -> None:
-    """P P X against P P Y: by words two thirds are common, by what is told a half."""
+    """P P X against P P Y: two thirds are common by literal, a half by information matching."""
     passage, x, y = list(range(10)), list(range(20, 30)), list(range(30, 40))
     a, b = text(passage * 2 + x), text(passage * 2 + y)
     assert jaccard(literal(a, b)) == 20 / 40 > jaccard(information(a, b)) == 10 / 30
@@ -356,7 +356,7 @@ def test_ties_go_to_the_smaller_sum_of_places_then_to_the_same_text_whatever_the
 
 
 def test_a_cut_run_is_taken_up_again() -> None:
-    """Of a run of 12 words 7 are left after a longer tile took the others: they are a tile too."""
+    """7 words of a run of 12 remain after a longer tile: they are a tile too."""
     a = text([*range(20), 50])
     b = text([*range(7, 20), 60, *range(12)])
     assert literal(a, b).blocks.tolist() == [[0, 14, 7], [7, 0, 13]]
@@ -373,7 +373,7 @@ def test_a_passage_has_a_word(minimum: int, matching: Matching) -> None:
 
 
 def fastest(*runs: Callable[[], object], rounds: int = 6) -> list[float]:
-    """Seconds of this process in the fastest round of each, in turns: other work on the machine only slows down."""
+    """CPU seconds of the fastest round of each, measured alternately: other work on the machine only slows down."""
     taken: list[list[float]] = [[] for _ in runs]
     for _ in range(rounds):
         for run, seconds in zip(runs, taken, strict=True):
@@ -386,7 +386,7 @@ def fastest(*runs: Callable[[], object], rounds: int = 6) -> list[float]:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(("matching", "words", "common"), [(LITERAL, 1_000_000, 900_000), (INFORMATION, 5, 5)])
 def test_one_word_a_million_times(matching: Matching, words: int, common: int) -> None:
-    """In seconds, with less than 1 kB a word."""
+    """In seconds, with less than 1 kB per word."""
     a = np.full(1_000_000, HASHES[0])
     tracemalloc.start()
     found = align(a, a[:900_000], matching)
@@ -397,7 +397,7 @@ def test_one_word_a_million_times(matching: Matching, words: int, common: int) -
 
 
 def edited(words: U64, share: float, chance: np.random.Generator) -> U64:
-    """The same with that share of the words replaced by words that occur nowhere else."""
+    """The text with this share of its words replaced by words that occur nowhere else."""
     places = chance.random(len(words)) < share
     return np.where(places, chance.integers(0, 2**64, len(words), np.uint64), words)
 

@@ -1,4 +1,4 @@
-"""Two texts compared: measures, passages in characters of the original, changes, rows, and the command on files."""
+"""Comparison of two texts: measures, passages in the original texts, changes, rows, and the command with files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from unit_tools import words
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.text import tokenize
 from es_neardupe.options import Matching, MeasureName
-from es_neardupe.pages.segments import segments, visible_changes
+from es_neardupe.pages.panes import segments, visible_changes
 from es_neardupe.pages.terminal_rows import rows
 from es_neardupe.similarity.comparison import Comparison, compare_texts
+from es_neardupe.similarity.differences import changes
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Measure
-from es_neardupe.similarity.text_diff import changes
 
 WORDS = ["a", "Ä", "e\u0301", "𝔘ni", "東", "x1", "don't", "İ", "STRASSE", "ﬁn", "日本"]
 GAPS = [" ", "\n", "\r\n", " 😀 ", "-", "\t", ", ", "\0", "\ud800", "👩‍👩‍👧 "]
@@ -47,7 +47,7 @@ def seed(a: Sequence[str], b: Sequence[str], shingle: int = 5) -> Comparison:
 
 @given(TEXT, TEXT, st.integers(1, 6))
 def test_passages_in_characters(a: str, b: str, w: int) -> None:
-    """The words between the two places are the same in both original texts, and as many as said."""
+    """The ranges of a block have the same words in both original texts, and their number is right."""
     found = compare_texts(a, b, shingle=w)
     for matched in found.matchings.values():
         for block in matched.blocks:
@@ -129,7 +129,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(SettingsError, match="1 word or more, not 0"):
         compare_texts("a", "b", shingle=0)
     with pytest.raises(
-        InputError, match=r"big is too large to compare: 10,000,001 characters, the most are 10,000,000\."
+        InputError, match=r"big is too large to compare: 10,000,001 characters, the maximum is 10,000,000\."
     ):
         compare_texts("x" * 10_000_001, "b", names=("big", "small"))
 
@@ -162,7 +162,7 @@ def test_moved_passages_are_no_change() -> None:
 
 @given(TEXT, TEXT, st.integers(1, 5))
 def test_changes_and_passages_never_overlap(a: str, b: str, w: int) -> None:
-    """Every word is in a passage, in a change, or equal to one beside it; changes are in order."""
+    """Every word is in a passage, in a change, or next to a change and equal; changes are in order."""
     found = compare_texts(a, b, shingle=w)
     blocks = found.matchings["literal"].alignment.blocks.tolist()
     for side in (0, 1):
@@ -222,7 +222,7 @@ def test_rows_show_or_count_every_word(matching: Matching, a: str, b: str, conte
 
 @given(st.permutations(range(6)), st.lists(st.integers(5, 9), min_size=6, max_size=6))
 def test_rows_are_in_step_with_as_many_words_as_can_be(order: Sequence[int], sizes: Sequence[int]) -> None:
-    """Passages that were moved: those in order in both texts, together the longest, stand side by side."""
+    """Moved passages: those in the same order in both texts, with the most words together, are side by side."""
     passages = [words(0, size, f"p{number}_") for number, size in enumerate(sizes)]
     found = compare_texts(" ".join(passages), " ".join(passages[k] for k in order))
     chains = (one for n in range(1, 7) for one in combinations(range(6), n))
@@ -259,7 +259,7 @@ def files(tmp_path: Path) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing answers there: whoever connects fails."""
+    """Nothing listens at this URL: connecting fails."""
     monkeypatch.setenv("ES_NEARDUPE_URL", "http://127.0.0.1:9")
 
 
@@ -354,7 +354,7 @@ def test_control_characters_do_not_reach_the_terminal(cli: Cli, tmp_path: Path) 
 
 
 def test_one_word_a_million_times(cli: Cli, tmp_path: Path) -> None:
-    """In seconds, with a page and a terminal that show the beginning and say so."""
+    """In seconds; page and terminal show the beginning and say so."""
     names = [str(tmp_path / name) for name in "ab"]
     for name, times in zip(names, (1_000_000, 900_000), strict=True):
         Path(name).write_text("word " * times, "utf-8")

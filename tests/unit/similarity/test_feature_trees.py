@@ -1,4 +1,4 @@
-"""Features as a request composes them, against a plain program of their definition."""
+"""Trees of features against a plain implementation of their definition."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def made(tree: FeatureTree, document: Mapping[str, Sequence[str]]) -> list[Any]:
 
 
 def parts(tree: FeatureTree) -> Any:
-    """From a value to the tuple of its elements."""
+    """The function from a value to the tuple of its elements."""
     return {
         Words: lambda value: tuple(tokenize(value)),
         Characters: lambda value: tuple(" ".join(tokenize(value))),
@@ -74,7 +74,7 @@ def parts(tree: FeatureTree) -> Any:
 
 
 def windows(sequence: tuple[Any, ...], size: int) -> list[tuple[Any, ...]]:
-    """Every run of that size; the whole of a shorter sequence, nothing of an empty one."""
+    """Every run of this size; for a shorter sequence all of it, for an empty one nothing."""
     if len(sequence) <= size:
         return [sequence] if sequence else []
     return [sequence[k : k + size] for k in range(len(sequence) - size + 1)]

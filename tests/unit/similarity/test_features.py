@@ -62,7 +62,7 @@ def plain_of_value(kind: str, size: int, flat: bool, value: str) -> list[Any]:
 
 
 def plain_sentences(text: str) -> list[str]:
-    """Cut behind a full stop and the like with a blank, and at empty lines."""
+    """Split after a full stop or similar followed by a space, and at empty lines."""
     for line in re.findall(r"\n\s*\n", text):
         text = text.replace(line, "\0\0")
     found, start = [], 0
@@ -91,7 +91,7 @@ def made(tree: FeatureTree, documents: list[Any]) -> list[Any]:
 
 @given(SPECS, st.lists(DOCUMENT, max_size=6))
 def test_against_plain_python(spec: str, documents: list[list[str]]) -> None:
-    """Numbers stand for features one to one, in the same order."""
+    """Hashes correspond to features one to one, in the same order."""
     found = made(parse(spec), [{INDEXED: values} for values in documents])
     wanted = [plain(spec, values) for values in documents]
     assert [len(one) for one in found] == [len(one) for one in wanted]
@@ -169,7 +169,7 @@ def test_long_texts_take_no_time() -> None:
 
 
 def test_several_sources_are_kept_apart() -> None:
-    """The words of one field are none of another's, and each source has its share."""
+    """The words of one field do not match those of another, and each source has its share."""
     title, body = parse_all(["title:flatten(words)", "body:flatten(words)"])
     one, other = {"title": ["a b"], "body": ["c"]}, {"title": ["c"], "body": ["a b"]}
     first, second = combined([title, body], [one, other]).each()
@@ -206,13 +206,13 @@ def test_what_only_a_request_can_name_is_said_in_words(tree: FeatureTree) -> Non
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("wrods", "no feature source 'wrods'. Known: words, ngrams(w), characters(n), sentences, values"),
-        ("", "no feature source ''"),
-        ("flatten(flatten(words))", "no feature source"),
-        ("flatten()", "no feature source"),
-        ("ngrams(x)", "no feature source"),
-        ("title:", "no feature source ''"),
-        (":words", "names no field"),
+        ("wrods", "Unknown feature source 'wrods'. Known: words, ngrams(w), characters(n), sentences, values"),
+        ("", "Unknown feature source ''"),
+        ("flatten(flatten(words))", "Unknown feature source"),
+        ("flatten()", "Unknown feature source"),
+        ("ngrams(x)", "Unknown feature source"),
+        ("title:", "Unknown feature source ''"),
+        (":words", "has no field"),
         ("ngrams", "write ngrams(5)"),
         ("characters", "write characters(5)"),
         ("words(3)", "write words"),

@@ -1,4 +1,4 @@
-"""Exact measures against plain programs of their definitions, and what holds of all of them."""
+"""Exact measures against plain implementations of their definitions, and their common properties."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_nothing() -> None:
 
 
 def test_dense_cluster_crossing_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All pairs of 120 texts of one cluster, in pieces far smaller than one text's partners."""
+    """All pairs of 120 texts of one cluster, in blocks far smaller than the partners of one text."""
     rng = np.random.default_rng(5)
     core = set(range(1000, 1300))
     sets = [frozenset((core - set(rng.choice(300, 40) + 1000)) | set(rng.integers(0, 999, 30))) for _ in range(120)]
@@ -100,7 +100,7 @@ def test_worked_examples(a: str, b: str, wanted: float) -> None:
 
 
 def frequencies(texts: Sequence[str], size: int) -> Weights:
-    """How many of the texts have each shingle."""
+    """The number of texts that have each shingle."""
     every, counts = np.unique(np.concatenate(features(texts, size)), return_counts=True)
     return Weights(len(texts), every, counts)
 
@@ -170,7 +170,7 @@ def test_texts_without_a_common_word_are_0(measure: Measure) -> None:
 @given(a=TEXTS, b=TEXTS, more=st.lists(st.sampled_from(["zzz", "yyy", "xxx"]), min_size=1, max_size=9).map(" ".join))
 @settings(max_examples=100)
 def test_foreign_text_raises_no_measure_of_sets_bags_and_passages(measure: Measure, a: str, b: str, more: str) -> None:
-    """What both have does not grow, for it would need a word of the appended text; what either has does not shrink."""
+    """The intersection does not grow, since it would need a word of the appended text; the union does not shrink."""
     assert score(measure, a, f"{b} {more}") <= score(measure, a, b)
 
 
@@ -183,14 +183,14 @@ def test_foreign_text_can_raise_the_edit_measure() -> None:
 
 @given(a=TEXTS, b=TEXTS, more=st.lists(st.sampled_from(["zzz", "yyy"]), min_size=1, max_size=9).map(" ".join))
 def test_foreign_text_takes_no_edits_away(a: str, b: str, more: str) -> None:
-    """And while the text that grows is not the longer one, the measure does not rise either."""
+    """While the text that grows is not the longer one, the measure does not rise either."""
     assert edits(a.split(), f"{b} {more}".split()) >= edits(a.split(), b.split())
     if len(f"{b} {more}".split()) <= len(a.split()):
         assert score(Measure(MeasureName.EDIT), a, f"{b} {more}") <= score(Measure(MeasureName.EDIT), a, b)
 
 
 def test_foreign_text_raises_estimates_by_chance_only() -> None:
-    """A slot in which two texts differ can become equal in 1 of 256 cases, as 8 bits of any two."""
+    """A slot in which two texts differ can become equal in 1 of 256 cases, like any 8 bits."""
     chance = random.Random(9)
     differing = risen = 0
     for _ in range(300):
@@ -212,7 +212,7 @@ def grams(said: Sequence[str], size: int) -> Counter[tuple[str, ...]]:
 
 
 def counted(a: Sequence[str], b: Sequence[str], size: int) -> float:
-    """Jaccard of multisets with Python's own."""
+    """Jaccard of multisets by `collections.Counter`."""
     one, other = grams(a, size), grams(b, size)
     return (one & other).total() / (one | other).total() if one or other else 1.0
 
@@ -244,7 +244,7 @@ def repetitive_pairs(count: int, longest: int) -> Iterator[tuple[str, str]]:
 
 
 def senate_pairs(count: int) -> list[tuple[str, str]]:
-    """Texts of senators that resemble each other, in pairs, from slightly to wholly."""
+    """Pairs of senators' texts that resemble each other, from slightly to completely."""
     known = {one["id"]: one["text"] for one in read_jsonl("senate_press/sample_12_senators.jsonl.xz")}
     lines = read_data("senate_press/sample_12_senators.exact_pairs.tsv").read_text("utf-8").splitlines()
     named = [line.split("\t") for line in lines if line[0] != "#"]
@@ -299,7 +299,7 @@ def test_real_texts_against_plain_programs() -> None:
 
 
 def test_weights_of_shingles() -> None:
-    """All documents have the one: 1. None has the other: most. As many as another: the same."""
+    """A feature of all documents has weight 1, a feature of none the maximum; equal frequencies, equal weights."""
     found = Weights(9, np.array([3, 5, 8], np.uint64), np.array([9, 1, 1]))
     assert found.of(np.array([3, 5, 8, 4, 2**64 - 1], np.uint64)).tolist() == pytest.approx(
         [1, math.log(5) + 1, math.log(5) + 1, math.log(10) + 1, math.log(10) + 1]
@@ -314,7 +314,7 @@ def test_equal_weights_are_resemblance(a: str, b: str) -> None:
 
 
 def test_rare_shingles_count_more_than_boilerplate() -> None:
-    """Two letters share their form, two others their matter: as many words each, but every letter has the form."""
+    """Two letters share their form, two others their subject: as many words each, but every letter has the form."""
     form = words(0, 20, "form")
     letters = [f"{form} {words(100 * k, 20)}" for k in range(30)]
     a, b = f"{form} {words(0, 20, 'a')}", f"{form} {words(0, 20, 'b')}"
@@ -348,7 +348,7 @@ NUMBERS = st.lists(st.integers(0, 14), min_size=1, max_size=22)
 
 
 def common_runs(a: Sequence[int], b: Sequence[int], minimum: int) -> list[tuple[int, int, int]]:
-    """All longest runs, by comparing all with all: (place in a, place in b, words)."""
+    """All maximal runs, by comparing all with all: (position in a, position in b, words)."""
     found = []
     for i, j in product(range(len(a)), range(len(b))):
         if i and j and a[i - 1] == b[j - 1]:
@@ -366,7 +366,7 @@ def apart(spans: list[tuple[int, int]]) -> bool:
 
 
 def simple(a: Sequence[int], b: Sequence[int], minimum: int) -> bool:
-    """Where the relation applies: no shingle twice in a text, no two common runs that overlap in either."""
+    """Whether the relation applies: no repeated shingle in a text, no overlapping common runs."""
     shingles = ([tuple(one[k : k + minimum]) for k in range(len(one) - minimum + 1)] for one in (a, b))
     runs = common_runs(a, b, minimum)
     return (
@@ -396,7 +396,7 @@ def test_relation_of_the_three_measures(pair: tuple[list[int], list[int]], w: in
 @given(a=TEXTS, b=TEXTS)
 @settings(max_examples=100)
 def test_jaccard_is_never_above_the_containments(measure: Measure, a: str, b: str) -> None:
-    """For any two texts, also where shingles repeat."""
+    """For any two texts, also if shingles repeat."""
     longer, shorter = (
         Measure(name, measure.matching, measure.shingle)
         for name in (MeasureName.CONTAINMENT_LONGER, MeasureName.CONTAINMENT)
@@ -416,7 +416,7 @@ def test_resemblance_can_be_above_literal_jaccard_elsewhere(a: str, b: str) -> N
 
 
 def test_estimate_is_near_the_resemblance_of_real_texts() -> None:
-    """All slots of 128; nearly all intervals hold the truth."""
+    """With all 128 slots, nearly all intervals contain the true value."""
     held = []
     for a, b in senate_pairs(200):
         one, other = signatures([a, b], Scheme(bands=16, rows=6))

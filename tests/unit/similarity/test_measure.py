@@ -1,4 +1,4 @@
-"""Measures by their names: what is prepared once per text gives what the measure gives for two texts."""
+"""Measures: scores of prepared texts are equal to the formulas for two texts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_they_are_the_measures(a: str, b: str, matching: Matching, w: int) -> No
 
 
 def test_weights_count() -> None:
-    """A pair that shares what all have is less alike than one that shares what none has."""
+    """A pair that shares frequent features is less similar than one that shares rare ones."""
     a, common, rare = words(0, 12), f"{words(0, 6)} {words(50, 6)}", f"{words(80, 6)} {words(6, 6)}"
     (boilerplate,) = features([words(0, 6)], 5)
     weights = Weights(100, boilerplate, np.full(len(boilerplate), 100))
@@ -168,7 +168,7 @@ ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.
 @pytest.mark.parametrize("minimum", [0.6, 0.9])
 @pytest.mark.parametrize("name", ORDERED)
 def test_cases_come_true(name: MeasureName, minimum: float) -> None:
-    """Two long texts of each shape have the measure and the resemblance that are said."""
+    """Two long texts of each shape have the stated similarity and resemblance."""
     long = 3000
     *passages, throughout = detection_cases(Measure(name), minimum, SCHEME)
     assert len(passages) == (3 if name is MeasureName.CONTAINMENT else 1)  # others cannot be 0.6 at lengths 1:2

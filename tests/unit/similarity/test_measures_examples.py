@@ -42,7 +42,7 @@ def percent(value: float) -> str:
 
 
 def passages(a: str, b: str, matching: Matching = LITERAL) -> list[str]:
-    """The common passages, as the first text has them."""
+    """The common passages, as written in the first text."""
     said = tokenize(a)
     return [" ".join(said[i : i + size]) for i, _, size in aligned(a, b, matching).blocks.tolist()]
 
@@ -121,7 +121,7 @@ def test_longer_repeated_text_resembles_itself_more() -> None:
 
 
 def test_a_heading_on_every_page() -> None:
-    """The case in which literal and information matching part: a report that repeats its heading."""
+    """The case in which literal and information matching differ: a report that repeats its heading."""
     heading = words(0, 10, "h")
     pages = [f"{heading} {words(30 * page, 30)}" for page in range(20)]
     once = f"{heading} {words(0, 600)}"
@@ -246,7 +246,7 @@ def test_interval_holds_the_truth_of_example_1() -> None:
 
 
 def test_repeated_shingles_change_nothing() -> None:
-    """A text that goes round three times has the shingles of one that goes round twice."""
+    """A text repeated three times has the same shingles as one repeated twice."""
     twice, thrice = (" ".join([LEFT_2] * times) for times in (2, 3))
     scheme = Scheme(bands=16, rows=6)
     one, other = features([twice, thrice], 5)

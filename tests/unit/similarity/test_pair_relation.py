@@ -1,4 +1,4 @@
-"""What two texts are to each other: examples of each kind, and what holds for all texts."""
+"""Relation of two texts: examples of each kind, and properties of all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTICE = (
 
 
 def words(start: int, count: int) -> str:
-    """Words that differ from each other and are no numbers."""
+    """Distinct words that are not numbers."""
     return " ".join(f"w{''.join(chr(97 + int(digit)) for digit in str(k))}" for k in range(start, start + count))
 
 
@@ -82,7 +82,7 @@ def test_a_revision_keeps_most_words(changed: int, relation: Relation) -> None:
 
 
 def test_texts_too_long_for_edit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it no revision is found, and none is claimed."""
+    """Without the edit similarity, no pair is a revision."""
     monkeypatch.setattr(pair_relation, "MAX_CELLS", 100)
     found = described(NOTICE, NOTICE.replace("3 May", "4 May"))
     assert (found.edit, found.relation) == (None, Relation.NEAR)
@@ -103,7 +103,7 @@ def test_total_and_symmetric(a: str, b: str) -> None:
 
 @given(texts, st.integers(0, 60), st.lists(st.tuples(st.integers(0, 59), vocabulary), max_size=6))
 def test_by_the_rule(text: str, size: int, edits: list[tuple[int, str]]) -> None:
-    """Versions of one text: the measures are those of `measures`, and each relation keeps what it promises."""
+    """Versions of one text: the measures equal those of `formulas`, and each relation has its properties."""
     changed = text.split()[:size]
     for place, word in edits:
         changed[place : place + 1] = [word]

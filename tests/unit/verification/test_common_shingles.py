@@ -1,4 +1,4 @@
-"""Common shingles that do not count: what is left of texts, and what they are like then."""
+"""Common shingles: the remaining shingles of texts, and their similarity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from unit_tools import SETTINGS, FakeClient, hits, index_of, set_resemblance, sh
 
 from es_neardupe.candidates.detection import detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import read_corpus
-from es_neardupe.candidates.large_buckets import read_signatures
+from es_neardupe.candidates.join import read_signatures
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import Scheme
@@ -40,7 +40,7 @@ def ignoring(texts: list[str], **more: Any) -> Measure:
 
 @given(TEXT, TEXT, st.lists(TEXT, max_size=2))
 def test_against_sets(a: str, b: str, common: list[str]) -> None:
-    """What is common is taken away from both texts; a text that is nothing else keeps all."""
+    """Common shingles are removed from both texts; a text with no others keeps all of them."""
     away = frozenset().union(*(shingle_set(one, 3) for one in common))
     measure = ignoring(common)
     one, other = measure.prepare([a, b])
@@ -62,7 +62,7 @@ def test_many_pairs(texts: list[str], common: list[str]) -> None:
 
 
 def test_a_text_of_boilerplate_is_no_duplicate_of_everything() -> None:
-    """It is like others of its kind, and unlike each text that has something of its own."""
+    """Such texts are similar to each other, and not to texts with other shingles."""
     texts = [LEGAL, f"{LEGAL} thanks", f"{words(0, 20)} {LEGAL}", f"{words(50, 20)} {LEGAL}", LEGAL.upper()]
     measure = ignoring([LEGAL])
     prepared = measure.prepare(texts)
@@ -91,7 +91,7 @@ def test_what_cannot_ignore() -> None:
 
 
 def test_it_is_another_measure() -> None:
-    """The keys are not made for it, its label names the list, and equal texts stay equal."""
+    """The keys do not estimate it, its label names the list, and equal texts stay equal."""
     measure = ignoring([LEGAL])
     scheme = Scheme.for_threshold(0.8)
     assert measure.label.startswith("resemblance (without the 38 shingles of list ")
@@ -102,7 +102,7 @@ def test_it_is_another_measure() -> None:
 
 
 def test_covered_passages() -> None:
-    """Runs of words that are wholly common, the most frequent first."""
+    """Passages of common shingles only, the most frequent first."""
     (notice,) = token_hashes(["one two three four five"])
     common = np.unique(window_hashes(notice, 3))
     texts = ["x One  two\nthree, four five y", "one two three four five", "z two three four z", "nothing", ""]

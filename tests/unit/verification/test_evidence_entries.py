@@ -1,4 +1,4 @@
-"""What of kept evidence holds, against plain dictionaries, and what is written of a pair. No server."""
+"""Valid and stale evidence compared with plain dictionaries, and the entry of a pair. No server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.keys.text import contents
 from es_neardupe.records import Action, FingerprintColumns, Hit
 from es_neardupe.verification import evidence
-from es_neardupe.verification.evidence import EvidenceBasis, JudgedPairs, decisions, entries, plan, read_kept, standing
+from es_neardupe.verification.evidence import (
+    EvidenceBasis,
+    JudgedPairs,
+    decisions,
+    entries,
+    plan,
+    read_entries,
+    valid_entries,
+)
 
 BASIS = EvidenceBasis("v1-aaaaaaaa", "resemblance", 0.8, 1.0)
 TEXTS = {id: words(k, 20) for k, id in enumerate("abcdef")}
@@ -38,7 +46,7 @@ def judged_of(pairs: list[tuple[int, int]]) -> JudgedPairs:
 def written(
     corpus: FingerprintColumns, judged: JudgedPairs, basis: EvidenceBasis, texts: dict[str, str] = TEXTS
 ) -> list[Action]:
-    """The entries of all pairs; ``texts`` are the present ones by id."""
+    """The entries of all pairs; ``texts`` are the current ones by id."""
 
     def read(rows: Any) -> Iterator[tuple[int, str]]:
         for row in rows.tolist():
@@ -49,7 +57,7 @@ def written(
 
 
 def stored(actions: list[Action]) -> list[Hit]:
-    """As the server gives them back."""
+    """The entries as the server returns them."""
     return [Hit("kept", one.id, None, 1, 1, one.body) for one in actions]
 
 
@@ -68,7 +76,7 @@ now = st.sampled_from(["same", "same", "same", "changed", "deleted", "away"])
     st.booleans(),
 )
 def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[bool], whole: bool) -> None:
-    """Whatever was kept, whatever became of the documents, whatever is asked for now: each pair has its place."""
+    """With any stored entries, changes of documents and judged pairs, each pair is in exactly one part of the plan."""
     others = {
         "same": BASIS,
         "other min": BASIS._replace(min=0.7),
@@ -83,7 +91,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
         if kind != "absent"
         for action in written(first, judged_of([pair]), others[kind])
     ]
-    kept = read_kept([stored(kept_actions)], BASIS.scheme, BASIS.measure)
+    kept = read_entries([stored(kept_actions)], BASIS.scheme, BASIS.measure)
     fate = dict(zip(TEXTS, fates, strict=True))
     present = {id: OTHER if fate[id] == "changed" else text for id, text in TEXTS.items() if fate[id] != "deleted"}
     corpus = corpus_of(present)
@@ -110,7 +118,7 @@ def test_what_is_to_be_written(kinds: list[str], fates: list[str], asked: list[b
     stale = {pair for pair, kind in kind_of.items() if kind != "absent" and pair not in holds}
     names = ids(kept_actions)
     assert sorted(found.stale) == sorted(names[pair] for pair in stale - {of_wanted[k] for k in fresh})
-    assert standing(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - len(stale)
+    assert valid_entries(kept, corpus, changed_or_deleted=mask, whole=whole).sum() == len(kept) - len(stale)
 
 
 def test_the_memory_has_values_of_the_basis_only() -> None:
@@ -119,7 +127,7 @@ def test_the_memory_has_values_of_the_basis_only() -> None:
     judged = judged_of([(0, 1)]), judged_of([(2, 3)]), judged_of([(4, 5)])
     bases = BASIS._replace(min=0.1), BASIS._replace(measure="edit"), BASIS._replace(scheme="v1-bbbbbbbb")
     found = [stored(written(corpus, *both)) for both in zip(judged, bases, strict=True)]
-    kept = read_kept(found, BASIS.scheme, BASIS.measure)
+    kept = read_entries(found, BASIS.scheme, BASIS.measure)
     values = kept.memory.lookup(hashes[[1, 2, 4]], hashes[[0, 3, 5]])
     assert values[0] == 0.1
     assert np.isnan(values[1:]).all()
@@ -128,7 +136,7 @@ def test_the_memory_has_values_of_the_basis_only() -> None:
 
 
 def test_an_id_is_of_the_pair() -> None:
-    """Either way round, and whichever other documents there are: a later run overwrites its own entry."""
+    """In any order, and with any other documents: a later run overwrites the same entry."""
     corpus, fewer = corpus_of(TEXTS), corpus_of({id: TEXTS[id] for id in "cfa"})
     (one,), (other,) = (written(corpus, judged_of([pair]), BASIS) for pair in [(0, 5), (5, 0)])
     (again,) = written(fewer, judged_of([(1, 2)]), BASIS)
@@ -176,6 +184,6 @@ def test_entries_that_cannot_be_read_are_taken_out(broken: dict[str, Any]) -> No
     (action,) = written(corpus, judged_of([(0, 1)]), BASIS)
     foreign = [Hit("kept", id, None, 1, 1, action.body) for id in ("by hand", "z" * 32)]
     damaged = Hit("kept", action.id, None, 1, 1, {**action.body, **broken})
-    kept = read_kept([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
+    kept = read_entries([[*foreign, damaged]], BASIS.scheme, BASIS.measure)
     found = plan(kept, judged_of([]), corpus, BASIS, changed_or_deleted=np.zeros(len(corpus), np.bool_), whole=True)
     assert sorted(found.stale) == sorted(["by hand", "z" * 32, action.id])

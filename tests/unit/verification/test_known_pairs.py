@@ -1,4 +1,4 @@
-"""The memory of pairs against a dictionary, and what it takes."""
+"""Memory of pairs, compared with a dictionary, and its size."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ask(memory: PairMemory, pairs: list[tuple[str, str]]) -> list[float | None]:
 
 @given(batches, st.booleans())
 def test_against_a_dictionary(added: list[list[tuple[str, str, float]]], between: bool) -> None:
-    """Whatever was added in whatever order and portions: the last number of each pair, whichever way round."""
+    """With any order and portions of additions: the last similarity of each unordered pair."""
     memory = PairMemory()
     expected: dict[frozenset[str], float] = {}
     for batch in added:
@@ -62,7 +62,7 @@ def test_texts_without_tokens_are_not_kept() -> None:
 
 
 def test_columns_of_any_layout() -> None:
-    """Slices and narrower strings, as numpy makes them by itself."""
+    """Slices and narrower strings, as numpy creates them."""
     every = column(HASHES)
     memory = PairMemory()
     memory.add(every[::2], every[1::2], np.arange(4.0))

@@ -1,4 +1,4 @@
-"""Verification on present texts: each is read once, and what changed meanwhile is noticed."""
+"""Verification by current texts: each text is read once, and changes in the meantime are noticed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from es_neardupe.verification import current_texts, spill_to_disk
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("limits", [(1_000_000, 500, 1_000_000), (50, 3, 30), (1, 1, 1)])
 def test_against_sets(seed: int, limits: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same numbers whatever fits into memory or into a request; every text is read once."""
+    """The same similarities, however much fits into memory or a request; every text is read once."""
     for name, value in zip(("_TOKENS", "_DOCUMENTS", "_BLOCK"), limits, strict=True):
         monkeypatch.setattr(current_texts, name, value)
     monkeypatch.setattr(spill_to_disk, "HELD", limits[2])
@@ -55,7 +55,7 @@ MEASURES = [
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda one: one.label)
 @pytest.mark.parametrize("limits", [(1_000_000, 1_000_000), (60, 100)])
 def test_any_measure(measure: Measure, limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the measure says of the two texts; copies that it tells apart are compared too."""
+    """The similarity of both texts; copies are compared too if the measure distinguishes them."""
     monkeypatch.setattr(current_texts, "_TOKENS", limits[0])
     monkeypatch.setattr(current_texts, "_BLOCK", limits[1])
     monkeypatch.setattr(spill_to_disk, "HELD", limits[1])
@@ -91,7 +91,7 @@ def test_changed_and_deleted_copies_are_replaced() -> None:
     assert sorted(id for _, id in client.asked) == ["a1", "a2", "a3", "b1"]
     number = next(k for k, members in enumerate(verifier.classes.members) if rows["a1"] in members)
     assert verifier.first_rows(np.array([number])).tolist() == [rows["a3"]]
-    again = verifier.similarities(*all_pairs(2))  # what is known to be gone is not asked for again
+    again = verifier.similarities(*all_pairs(2))  # documents known to be deleted are not requested again
     assert again.tolist() == found.tolist()
     assert sorted(id for _, id in client.asked[4:]) == ["a3", "b1"]
 
@@ -136,7 +136,7 @@ def test_no_pairs_ask_for_nothing() -> None:
 
 @given(st.integers(0, 10_000))
 def test_random_changes(seed: int) -> None:
-    """A pair has a number exactly if both texts are still borne by some document; it is that of these texts."""
+    """A pair has a similarity exactly if some document still has each of its texts; it is that of these texts."""
     dice = random.Random(seed)
     texts = texts_of(dice, 8)
     present = {id: dice.choice([None, "now something else", texts[id]]) for id in texts if dice.random() < 0.4}

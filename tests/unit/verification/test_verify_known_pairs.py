@@ -1,4 +1,4 @@
-"""Verification with a memory: what is known is neither read nor compared, and trusted only where texts still stand."""
+"""Verification with a memory: known pairs are neither read nor compared, and used only if their texts still exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from es_neardupe.verification.verify import PairMemory
 
 
 def filled(texts: dict[str, str], measure: Measure | None = None) -> PairMemory:
-    """What a first run over all pairs leaves."""
+    """The memory after a first run over all pairs."""
     verifier, _ = verifier_of(texts, measure=measure)
     verifier.memory = PairMemory()
     verifier.similarities(*all_pairs(len(verifier.classes)))
@@ -86,12 +86,12 @@ def test_matches_are_confirmed_by_their_present_texts() -> None:
     documents = verifier.documents
     assert np.flatnonzero(documents.changed).tolist() == [rows["b"]]
     assert np.flatnonzero(documents.deleted).tolist() == [rows["y"]]
-    again = verifier.similarities(left, right)  # what is known to be away is in no pair any more
+    again = verifier.similarities(left, right)  # deleted documents are in no pair
     assert [np.isnan(value) for value in again] == ["b" in pair for pair in pairs]
 
 
 def test_answers_are_told_once() -> None:
-    """Whatever is asked for, in whatever order and how often; nothing of texts that are away."""
+    """Any pairs, in any order and repeatedly; no similarity of deleted texts."""
     texts = {"a": words(0, 20), "b": words(1, 20), "c": words(2, 20), "d": words(3, 20)}
     verifier, _ = verifier_of(texts, {"d": None})
     assert [len(column) for column in verifier.answered()] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""Give every document of an index its fingerprint, in place."""
+"""``enrich``: gives every document of an index its fingerprint."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ __all__ = ["EnrichReport", "enrich"]
 
 @dataclass(frozen=True)
 class EnrichReport:
-    """What a run did: ``scope.read`` is the sum of the writes."""
+    """Result of `enrich`: ``scope.read`` is the sum of the writes."""
 
     index: str
     scheme: str
     prepared: tuple[str, ...]
-    """Indices that a rollover had put behind the name since: they got our fields and the settings of the others."""
+    """Indices from a rollover that got the fields and settings of the others in this run."""
     scope: EnrichScope
     writes: FingerprintWrites
     removed: int
-    """Entries of documents that are gone, removed from the sidecar index."""
+    """Entries of deleted documents, removed from the sidecar index."""
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
-    """The first writes of a dry run, if they were asked for."""
+    """The first write requests of a dry run, up to ``show_requests``."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
-    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+    """With ``tune``: index -> the settings that were lowered, with their restored values."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -72,15 +72,15 @@ def enrich(
 ) -> EnrichReport:
     """Fingerprint the documents that have no fingerprint of the index's scheme.
 
-    ``check`` also reads the others and renews those whose text no longer fits; ``since=(field, date)`` limits that
-    reading to documents whose date field is at or after the date. ``all`` writes every document anew. ``query``
-    is a scope in the server's query DSL. Indices that a rollover put behind a data stream or an alias with a write
-    index are prepared like those before them. ``tune``: see `tunable`. A dry run can ``show_requests``, the first so
-    many. Nothing but our own fields changes; a run that was killed is resumed by starting it again.
+    ``check`` also reads the others and renews the fingerprints that no longer match the text; ``since=(field, date)``
+    limits this to documents whose date field is at or after the date. ``all`` writes every fingerprint again.
+    ``query`` limits the run to the documents of a query (query DSL). New indices of a data stream or of an alias with a
+    write index get the fields and settings of the others. ``tune``: see `tunable`. A dry run returns its first
+    ``show_requests`` write requests. Only the ``neardupe`` fields are written. To resume a killed run, start it again.
     """
     started = time.monotonic()
-    rehearsal = DryRunClient(index.client, show_requests, dry_run=dry_run)
-    index = opened(index.through(rehearsal) if dry_run else index, adopting=True, writes=not dry_run)
+    dry_client = DryRunClient(index.client, show_requests, dry_run=dry_run)
+    index = opened(index.through(dry_client) if dry_run else index, adopting=True, writes=not dry_run)
     check_sees_all(index, "enriching")
     prepared = index.target.new
     if not dry_run:
@@ -91,8 +91,9 @@ def enrich(
     if since is not None:
         check_range_field(index.client, index.path, since[0])
     refresh(index.client, index.path)
-    rehearsed = partial(write, index.client, batch=batch, workers=1) if show_requests else pretend
-    send: Send = rehearsed if dry_run else partial(write, index.client, batch=batch, workers=workers)
+    send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers)
+    if dry_run and not show_requests:
+        send = pretend
     done = index.storage.write_fingerprints(ToEnrich(query, check, since, all, max_chars), send, progress)
     if not dry_run:
         refresh(index.client, index.path)
@@ -123,6 +124,5 @@ def enrich(
         removed=counted["removed"],
         dry_run=dry_run,
         seconds=time.monotonic() - started,
-        requests=rehearsal.shown,
-        tuned=None,
+        requests=dry_client.shown,
     )

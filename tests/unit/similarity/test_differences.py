@@ -1,4 +1,4 @@
-"""Same form, different facts: what counts as a fact, what does not, and real near-copies."""
+"""Differing facts: what counts as a fact, what does not, and real near-copies."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from unit_tools import words
 
 from es_neardupe.similarity.comparison import compare_texts
-from es_neardupe.similarity.differing_facts import Fact, Kind
+from es_neardupe.similarity.differences import Fact, Kind
 
 BEFORE = "This is to let the members of the board know that"
 AFTER = "and that nothing else of the agreement with them will be any other than it was in the years before."
 
 
 def told(a: str, b: str) -> list[tuple[set[str], str, str]]:
-    """Kinds and words of the facts in which two letters differ that are alike but for these words."""
+    """Kinds and words of the facts that differ between two letters that are equal except for these words."""
     found = compare_texts(f"{BEFORE} {a} {AFTER}", f"{BEFORE} {b} {AFTER}")
     assert found.near_copies
     check_places(found.facts, found.a.text, found.b.text)

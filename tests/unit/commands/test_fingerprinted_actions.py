@@ -1,4 +1,4 @@
-"""Keys for documents as they come: the user's own bulk actions, and loaded records."""
+"""Keys of new documents: bulk actions, and records of `load`. No server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from opensearchpy.helpers.actions import expand_action as expand_for_opensearch
 from unit_tools import AT, SETTINGS, FakeClient, index_of
 
-from es_neardupe.commands.enrich import ingest
-from es_neardupe.commands.enrich.ingest import fingerprinted_actions
-from es_neardupe.commands.load.files import FileRecord, Problem
-from es_neardupe.commands.load.load import LoadReport, load_records
+from es_neardupe.commands import fingerprinted
+from es_neardupe.commands.fingerprinted import fingerprinted_actions
+from es_neardupe.commands.input_files import FileRecord, Problem
+from es_neardupe.commands.load import LoadOptions, LoadReport, LoadRun, load_records
 from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
@@ -25,16 +25,17 @@ from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Hit
 
 TEXT = "one two three four five six"
+AS_GIVEN = LoadOptions()
 TWO = Settings(("title", "page.body"), prefix="nd")
 
 
 @pytest.fixture(autouse=True)
 def _now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("es_neardupe.commands.enrich.ingest.timestamp", lambda: AT)
+    monkeypatch.setattr("es_neardupe.commands.fingerprinted.timestamp", lambda: AT)
 
 
 def ours(text: str, settings: Settings = SETTINGS, group: str | None = None) -> dict[str, Any]:
-    """Our fields of a text, without those that are null."""
+    """The neardupe fields of a text, without those that are null."""
     (fingerprint,) = fingerprints([text], settings.scheme)
     fields = {name: value for name, value in encode(fingerprint, AT).items() if value is not None}
     return fields | ({"group": group} if group else {})
@@ -63,7 +64,7 @@ G = own_group("i", "1")
         ({"_index": "i", "_id": "1"}, {"neardupe": ours("", group=G)}),
         ({"_index": "i", "_id": "1", "text": "short"}, {"text": "short", "neardupe": ours("short", group=G)}),
         (
-            {"_index": "i", "_id": "1", "text": TEXT, "doc": {"a": 1}},  # a field of the user's own
+            {"_index": "i", "_id": "1", "text": TEXT, "doc": {"a": 1}},  # a field named doc
             {"text": TEXT, "doc": {"a": 1}, "neardupe": ours(TEXT, group=G)},
         ),
         (
@@ -77,7 +78,7 @@ G = own_group("i", "1")
     ],
 )
 def test_whole_documents(action: dict[str, Any], document: dict[str, Any]) -> None:
-    """What the drivers' helpers make of our action is the user's document with our fields, in the same place."""
+    """The drivers' helpers turn an action into the same document with the neardupe fields."""
     made = one(action)
     for expand in (expand_action, expand_for_opensearch):
         head, body = expand(made)
@@ -109,7 +110,7 @@ WAITS = {"numeric": None, "principal": None, "similarity": None}
 )
 @pytest.mark.parametrize("inside", [False, True])
 def test_updates(document: dict[str, Any], added: dict[str, Any] | None, inside: bool) -> None:
-    """All fields: new keys, and the group stays. Some: the old keys are marked. None: nothing to do."""
+    """All fields: new keys, and the group stays. Some: the old keys are marked as stale. None: no change."""
     action: dict[str, Any] = {"_op_type": "update", "_index": "i", "_id": "1"}
     action |= {"_source": {"doc": document}} if inside else {"doc": document, "retry_on_conflict": 3}
     made = one(action, TWO)
@@ -146,7 +147,7 @@ def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100))
     assert [action["n"] for action in whole] == list(range(50))
     for size in (1, 2, 7, 50):
-        monkeypatch.setattr(ingest, "_CHUNK", size)
+        monkeypatch.setattr(fingerprinted, "_CHUNK", size)
         assert list(fingerprinted_actions(iter(actions), SETTINGS, index="i", max_chars=100)) == whole
     by_id = {action.get("_id"): action for action in whole}
     assert by_id["a"]["neardupe"]["state"] == "signed"
@@ -154,7 +155,7 @@ def test_order_and_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_is_a_stream() -> None:
-    """No more than a chunk is taken before the first action comes out."""
+    """At most one chunk is read before the first action is returned."""
     taken = []
 
     def endless() -> Any:
@@ -164,7 +165,7 @@ def test_it_is_a_stream() -> None:
 
     made = fingerprinted_actions(endless(), SETTINGS, index="i")
     next(made)
-    assert len(taken) == ingest._CHUNK
+    assert len(taken) == fingerprinted._CHUNK
 
 
 TEXTS = st.sampled_from([TEXT, TEXT.upper(), "short", "", "漢字 かな", {"no": "text"}, None, 5, ["a b c", "d e f"]])
@@ -172,7 +173,7 @@ TEXTS = st.sampled_from([TEXT, TEXT.upper(), "short", "", "漢字 かな", {"no"
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
-    """What is indexed with keys is what ``enrich`` would have written, but for the values that are null."""
+    """Documents are indexed with the fields that ``enrich`` would write, except those that are null."""
     actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
     for action, made in zip(actions, fingerprinted_actions(actions, SETTINGS, index="i"), strict=True):
         plain = Hit("i", action["_id"], None, 1, 1, {"text": action["text"]})
@@ -189,11 +190,14 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
 
 
 def load(
-    records: list[FileRecord | Problem], settings: Settings = SETTINGS, **options: Any
+    records: list[FileRecord | Problem],
+    settings: Settings = SETTINGS,
+    how: LoadOptions = AS_GIVEN,
+    **run: Any,
 ) -> tuple[LoadReport, FakeClient, list[Problem]]:
     client, told = FakeClient(), list[Problem]()
     target = IndexTarget("i", ("i",), settings, 10_000)
-    report = load_records(index_of(client, target), records, on_problem=told.append, **options)
+    report = load_records(index_of(client, target), records, how, LoadRun(on_problem=told.append, **run))
     assert (
         report.scope.read
         == report.writes.written
@@ -212,7 +216,7 @@ def written(client: FakeClient) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 def test_load() -> None:
     records = [
         FileRecord("f:1", "1", {"id": 1, "text": TEXT}),
-        Problem("f:2", "no JSON"),
+        Problem("f:2", "invalid JSON"),
         FileRecord("f:3", "1", {"text": "again"}),
         FileRecord("f:4", None, {"text": None}),
         FileRecord("f:5", "5", {"other": "x"}),
@@ -222,8 +226,8 @@ def test_load() -> None:
     assert (report.scope.read, report.writes.written, report.scope.bad, report.scope.duplicates) == (6, 2, 3, 1)
     assert report.writes.states == {"signed": 1, "empty": 1}
     assert [(one.place, one.why.split(":")[0]) for one in told] == [
-        ("f:2", "no JSON"),
-        ("f:3", "the id '1' stood in the files before"),
+        ("f:2", "invalid JSON"),
+        ("f:3", "duplicate id '1'"),
         ("f:5", "no field 'text'"),
         ("stdin:6", "no field 'id'"),
     ]
@@ -237,12 +241,13 @@ def test_load() -> None:
             {"text": None, "neardupe": ours("", group=own_group("i", "f:4"))},
         ),
     ]
-    assert next(iter(written(load(records, replace=True)[1])[0][0])) == "index"
+    assert next(iter(written(load(records, how=LoadOptions(replace=True))[1])[0][0])) == "index"
 
 
-def test_load_equals_ingest() -> None:
+def test_load_equals_fingerprinted() -> None:
     texts = [TEXT, "short", "", {"no": "text"}, "x" * 101]
-    _, client, _ = load([FileRecord(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)], max_chars=100)
+    records = [FileRecord(f"f:{k}", str(k), {"text": text}) for k, text in enumerate(texts)]
+    _, client, _ = load(records, how=LoadOptions(max_chars=100))
     actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
     made = fingerprinted_actions(actions, SETTINGS, index="i", max_chars=100)
     assert [body["neardupe"] for _, body in written(client)] == [action["neardupe"] for action in made]
@@ -261,9 +266,11 @@ def test_load_equals_ingest() -> None:
     ],
 )
 def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[str, Any] | None) -> None:
-    """Nothing that stands there is overwritten, and the record is not changed."""
+    """An existing value is not overwritten, and the record is not changed."""
     before = copy.deepcopy(source)
-    report, client, told = load([FileRecord("f:1", "1", source)], Settings(("page.body",)), text_field="body")
+    report, client, told = load(
+        [FileRecord("f:1", "1", source)], Settings(("page.body",)), LoadOptions(text_field="body")
+    )
     assert source == before
     if loaded is None:
         assert (report.scope.bad, len(told), client.bulks) == (1, 1, [])
@@ -274,9 +281,9 @@ def test_text_field_goes_to_a_dotted_field(source: dict[str, Any], loaded: dict[
 
 
 def test_strict_stops() -> None:
-    with pytest.raises(InputError, match=r"f:2: no JSON\."):
-        load([FileRecord("f:1", "1", {"text": "x"}), Problem("f:2", "no JSON")], strict=True)
-    with pytest.raises(InputError, match="stood in the files before"):
+    with pytest.raises(InputError, match=r"f:2: invalid JSON\."):
+        load([FileRecord("f:1", "1", {"text": "x"}), Problem("f:2", "invalid JSON")], strict=True)
+    with pytest.raises(InputError, match="duplicate id"):
         load([FileRecord("f:1", "1", {"text": "x"}), FileRecord("f:2", "1", {"text": "x"})], strict=True)
 
 
@@ -294,5 +301,5 @@ def test_dry_run_and_refusals() -> None:
     report = load_records(index_of(client, IndexTarget("i", ("i",), SETTINGS, 10000)), records)
     assert (report.scope.read, report.scope.existing, report.writes.refused, report.writes.written) == (3, 1, 1, 1)
     assert report.writes.refusals == ("mapper_parsing_exception: bad",)
-    with pytest.raises(InputError, match="stands for 2 indices"):
+    with pytest.raises(InputError, match="resolves to 2 indices"):
         load_records(index_of(client, IndexTarget("i*", ("i1", "i2"), SETTINGS, 10000)), records)

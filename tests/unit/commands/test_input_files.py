@@ -1,4 +1,4 @@
-"""Files of documents: what is read, and what becomes of everything that is no document."""
+"""Input files: records, and problems of everything that is not a document. No server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unit_tools import JSON
 
-from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records, read_text_file
+from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records, read_text_file
 from es_neardupe.errors import InputError
 from es_neardupe.server.client import to_json
 
@@ -69,19 +69,19 @@ def test_byte_order_mark(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (b"nonsense", "no JSON (Expecting value at column 1)"),
-        (b'{"id": 1', "no JSON (Expecting ',' delimiter at column 9)"),
-        (b'{"id": 1} {"id": 2}', "no JSON (Extra data at column 11)"),
+        (b"nonsense", "invalid JSON (Expecting value at column 1)"),
+        (b'{"id": 1', "invalid JSON (Expecting ',' delimiter at column 9)"),
+        (b'{"id": 1} {"id": 2}', "invalid JSON (Extra data at column 11)"),
         (b'"text"', "a JSON str, not an object"),
         (b"[1, 2]", "a JSON list, not an object"),
         (b"null", "a JSON NoneType, not an object"),
         (b"5", "a JSON int, not an object"),
         (b'{"id": 1, "text": "\xff"}', "not UTF-8 (invalid start byte at byte 19 of the line)"),
         (b'{"id": 1, "text": "\xc3"}', "not UTF-8 (invalid continuation byte at byte 19 of the line)"),
-        (b'{"id": 1, "x": NaN}', "no JSON that a server takes (NaN is no JSON number)"),
-        (b'{"id": 1, "x": [-Infinity]}', "no JSON that a server takes (-Infinity is no JSON number)"),
-        (b'{"id": 1, "x": 1e999}', "no JSON that a server takes (1e999 is too large a number)"),
-        (b'{"id": 1, "x": -1e999}', "no JSON that a server takes (-1e999 is too large a number)"),
+        (b'{"id": 1, "x": NaN}', "JSON that no server accepts (NaN is not a JSON number)"),
+        (b'{"id": 1, "x": [-Infinity]}', "JSON that no server accepts (-Infinity is not a JSON number)"),
+        (b'{"id": 1, "x": 1e999}', "JSON that no server accepts (the number 1e999 is too large)"),
+        (b'{"id": 1, "x": -1e999}', "JSON that no server accepts (the number -1e999 is too large)"),
         (b'{"id": 1.5}', "the id in 'id' is neither text nor a whole number"),
         (b'{"id": true}', "the id in 'id' is neither text nor a whole number"),
         (b'{"id": ""}', "the id in 'id' is neither text nor a whole number"),
@@ -93,7 +93,7 @@ def test_byte_order_mark(tmp_path: Path) -> None:
     ],
 )
 def test_bad_lines(tmp_path: Path, line: bytes, why: str) -> None:
-    """They are told with their number, and the lines around them are read."""
+    """They are reported with their number, and the lines around them are read."""
     file = write(tmp_path, "a.jsonl", b'{"id": "before"}\n%b\n{"id": "after"}\n' % line)
     found = read(file)
     assert [id for id, _ in records(found)] == ["before", "after"]
@@ -153,7 +153,7 @@ def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"id": 1}\nx\n')))
     assert read("-") == [
         FileRecord("stdin:1", "1", {"id": 1}),
-        Problem("stdin:2", "no JSON (Expecting value at column 1)"),
+        Problem("stdin:2", "invalid JSON (Expecting value at column 1)"),
     ]
 
 
@@ -192,20 +192,20 @@ def check_records(found: list[FileRecord | Problem]) -> None:
 @given(st.binary(max_size=200), st.sampled_from(["f.jsonl", "f.jsonl.gz", "f.jsonl.xz", "f.csv", "f.csv.gz"]))
 @same_folder
 def test_any_bytes(tmp_path: Path, data: bytes, name: str) -> None:
-    """Nothing is raised, whatever a file holds, even one that only pretends to be packed."""
+    """Nothing is raised, whatever a file holds, even one that is compressed only by its name."""
     file = tmp_path / name
     file.write_bytes(data)
     check_records(read(file))
 
 
-# -- packed files ----------------------------------------------------------------------------------------------------
+# -- compressed files ------------------------------------------------------------------------------------------------
 
 GOOD = b"".join(b'{"id": %d, "text": "some text with number %d"}\n' % (k, k * 7919 % 1000) for k in range(2000))
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz"])
 def test_truncated(tmp_path: Path, name: str) -> None:
-    """What stands before the break is read, and the break is told."""
+    """Everything before the end is read, and the truncation is reported."""
     file = write(tmp_path, name, GOOD)
     whole = file.read_bytes()
     assert len(read(file)) == 2000
@@ -213,9 +213,9 @@ def test_truncated(tmp_path: Path, name: str) -> None:
     found = read(file)
     assert isinstance(found[-1], Problem)
     assert found[-1].place == str(file)
-    assert found[-1].why.startswith("cannot be read further: ")
+    assert found[-1].why.startswith("the rest cannot be read: ")
     assert [id for id, _ in records(found)] == [str(k) for k in range(len(records(found)))]
-    assert len(problems(found, file)) <= 2  # the break, and the line that it cut
+    assert len(problems(found, file)) <= 2  # the end, and the line that it cuts
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz", "a.csv.gz"])
@@ -234,16 +234,16 @@ def test_damaged(tmp_path: Path, name: str, place: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.xz", "a.csv.gz"])
-def test_only_named_as_packed(tmp_path: Path, name: str) -> None:
+def test_only_named_as_compressed(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     file.write_bytes(GOOD)
     ((place, why),) = problems(read(file), file)
-    assert (place, why[:22]) == ("", "cannot be read further")
+    assert (place, why[:23]) == ("", "the rest cannot be read")
 
 
 def test_file_that_vanished(tmp_path: Path) -> None:
     found = read(tmp_path / "gone.jsonl")
-    assert found == [Problem(str(tmp_path / "gone.jsonl"), "cannot be read further: No such file or directory", True)]
+    assert found == [Problem(str(tmp_path / "gone.jsonl"), "the rest cannot be read: No such file or directory", True)]
 
 
 # -- CSV ---------------------------------------------------------------------------------------------------------------
@@ -264,8 +264,8 @@ def test_csv(tmp_path: Path) -> None:
     [
         (b"1", "fewer columns than the header has"),
         (b"1,a,b", "more columns than the header has"),
-        (b"1,\xff", "no CSV row in UTF-8 ("),
-        (b'1,"a"b', "no CSV row in UTF-8 ("),
+        (b"1,\xff", "not a CSV row in UTF-8 ("),
+        (b'1,"a"b', "not a CSV row in UTF-8 ("),
         (b",a", "the id in 'id' is neither text nor a whole number"),
         (b"%b,a" % (b"x" * 513), "the id in 'id' is longer than 512 bytes"),
     ],
@@ -290,10 +290,10 @@ def test_unclosed_quote(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "why"),
     [
-        (b"id,t\xe9xt", "no CSV header in UTF-8"),
-        (b'id,"t"x', "no CSV header in UTF-8"),
+        (b"id,t\xe9xt", "not a CSV header in UTF-8"),
+        (b'id,"t"x', "not a CSV header in UTF-8"),
         (b"id,text,text", "the header names a column twice: text"),
-        (b"\xff\xfei\x00d\x00", "no CSV header in UTF-8"),
+        (b"\xff\xfei\x00d\x00", "not a CSV header in UTF-8"),
     ],
 )
 def test_bad_header(tmp_path: Path, header: bytes, why: str) -> None:

@@ -1,6 +1,6 @@
-"""Files of documents: JSON lines, CSV, folders of texts; plain or packed (.gz, .xz), or standard input.
+"""Input files: documents from JSON lines, CSV and folders of texts, plain or compressed (.gz, .xz), or standard input.
 
-A line that cannot be read is a problem with its place, never a silent gap.
+A line that cannot be read is reported as a `Problem` with its place.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from es_neardupe.errors import InputError
 __all__ = ["FileRecord", "Problem", "check_paths", "read_lines", "read_records", "read_text_file"]
 
 STDIN = "-"
-_PACKED = (".gz", ".xz")
-_BROKEN = (OSError, EOFError, lzma.LZMAError, zlib.error)
-"""What reading a file raises that is torn, damaged or not there any more."""
+_COMPRESSED = (".gz", ".xz")
+_READ_ERRORS = (OSError, EOFError, lzma.LZMAError, zlib.error)
+"""Exceptions of reading a file that is truncated, damaged or deleted."""
 
-_LONGEST_ID = 512
-_LONGEST_LINE = 200_000_000
-"""Bytes of a line, and of a text file: twice what servers take in a request."""
-_TOO_LONG = f"longer than {_LONGEST_LINE:,} bytes"
+_MAX_ID = 512
+"""Bytes."""
+_MAX_LINE = 200_000_000
+"""Maximum size of a line, and of a text file, in bytes: twice what servers accept in a request."""
+_TOO_LONG = f"longer than {_MAX_LINE:,} bytes"
 _PART = 2**20
-_DEEPEST = 100
-"""Levels of arrays and objects; servers refuse deeper objects, and Python cannot follow much deeper arrays."""
+_MAX_DEPTH = 100
+"""Levels of arrays and objects: servers reject deeper objects, and Python cannot parse much deeper arrays."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """A document of a file. ``place`` is ``FILE:LINE``, or the path of a text file; ``id`` and ``routing`` may be
-    None."""
+    """A document of a file. ``place`` is ``FILE:LINE``, or the path of a text file."""
 
     place: str
     id: str | None
@@ -50,16 +50,16 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A line or file that is no document, and why."""
+    """A line or file that is not a document, and why."""
 
     place: str
     why: str
     breaks_off: bool = False
-    """Whether the rest of the file cannot be read either."""
+    """Whether the rest of the file cannot be read."""
 
 
 def check_paths(paths: Iterable[str]) -> None:
-    """Raises `InputError` for a file that is not there or of an unknown kind, before anything is read."""
+    """Raises `InputError` for a file that does not exist or is of an unknown kind. Reads nothing."""
     for name in paths:
         if name == STDIN:
             continue
@@ -72,11 +72,10 @@ def check_paths(paths: Iterable[str]) -> None:
 def read_records(
     paths: Iterable[str], *, text_field: str, id_field: str | None = None
 ) -> Iterator[FileRecord | Problem]:
-    """The documents of files and folders, one after the other.
+    """The documents of files and folders, in order; only the current line is in memory.
 
-    ``text_field`` is where the text of a file in a folder goes. ``id_field`` names the field that holds the id;
-    without it ``id`` or ``_id`` is taken if there. A text file's id is its path below the folder. Nothing is read into
-    memory but the present line.
+    The text of a file in a folder becomes the field ``text_field``, and its path relative to the folder becomes the id.
+    ``id_field`` names the field with the id of a line; the default is ``id``, then ``_id``, if the line has one.
     """
     for name in paths:
         if name == STDIN:
@@ -84,33 +83,33 @@ def read_records(
         elif Path(name).is_dir():
             yield from _folder(Path(name), text_field)
         else:
-            yield from _to_the_end(_file(name, id_field), name)
+            yield from _until_broken(_file(name, id_field), name)
 
 
 def read_text_file(name: str) -> str:
-    """The text of a file (packed or not), or of standard input for ``-``. Raises `InputError`."""
+    """The text of a file, which may be compressed, or of standard input for ``-``. Raises `InputError`."""
     try:
         if name == STDIN:
             return _whole(sys.stdin.buffer, name)
         with _opened(Path(name)) as stream:
             return _whole(stream, name)
-    except _BROKEN as error:
-        raise InputError(f"{name} cannot be read: {_words(error)}.") from error
+    except _READ_ERRORS as error:
+        raise InputError(f"{name} cannot be read: {_reason(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name} is not UTF-8 ({error.reason} at byte {error.start}).") from error
 
 
 def _whole(stream: IO[bytes], name: str) -> str:
-    content = stream.read(_LONGEST_LINE + 1)
-    if len(content) > _LONGEST_LINE:
-        raise InputError(f"{name} is longer than {_LONGEST_LINE:,} bytes.")
+    content = stream.read(_MAX_LINE + 1)
+    if len(content) > _MAX_LINE:
+        raise InputError(f"{name} is longer than {_MAX_LINE:,} bytes.")
     return content.decode("utf-8")
 
 
 def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
-    """Line by line; None for one that is too long to be held."""
-    while line := stream.readline(_LONGEST_LINE + 1):
-        if len(line) <= _LONGEST_LINE or line.endswith(b"\n"):
+    """The lines of a stream; None for a line that is too long."""
+    while line := stream.readline(_MAX_LINE + 1):
+        if len(line) <= _MAX_LINE or line.endswith(b"\n"):
             yield line
         else:
             while (rest := stream.readline(_PART)) and not rest.endswith(b"\n"):
@@ -119,24 +118,26 @@ def _lines(stream: IO[bytes]) -> Iterator[bytes | None]:
 
 
 def read_lines(name: str) -> Iterator[str]:
-    """The lines of a file (packed or not), or of standard input for ``-``, as they come: without blanks around them,
-    empty ones left out. Raises `InputError`, which names the line."""
+    """The non-empty lines of a file, which may be compressed, or of standard input for ``-``, stripped.
+
+    Raises `InputError`, which names the line.
+    """
     number = 0
     try:
         with nullcontext(sys.stdin.buffer) if name == STDIN else _opened(Path(name)) as stream:
             for number, line in enumerate(_lines(stream), 1):
                 if line is None:
-                    raise InputError(f"{name}:{number} is longer than {_LONGEST_LINE:,} bytes.")
-                if found := line.decode("utf-8-sig" if number == 1 else "utf-8").strip():
-                    yield found
-    except _BROKEN as error:
-        raise InputError(f"{name} cannot be read: {_words(error)}.") from error
+                    raise InputError(f"{name}:{number} is longer than {_MAX_LINE:,} bytes.")
+                if text := line.decode("utf-8-sig" if number == 1 else "utf-8").strip():
+                    yield text
+    except _READ_ERRORS as error:
+        raise InputError(f"{name} cannot be read: {_reason(error)}.") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{name}:{number} is not UTF-8 ({error.reason}).") from error
 
 
 def _kind(file: Path) -> str:
-    suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in _PACKED]
+    suffixes = [suffix.lower() for suffix in file.suffixes if suffix.lower() not in _COMPRESSED]
     kind = suffixes[-1] if suffixes else ""
     if kind == ".csv":
         return "csv"
@@ -146,7 +147,7 @@ def _kind(file: Path) -> str:
 
 
 def _opened(file: Path) -> IO[bytes]:
-    """The file as it was before it was packed."""
+    """The decompressed file."""
     if file.suffix.lower() == ".gz":
         return cast("IO[bytes]", gzip.open(file))
     if file.suffix.lower() == ".xz":
@@ -160,15 +161,15 @@ def _file(name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
         yield from read(stream, name, id_field)
 
 
-def _to_the_end(records: Iterator[FileRecord | Problem], name: str) -> Iterator[FileRecord | Problem]:
-    """The records up to where the file itself breaks off, which is a problem of its own."""
+def _until_broken(records: Iterator[FileRecord | Problem], name: str) -> Iterator[FileRecord | Problem]:
+    """The records; if the file cannot be read to its end, the last one is a `Problem`."""
     try:
         yield from records
-    except _BROKEN as error:
-        yield Problem(name, f"cannot be read further: {_words(error)}", breaks_off=True)
+    except _READ_ERRORS as error:
+        yield Problem(name, f"the rest cannot be read: {_reason(error)}", breaks_off=True)
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
@@ -185,36 +186,36 @@ def _json_lines(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[
         except UnicodeDecodeError as error:
             yield Problem(place, f"not UTF-8 ({error.reason} at byte {error.start} of the line)")
         except json.JSONDecodeError as error:
-            yield Problem(place, f"no JSON ({error.msg.removesuffix(' at')} at column {error.colno})")
+            yield Problem(place, f"invalid JSON ({error.msg.removesuffix(' at')} at column {error.colno})")
         except (ValueError, RecursionError) as error:
-            yield Problem(place, f"no JSON that a server takes ({error})")
+            yield Problem(place, f"JSON that no server accepts ({error})")
         else:
             yield _record(place, source, id_field)
 
 
 def _parsed(line: bytes, encoding: str) -> Any:
-    """The JSON value of a line, if a server takes it too. Raises `ValueError` or `RecursionError`."""
+    """The JSON value of a line. Raises `ValueError` or `RecursionError` for one that servers reject."""
     text = line.rstrip(b"\r\n").decode(encoding)
     value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-    if line.count(b"[") + line.count(b"{") > _DEEPEST and _is_deep(value):
-        raise ValueError(f"nested deeper than {_DEEPEST} levels")
+    if line.count(b"[") + line.count(b"{") > _MAX_DEPTH and _is_deep(value):
+        raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
     return value
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{text} is too large a number")
+        raise ValueError(f"the number {text} is too large")
     return number
 
 
 def _is_deep(value: object) -> bool:
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_DEPTH):
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
         level = [child for children in inner for child in children]
     return any(isinstance(one, dict | list) for one in level)
@@ -230,25 +231,25 @@ def _record(place: str, source: object, id_field: str | None) -> FileRecord | Pr
     id = source.get(name) if name else None
     if id is not None and (isinstance(id, bool) or not isinstance(id, str | int) or id == ""):
         return Problem(place, f"the id in {name!r} is neither text nor a whole number")
-    if id is not None and (why := _unusable(str(id))):
+    if id is not None and (why := _invalid_id(str(id))):
         return Problem(place, f"the id in {name!r} is {why}")
-    # A document cannot hold metadata fields of the server.
+    # The server rejects metadata fields in a document.
     return FileRecord(
         place, None if id is None else str(id), {key: value for key, value in source.items() if key != "_id"}
     )
 
 
-def _unusable(id: str) -> str:
-    """Why no server takes an id, or takes it for another; empty if it can be used."""
+def _invalid_id(id: str) -> str:
+    """Why servers reject or change an id; empty if it is valid."""
     try:
-        return f"longer than {_LONGEST_ID} bytes" if len(id.encode("utf-8")) > _LONGEST_ID else ""
+        return f"longer than {_MAX_ID} bytes" if len(id.encode("utf-8")) > _MAX_ID else ""
     except UnicodeEncodeError:
         return "not valid Unicode"
 
 
 def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRecord | Problem]:
-    csv.field_size_limit(_LONGEST_LINE)
-    lines = _decoded(stream)
+    csv.field_size_limit(_MAX_LINE)
+    lines = _DecodedLines(stream)
     reader = csv.DictReader(lines, strict=True)
     if problem := _bad_header(reader, f"{name}:1"):
         yield problem
@@ -259,7 +260,7 @@ def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRec
         except StopIteration:
             return
         except (UnicodeDecodeError, csv.Error) as error:
-            yield Problem(f"{name}:{lines.number}", f"no CSV row in UTF-8 ({error})")
+            yield Problem(f"{name}:{lines.number}", f"not a CSV row in UTF-8 ({error})")
             continue
         place = f"{name}:{reader.line_num}"
         if None in row or None in row.values():
@@ -269,23 +270,23 @@ def _csv(stream: IO[bytes], name: str, id_field: str | None) -> Iterator[FileRec
 
 
 def _bad_header(reader: csv.DictReader[str], place: str) -> Problem | None:
-    """What makes it unusable: then no row can be read, and the first one must not be taken for it."""
+    """Why the header is invalid. Then no row is read: the next row must not be taken for the header."""
     try:
         columns = Counter(reader.fieldnames or ())
     except (UnicodeDecodeError, csv.Error) as error:
-        return Problem(place, f"no CSV header in UTF-8 ({error})")
+        return Problem(place, f"not a CSV header in UTF-8 ({error})")
     twice = [column for column, times in columns.items() if times > 1]
     return Problem(place, f"the header names a column twice: {', '.join(twice)}") if twice else None
 
 
-class _decoded:  # noqa: N801 - reads like the function it stands for
-    """Lines of a stream as text. A generator would be finished by the first line that is not UTF-8."""
+class _DecodedLines:
+    """Lines of a stream as text. Unlike a generator, it continues after a line that is not UTF-8."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._lines = _lines(stream)
         self.number = 0
 
-    def __iter__(self) -> _decoded:
+    def __iter__(self) -> _DecodedLines:
         return self
 
     def __next__(self) -> str:
@@ -299,7 +300,7 @@ class _decoded:  # noqa: N801 - reads like the function it stands for
 def _folder(folder: Path, text_field: str) -> Iterator[FileRecord | Problem]:
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = file.relative_to(folder).as_posix()
-        if why := _unusable(name):
+        if why := _invalid_id(name):
             yield Problem(str(file), f"the id is {why}")
             continue
         try:

@@ -1,4 +1,4 @@
-"""Index the documents of files, fingerprinted from the first moment."""
+"""``load``: indexes the documents of files, with their fingerprints."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.enrich.ingest import first_fields
-from es_neardupe.commands.load.files import FileRecord, Problem, check_paths, read_records
+from es_neardupe.commands.fingerprinted import first_fields
+from es_neardupe.commands.input_files import FileRecord, Problem, check_paths, read_records
 from es_neardupe.commands.report_parts import FingerprintWrites, LoadScope, one_line
 from es_neardupe.errors import InputError
 from es_neardupe.index.document_text import has_any
@@ -27,17 +27,16 @@ from es_neardupe.records import Action, Address, Outcome
 from es_neardupe.server.bulk import BulkCounts, chunked, write
 from es_neardupe.server.client import Client, to_json
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
-from es_neardupe.server.fetch import fetch
-from es_neardupe.server.search import refresh
+from es_neardupe.server.search import fetch, refresh
 
-__all__ = ["LoadReport", "load", "load_records"]
+__all__ = ["LoadOptions", "LoadReport", "LoadRun", "load", "load_records"]
 
 _CHUNK = 256
 
 
 @dataclass(frozen=True)
 class LoadReport:
-    """What became of the lines of the files; see `LoadScope`."""
+    """Result of `load`: lines by their outcome; see `LoadScope`."""
 
     index: str
     scheme: str
@@ -46,12 +45,35 @@ class LoadReport:
     dry_run: bool
     seconds: float = field(compare=False)
     requests: tuple[ShownRequest, ...] = ()
-    """The first writes of a dry run, if they were asked for."""
+    """The first write requests of a dry run, up to ``show_requests``."""
     tuned: Mapping[str, Mapping[str, str | None]] | None = None
-    """With ``tune``: index -> the settings that were lowered, with the values they have again."""
+    """With ``tune``: index -> the settings that were lowered, with their restored values."""
 
     def __repr__(self) -> str:
         return one_line(self, index=self.index, read=self.scope.read, written=self.writes.written, dry_run=self.dry_run)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """How records become documents; see `load`."""
+
+    text_field: str | None = None
+    routing_field: str | None = None
+    replace: bool = False
+    max_chars: int = DEFAULT_MAX_CHARS
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadRun:
+    """How a run of `load` behaves."""
+
+    strict: bool = False
+    workers: int = 2
+    batch: int = 500
+    dry_run: bool = False
+    show_requests: int = 0
+    on_problem: Callable[[Problem], None] = lambda problem: None
+    progress: Progress = silent
 
 
 @tunable
@@ -75,80 +97,67 @@ def load(
 ) -> LoadReport:
     """Index JSON lines, CSV files or folders of texts into an initialised index.
 
-    ``text_field`` is the field of the files that goes into the index's first text field, ``routing_field`` the one by
-    whose value a document is routed (it stays in the document, but for ``_routing``). A document whose
-    id is there already is left alone, or overwritten with ``replace``: loading twice changes nothing. A bad line
-    is passed to ``on_problem`` and counted; with ``strict`` it raises `InputError`. ``tune``: see `tunable`. A dry run
-    can ``show_requests``, the first so many.
+    The field ``text_field`` of the files becomes the first text field of the index. The value of ``routing_field``
+    becomes the routing; the field stays in the document, unless it is ``_routing``. A document whose id is already in
+    the index is skipped, or overwritten with ``replace``: loading twice changes nothing. A bad line is passed to
+    ``on_problem`` and counted; with ``strict`` it raises `InputError`. ``tune``: see `tunable`. A dry run returns its
+    first ``show_requests`` write requests.
     """
     check_paths(paths)
     index = opened_inline(index, "load", writes=True)
     records = read_records(paths, text_field=text_field or index.settings.fields[0], id_field=id_field)
-    return load_records(
-        index,
-        records,
-        text_field=text_field,
-        routing_field=routing_field,
-        replace=replace,
+    how = LoadOptions(text_field=text_field, routing_field=routing_field, replace=replace, max_chars=max_chars)
+    run = LoadRun(
         strict=strict,
         workers=workers,
         batch=batch,
-        max_chars=max_chars,
         dry_run=dry_run,
         show_requests=show_requests,
         on_problem=on_problem,
         progress=progress,
     )
+    return load_records(index, records, how, run)
 
 
 def load_records(
     index: Index,
     records: Iterable[FileRecord | Problem],
-    *,
-    text_field: str | None = None,
-    routing_field: str | None = None,
-    replace: bool = False,
-    strict: bool = False,
-    workers: int = 2,
-    batch: int = 500,
-    max_chars: int = DEFAULT_MAX_CHARS,
-    dry_run: bool = False,
-    show_requests: int = 0,
-    on_problem: Callable[[Problem], None] = lambda problem: None,
-    progress: Progress = silent,
+    how: LoadOptions = LoadOptions(),
+    run: LoadRun = LoadRun(),
 ) -> LoadReport:
-    """As `load`, from records that were read already."""
+    """As `load`, for records that were already read and an index that was `opened`."""
     started = time.monotonic()
-    rehearsal = DryRunClient(index.client, show_requests, dry_run=dry_run)
+    dry_client = DryRunClient(index.client, run.show_requests, dry_run=run.dry_run)
     _check_single(index.target)
-    if not dry_run:
+    if not run.dry_run:
         index.storage.check_writable()
-    prefix = index.settings.prefix
     tally, states, numeric = BulkCounts(), Counter[str](), 0
     counts = tally.counts
 
     def report_problem(problem: Problem, kind: str) -> None:
-        if strict:
+        if run.strict:
             raise InputError(f"{problem.place}: {problem.why}.")
         counts[kind] += 1
-        on_problem(problem)
+        run.on_problem(problem)
 
-    routed = (_routed(record, routing_field) for record in tracked(records, progress, "loading", None))
-    usable = _usable(routed, index.target, text_field, report_problem)
-    actions = _actions(usable, index.target, "index" if replace else "create", max_chars)
-    if show_requests:
-        actions = (one.action for one in write(rehearsal, actions, batch=batch, workers=1))
-    send = partial(_pretend, fields=[index.fields.scheme]) if dry_run else partial(write, batch=batch, workers=workers)
-    for outcome in _settled(index.client, send(index.client, actions)):
+    routed = (_routed(record, how.routing_field) for record in tracked(records, run.progress, "loading", None))
+    usable = _usable(routed, index.target, how.text_field, report_problem)
+    actions = _actions(usable, index.target, how)
+    if run.show_requests:
+        actions = (outcome.action for outcome in write(dry_client, actions, batch=run.batch, workers=1))
+    send = partial(write, batch=run.batch, workers=run.workers)
+    if run.dry_run:
+        send = partial(_pretend, fields=[index.fields.scheme])
+    for outcome in _resolved(index.client, send(index.client, actions)):
         if outcome.conflict:
             counts["existing"] += 1
             continue
         tally.add(outcome)
         if outcome.done:
-            fields = outcome.action.body[prefix]
+            fields = outcome.action.body[index.settings.prefix]
             states[fields["state"]] += 1
             numeric += "numeric" in fields
-    if not dry_run:
+    if not run.dry_run:
         refresh(index.client, index.path)
     return LoadReport(
         index=index.name,
@@ -167,15 +176,14 @@ def load_records(
             states=dict(states),
             numeric=numeric,
         ),
-        dry_run=dry_run,
+        dry_run=run.dry_run,
         seconds=time.monotonic() - started,
-        requests=rehearsal.shown,
-        tuned=None,
+        requests=dry_client.shown,
     )
 
 
-def _settled(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    """The same outcomes, but a conflict with a write of our own, whose answer was lost, is that write."""
+def _resolved(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """The outcomes. A conflict counts as success if an earlier attempt wrote the document and its answer was lost."""
     for outcome in outcomes:
         if outcome.conflict and outcome.repeated:
             (hit,) = fetch(client, [outcome.action.reference], ["*"])
@@ -186,21 +194,22 @@ def _settled(client: Client, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
 
 
 def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]) -> Iterator[Outcome]:
-    """The outcomes of a dry run: what would be created conflicts with what is there. ``fields``: what to read of it."""
+    """The outcomes of a dry run: creating an existing document conflicts. ``fields``: fields to read of it."""
     for chunk in chunked(actions, _CHUNK):
-        present = fetch(client, [action.reference for action in chunk], fields)
-        for action, hit in zip(chunk, present, strict=True):
+        existing = fetch(client, [action.reference for action in chunk], fields)
+        for action, hit in zip(chunk, existing, strict=True):
             yield Outcome(action, 200 if action.op == "index" or hit is None else 409)
 
 
 def _check_single(target: IndexTarget) -> None:
+    """Raises `InputError` unless the name is one index, or an alias of one."""
     if target.family is not None and target.family.data_stream:
         raise InputError(
-            f"{target.name} is a data stream: an id that one of its older indices has would be loaded twice. Index "
-            f"into it with your own code (NearDupe.fingerprinted adds the keys), or let enrich add them afterwards."
+            f"{target.name} is a data stream: a document whose id is in one of its older indices would be loaded "
+            f"twice. Index into it with your own code (NearDupe.fingerprinted adds the keys), or run enrich afterwards."
         )
     if len(target.indices) > 1:
-        raise InputError(f"{target.name} stands for {len(target.indices)} indices: name the one to load into.")
+        raise InputError(f"{target.name} resolves to {len(target.indices)} indices: name the one to load into.")
 
 
 def _usable(
@@ -209,41 +218,42 @@ def _usable(
     text_field: str | None,
     report_problem: Callable[[Problem, str], None],
 ) -> Iterator[FileRecord]:
-    """The records that can be indexed, each with an id and with its text where the index expects it."""
+    """The records that can be indexed, each with an id, and with its text in the field that the index expects."""
     seen: set[str] = set()
     for record in records:
-        found = record if isinstance(record, Problem) else _prepared(record, target, text_field)
-        if isinstance(found, Problem):
-            report_problem(found, "bad")
-        elif found.id in seen:
-            report_problem(Problem(found.place, f"the id {found.id!r} stood in the files before"), "duplicates")
+        prepared = record if isinstance(record, Problem) else _prepared(record, target, text_field)
+        if isinstance(prepared, Problem):
+            report_problem(prepared, "bad")
+        elif prepared.id in seen:
+            report_problem(Problem(prepared.place, f"duplicate id {prepared.id!r}"), "duplicates")
         else:
-            seen.add(str(found.id))
-            yield found
+            seen.add(str(prepared.id))
+            yield prepared
 
 
 def _routed(record: FileRecord | Problem, field: str | None) -> FileRecord | Problem:
-    """The record with the routing that one of its fields names."""
+    """The record with the routing from one of its fields."""
     if field is None or isinstance(record, Problem):
         return record
     value = record.source.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        return Problem(record.place, f"no text or whole number in {field!r} to take the routing from")
+        return Problem(record.place, f"no text or whole number in the routing field {field!r}")
     source = {name: one for name, one in record.source.items() if name != "_routing"}
     return changed(record, source=source, routing=str(value))
 
 
 def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -> FileRecord | Problem:
+    """The record with an id, and with its text in the field that the index expects."""
     fields = target.settings.fields
     source = dict(record.source)
     for name, relations in target.left_alone.items():
         if (relation := relation_in(source, name)) in relations:
-            return Problem(record.place, f"its {name} is {relation!r}, which this index leaves alone (init --relation)")
+            return Problem(record.place, f"{name} is {relation!r}, which this index does not process (init --relation)")
     if text_field is not None and text_field != fields[0]:
         if text_field not in source:
-            return Problem(record.place, f"no field {text_field!r} to take the text from")
+            return Problem(record.place, f"no text field {text_field!r}")
         if not _put(source, fields[0], source.pop(text_field)):
-            return Problem(record.place, f"the text of {text_field!r} cannot go to {fields[0]!r}: something is there")
+            return Problem(record.place, f"{text_field!r} cannot be moved to {fields[0]!r}: another value is there")
     if not has_any(source, fields):
         return Problem(record.place, f"no field {fields[0]!r}: name the one that holds the text with `text_field`")
     if record.id is None and record.place.startswith("stdin:"):
@@ -252,7 +262,7 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
 
 
 def _put(source: dict[str, Any], name: str, value: Any) -> bool:
-    """Put a value where a dotted name says; False if something else is in the way, which would be lost."""
+    """Set a field by its dotted name; False if another value is there, which would be lost."""
     if has_any(source, [name]):
         return False
     *parents, leaf = name.split(".")
@@ -266,13 +276,13 @@ def _put(source: dict[str, Any], name: str, value: Any) -> bool:
     return True
 
 
-def _actions(records: Iterable[FileRecord], target: IndexTarget, op: str, max_chars: int) -> Iterator[Action]:
+def _actions(records: Iterable[FileRecord], target: IndexTarget, how: LoadOptions) -> Iterator[Action]:
+    """The actions that index the records with their fingerprints."""
     (index,) = target.indices
+    op = "index" if how.replace else "create"
     for chunk in chunked(records, _CHUNK):
-        sources = [record.source for record in chunk]
         addresses = [Address(index, str(record.id)) for record in chunk]
-        routings = [record.routing for record in chunk]
-        ours = first_fields(sources, addresses, target.settings, max_chars)
-        for address, routing, source, fields in zip(addresses, routings, sources, ours, strict=True):
-            body = {**source, target.settings.prefix: fields}
-            yield Action(op=op, index=index, id=address[1], body=body, routing=routing)
+        added = first_fields([record.source for record in chunk], addresses, target.settings, how.max_chars)
+        for record, fields in zip(chunk, added, strict=True):
+            body = {**record.source, target.settings.prefix: fields}
+            yield Action(op=op, index=index, id=str(record.id), body=body, routing=record.routing)

@@ -1,0 +1,378 @@
+"""``init``: adds the mapping and the chosen settings to an index. Writes no document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from es_neardupe import options
+from es_neardupe.commands.report_parts import one_line
+from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
+from es_neardupe.index import mapping as schema
+from es_neardupe.index import queries
+from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index
+from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_left_alone
+from es_neardupe.index.permissions import check_writable
+from es_neardupe.index.random_samples import random_hits
+from es_neardupe.index.rollover import families_of, family_named, next_index_has
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.sidecar.indices import Sidecars, check_inline
+from es_neardupe.index.target import (
+    check_name,
+    mappings_of,
+    our_mapping,
+    put_settings,
+    stored_settings,
+    with_source_modes,
+)
+from es_neardupe.index.tuning import mend, tuned_mappings
+from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
+from es_neardupe.keys.shingles import features, token_hashes
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.dry_run import DryRunClient, ShownRequest
+from es_neardupe.server.search import fetch, refresh
+
+__all__ = ["InitReport", "Sampling", "init"]
+
+_SAMPLE = 500
+"""Random documents whose lengths decide the modulus of sampled keys."""
+_FETCH = 50
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The modulus chosen for sampled keys, and the figures it was chosen by."""
+
+    sample_mod: int
+    wanted: int
+    """Sampled keys that a document of mean length should have."""
+    documents: int
+    """Random documents with words that were read."""
+    mean_words: float
+    mean_shingles: float
+    """Mean number of different shingles."""
+    without: float
+    """Expected share of these documents that get no sampled key: `contained` cannot find them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitReport:
+    """Result of `init`."""
+
+    index: str
+    indices: tuple[str, ...]
+    created: bool = False
+    prepared: tuple[str, ...] = ()
+    """Concrete indices whose mapping was changed in this run; the others were up to date."""
+    scheme: str
+    fields: tuple[str, ...]
+    threshold: float
+    bands: int
+    rows: int
+    agree: int
+    """Bands that a candidate pair shares."""
+    detection: float
+    """Probability that a pair exactly at the threshold becomes a candidate."""
+    sample_mod: int
+    """One in this many shingles becomes a sampled key; 0: no sampled keys."""
+    sampling: Sampling | None = None
+    """How ``sample_mod`` was chosen; None if it was given or already stored."""
+    left_alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Join field -> the relations whose documents are not processed."""
+    rolls_over: bool = False
+    """Whether the name is a data stream or an alias with a write index: it gets new indices by rollover."""
+    next_prepared: bool | None = None
+    """Whether an index template gives the next of these indices the same fields and settings; None: unknown."""
+    template: Mapping[str, Any] | None = None
+    """With ``template``: the body of a component template. It is not sent to the server."""
+    sidecars: tuple[str, ...] = ()
+    """The sidecar indices; empty if keys are stored in the documents."""
+    write_group: bool = False
+    """Whether group ids are written into the documents in addition to the sidecar indices."""
+    dry_run: bool
+    requests: tuple[ShownRequest, ...] = ()
+    """The first write requests of a dry run, up to ``show_requests``."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            scheme=self.scheme,
+            threshold=self.threshold,
+            detection=self.detection,
+            dry_run=self.dry_run,
+        )
+
+
+def init(
+    index: Index,
+    settings: Settings,
+    *,
+    sample_keys: options.SampleKeys = None,
+    create: options.Create = False,
+    template: options.Template = False,
+    sidecar: options.Sidecar = False,
+    write_group: options.WriteGroup = False,
+    dry_run: options.DryRun = False,
+    show_requests: options.ShowRequests = 0,
+) -> InitReport:
+    """Add the ``neardupe`` fields and the settings to the mapping of an index, alias or pattern.
+
+    ``create`` creates a missing index, with a text mapping for the fields. ``sample_keys`` chooses ``sample_mod`` by
+    the lengths of the existing texts, unless the index has a ``sample_mod`` already. ``sidecar`` stores keys and groups
+    in a separate index and leaves this one unchanged, except for the group id with ``write_group``.
+
+    ``template`` returns a component template that gives later indices the fields from the start, even if no index
+    exists yet. Like ``dry_run``, it writes nothing. A dry run returns its first ``show_requests`` write requests.
+
+    Running ``init`` again with the same settings changes nothing. Raises `SchemeMismatch` if the index has other
+    settings, `MappingConflict`, `IndexUnusable`, `NotFound` or `Blocked`, before anything is written.
+    """
+    if sample_keys is not None and settings.sample_mod:
+        raise SettingsError("Give either `sample_mod` or `sample_keys`, not both.")
+    if sidecar and (create or template):
+        raise SettingsError("`sidecar` cannot be combined with `create` or `template`.")
+    if write_group and not sidecar:
+        raise SettingsError("`write_group` needs `sidecar`.")
+    if settings.prefix != index.prefix:
+        raise SettingsError(
+            f"The settings have the prefix {settings.prefix!r}, and the index has {index.prefix!r}: use the same "
+            f"prefix for both."
+        )
+    client, name = index.plain, index.name
+    dry_client = DryRunClient(client, show_requests, dry_run=dry_run)
+    dry_run = dry_run or template
+    writer = dry_client if dry_run else client
+    try:
+        mappings = mappings_of(client, name)
+    except NotFound:
+        if not (create or template):
+            raise
+        mappings = {}
+    if not mappings:
+        report = _create(writer, name, settings, sample_keys, template=template, dry_run=dry_run)
+    else:
+        if not dry_run:
+            mend(client, tuned_mappings(client, name, settings.prefix))
+            mappings = mappings_of(client, name)
+        mappings = with_source_modes(client, name, mappings)
+        if sidecar:
+            report = _init_sidecars(
+                writer, name, mappings, settings, sample_keys, write_group=write_group, dry_run=dry_run
+            )
+        else:
+            check_inline(client, mappings, settings.prefix)
+            report = _init_inline(writer, name, mappings, settings, sample_keys, dry_run=dry_run)
+    if template:
+        chosen = replace(settings, sample_mod=report.sample_mod)
+        report = replace(report, template=_component_template(chosen))
+    return replace(report, requests=dry_client.shown)
+
+
+def _init_inline(
+    client: Client,
+    name: str,
+    mappings: Mapping[str, Any],
+    settings: Settings,
+    sample_keys: int | None,
+    *,
+    dry_run: bool,
+) -> InitReport:
+    """Add fields and settings to the mapping of the indices."""
+    settings, sampling = _with_sample_mod(client, name, mappings, settings, sample_keys)
+    left_alone = _checked_relations(mappings, settings)
+    rollover = family_named(families_of(client, name, mappings), name)
+    next_prepared = None
+    if rollover is not None:
+        next_prepared = next_index_has(client, rollover, settings.prefix, settings.to_meta())
+    to_prepare = [one for one, mapping in mappings.items() if _is_incomplete(one, mapping, settings)]
+    if to_prepare:
+        check_writable(client, name, new=True)
+    for one in to_prepare:
+        _prepare(client, one, mappings[one], settings)
+    return replace(
+        _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
+        prepared=tuple(to_prepare),
+        sampling=sampling,
+        left_alone=left_alone,
+        rolls_over=rollover is not None,
+        next_prepared=next_prepared,
+    )
+
+
+def _prepare(client: Client, name: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Add fields and settings to the mapping of one concrete index."""
+    try:
+        put_settings(client, name, mapping, settings)
+    except RequestError as error:
+        if "derive source" not in error.reason:
+            raise
+        raise IndexUnusable(
+            f"Index {name} derives _source from its fields (index.derived_source), which the {settings.prefix} fields "
+            f"do not support: store the keys in a sidecar index, with `es-neardupe init {name} --sidecar`."
+        ) from error
+
+
+def _init_sidecars(
+    client: Client,
+    name: str,
+    mappings: Mapping[str, Any],
+    settings: Settings,
+    sample_keys: int | None,
+    *,
+    write_group: bool,
+    dry_run: bool,
+) -> InitReport:
+    """Create the sidecar indices that are missing."""
+    sidecars = Sidecars(client, name, mappings, settings, write_group=write_group)
+    settings, sampling = _with_sample_mod(client, name, sidecars.known or mappings, settings, sample_keys)
+    rollover = family_named(families_of(client, name, mappings), name)
+    left_alone = _checked_relations(mappings, settings)
+    return replace(
+        _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
+        prepared=sidecars.prepare(settings),
+        sampling=sampling,
+        left_alone=left_alone,
+        rolls_over=rollover is not None,
+        sidecars=sidecars.names,
+        write_group=sidecars.write_group,
+    )
+
+
+def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, tuple[str, ...]]:
+    """Join field -> the relations that are not processed. Raises `IndexUnusable` if an index lacks a chosen one."""
+    for name, mapping in mappings.items() if settings.relations else ():
+        check_relations(name, mapping, settings.relations)
+    return relations_left_alone(mappings.values(), settings.relations)
+
+
+def _create(
+    client: Client, name: str, settings: Settings, sample_keys: int | None, *, template: bool, dry_run: bool
+) -> InitReport:
+    """Create the index, or with ``template`` only check the settings of indices that do not exist yet."""
+    check_name(name)
+    if sample_keys is not None:
+        raise SettingsError("A new index has no texts to measure: give `sample_mod` instead of `sample_keys`.")
+    if settings.relations and not template:
+        raise SettingsError("A new index has no join field, so no relations: create it yourself, then run init.")
+    text_fields = schema.text_mapping(settings.fields)
+    if not template:
+        mapping = our_mapping(settings)
+        _create_index(client, name, mapping | {"properties": mapping["properties"] | text_fields})
+    report = _report(name, (name,), settings, dry_run=dry_run)
+    return replace(report, prepared=(name,), created=not template)
+
+
+def _create_index(client: Client, name: str, mapping: Mapping[str, Any]) -> None:
+    """Create an index. If it exists with the same ``_meta``, an earlier attempt succeeded and its answer was lost."""
+    try:
+        client.request("PUT", path(name), body={"mappings": mapping})
+    except RequestError as error:
+        if error.type != "resource_already_exists_exception":
+            raise
+        if mappings_of(client, name)[name].get("_meta") != mapping["_meta"]:
+            raise
+
+
+def _is_incomplete(name: str, mapping: Mapping[str, Any], settings: Settings) -> bool:
+    """Whether an index lacks the settings or any of the fields.
+
+    Raises `SchemeMismatch`, `IndexUnusable` or `MappingConflict` if they cannot be added.
+    """
+    stored = stored_settings(mapping, settings.prefix)
+    if stored is not None and (differences := stored.differences(settings)):
+        raise SchemeMismatch(
+            f"Index {name} is already initialised with other settings ({'; '.join(differences)}). Use those, or switch "
+            f"to the others with `es-neardupe migrate {name}`, or choose another `prefix`."
+        )
+    properties = mapping.get("properties", {})
+    check_source(name, mapping, settings)
+    check_text_fields(name, mapping, settings)
+    if conflicts := schema.conflicts(properties, settings.prefix):
+        raise MappingConflict(
+            f"The mapping of index {name} conflicts with the fields to be added: {'; '.join(conflicts)}. Choose "
+            f"another `prefix`."
+        )
+    return stored is None or bool(schema.missing(properties, settings.prefix))
+
+
+def _report(name: str, indices: tuple[str, ...], settings: Settings, *, dry_run: bool) -> InitReport:
+    """A report of the settings; the caller adds what was done."""
+    scheme = settings.scheme
+    return InitReport(
+        index=name,
+        indices=indices,
+        scheme=scheme.id,
+        fields=settings.fields,
+        threshold=settings.threshold,
+        bands=scheme.bands,
+        rows=scheme.rows,
+        agree=scheme.agree,
+        detection=scheme.detection(settings.threshold),
+        sample_mod=scheme.sample_mod,
+        dry_run=dry_run,
+    )
+
+
+def _with_sample_mod(
+    client: Client, name: str, mappings: Mapping[str, Any], settings: Settings, sample_keys: int | None
+) -> tuple[Settings, Sampling | None]:
+    """The settings with the ``sample_mod`` for this number of keys, and how it was chosen; a stored one is kept."""
+    if sample_keys is None:
+        return settings, None
+    for mapping in mappings.values():
+        stored = stored_settings(mapping, settings.prefix)
+        if stored is not None and stored.sample_mod:
+            return replace(settings, sample_mod=stored.sample_mod), None
+    current = mappings_of(client, name)
+    for index, mapping in current.items():
+        check_text_fields(index, mapping, settings)
+    scope = queries.without_relations(_checked_relations(mappings, settings))
+    sampling = _choose_sample_mod(client, name, settings, sample_keys, queries.matching(scope))
+    return replace(settings, sample_mod=sampling.sample_mod), sampling
+
+
+def _choose_sample_mod(
+    client: Client, name: str, settings: Settings, sample_keys: int, scope: Mapping[str, Any]
+) -> Sampling:
+    """The modulus with which a document with the mean number of shingles has ``sample_keys`` sampled keys.
+
+    Raises `SettingsError` for less than 1, and `IndexUnusable` if no document of the scope has words.
+    """
+    if sample_keys < 1:
+        raise SettingsError(f"`sample_keys` must be 1 or more, not {sample_keys}.")
+    words, shingles = _lengths(client, name, settings, scope)
+    if not shingles:
+        raise IndexUnusable(
+            f"Index {name} has no document with words in {', '.join(settings.fields)}, so the number of sampled keys "
+            f"cannot be estimated: give `sample_mod` instead of `sample_keys`."
+        )
+    mean = float(np.mean(shingles))
+    mod = min(max(round(mean / sample_keys), 1), MAX_SAMPLE_MOD)
+    without = float(((1 - 1 / mod) ** np.array(shingles)).mean())
+    return Sampling(mod, sample_keys, len(shingles), float(np.mean(words)), mean, without)
+
+
+def _lengths(client: Client, name: str, settings: Settings, scope: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """Number of words, and of different shingles, of random documents that have any: two lists of the same length."""
+    refresh(client, name)
+    references = [hit.reference for hit in random_hits(client, name, scope, _SAMPLE, source=False)]
+    words, shingles = [], []
+    for chunk in chunked(references, _FETCH):
+        hits = [hit for hit in fetch(client, chunk, settings.fields) if hit is not None]
+        texts = [text_of(hit.source, settings.fields) for hit in hits]
+        for tokens, different in zip(token_hashes(texts), features(texts, settings.shingle), strict=True):
+            if len(different):
+                words.append(len(tokens))
+                shingles.append(len(different))
+    return words, shingles
+
+
+def _component_template(settings: Settings) -> dict[str, Any]:
+    """The body of a component template that adds fields and settings to new indices."""
+    return {"template": {"mappings": our_mapping(settings)}}

@@ -1,0 +1,292 @@
+"""Incremental runs of ``group``: choice between all and changed documents, and the documents that a change affects.
+
+Affected documents are those that a change can move between groups. They are reached through matches and common groups,
+from the documents that wait for ``group`` (or that ``--check`` found). No other document can get another group, so the
+result is that of a run over the whole index.
+
+Star linkage needs fewer documents. Texts are linked in order, so a text that joins an earlier principal moves no other
+text, and the neighbours of the other members of that group are not needed, as long as no member moves. The neighbours
+of members that would move are read too, until no further document moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from es_neardupe.candidates.fingerprints import read_corpus, requested
+from es_neardupe.candidates.who_may_meet import GroupRules
+from es_neardupe.groups.linkage import star
+from es_neardupe.groups.read import read_groups
+from es_neardupe.groups.registry import LastRun, Registry
+from es_neardupe.groups.rules import RunRules
+from es_neardupe.index import queries
+from es_neardupe.index.index import Index
+from es_neardupe.index.stored_fields import group_of, stored_fields
+from es_neardupe.keys.arrays import Flags
+from es_neardupe.options import Linkage
+from es_neardupe.progress import Progress, silent
+from es_neardupe.records import Address, FingerprintColumns, Hit
+from es_neardupe.server.bulk import chunked
+from es_neardupe.server.search import counts
+from es_neardupe.verification.criterion import MatchCriterion
+from es_neardupe.verification.evidence import Evidence
+from es_neardupe.verification.verify import AffectedRows, PairMemory, Verified, verified_pairs
+
+__all__ = ["RunScope", "affected_pairs", "choose_scope"]
+
+_MAX_WAITING = 0.25
+"""If more than this share of the documents waits, reading all keys once costs less than queries for neighbours."""
+
+_PAGE = 10_000
+"""A query with many terms costs the server more than the documents that it finds: large pages avoid repeating it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunScope:
+    """The documents that a run starts from."""
+
+    whole: bool
+    """Whether the run processes all documents."""
+    reason: str
+    """Why it processes all of them, or how many it starts from."""
+    documents: int
+    """Documents with a fingerprint of the index's scheme."""
+    settled: bool
+    """Whether the last run had the same rules and finished."""
+    seeds: tuple[dict[str, Any], ...] = ()
+    """Queries for the documents that an incremental run starts from."""
+    broken: frozenset[str] = frozenset()
+    """Ids of groups whose documents differ from the registry."""
+
+
+def choose_scope(
+    index: Index,
+    registry: Registry,
+    last: LastRun | None,
+    rules: RunRules,
+    *,
+    evidence: bool,
+    only_words: bool,
+    check: bool,
+    rebuild: bool,
+) -> RunScope:
+    """Choose between the whole index and a part of it. ``check`` compares all groups with the registry.
+
+    ``only_words``: whether the measure depends on nothing but the words that fingerprints are made from. If it also
+    uses other fields, their changes are not noticed, so each run processes the whole index.
+    """
+    fields, scheme = index.fields, index.scheme_id
+    fingerprinted, ungrouped = queries.fingerprinted(fields, scheme), queries.ungrouped(fields, scheme)
+    found = counts(index.client, index.path, documents=fingerprinted, waiting=ungrouped)
+    documents, waiting = found["documents"], found["waiting"]
+    different = _differences(last, rules, evidence)
+    settled = last is not None and last.finished and last.rules == rules and not different
+    reason = _why_whole(last, different, waiting, documents, rebuild)
+    if reason is None and not only_words:
+        reason = "the measure uses more than the words that keys are made from"
+    if reason is not None:
+        return RunScope(True, reason, documents, settled)
+    broken = _broken(index, registry) if check else frozenset()
+    chunks = chunked(sorted(broken), queries.MAX_TERMS)
+    seeds = (ungrouped, *({"terms": {fields.group: chunk}} for chunk in chunks))
+    reason = f"{waiting:,} new or changed documents"
+    if check:
+        reason += f", {len(broken):,} groups that lost documents"
+    return RunScope(False, reason, documents, settled, seeds, broken)
+
+
+def _why_whole(
+    last: LastRun | None, different: Sequence[str], waiting: int, documents: int, rebuild: bool
+) -> str | None:
+    """Why the run must process all documents; None if a part is enough."""
+    if rebuild:
+        return "rebuild requested"
+    if last is None:
+        return "the first run"
+    if not last.finished:
+        return "the last run did not finish"
+    if different:
+        return f"the last run had other settings: {', '.join(different)}"
+    if waiting > _MAX_WAITING * documents:
+        return f"{waiting:,} of {documents:,} documents are new or changed"
+    return None
+
+
+def _differences(last: LastRun | None, rules: RunRules, evidence: bool) -> list[str]:
+    """The settings of the last run that differ from this one. A run without evidence after one with evidence makes the
+    same groups, so that is no difference."""
+    if last is None or last.rules is None:
+        return []
+    before, now = last.rules.deciding, rules.deciding
+    different = [f"{name} {before[name]}" for name in sorted(now) if before[name] != now[name]]
+    return different + ["evidence False"] * (evidence and not last.evidence)
+
+
+def _broken(index: Index, registry: Registry) -> frozenset[str]:
+    """The groups whose size or principal differs between documents and registry, or that only one of them has."""
+    stored = {
+        one.group: (one.size, one.members[0].address if one.principal is not None else None)
+        for one in read_groups(index)
+    }
+    registered = {record.group: (record.size, record.principal) for record in registry.living()}
+    return frozenset(id for id in stored.keys() | registered.keys() if stored.get(id) != registered.get(id))
+
+
+def affected_pairs(
+    index: Index,
+    criterion: MatchCriterion,
+    rules: GroupRules,
+    seeds: Iterable[dict[str, Any]],
+    *,
+    evidence: Evidence | None = None,
+    progress: Progress = silent,
+) -> Verified:
+    """The verified pairs of the documents that the queries ``seeds`` match, and of all others that they affect.
+
+    Rows ``inside`` are affected. The other rows only share a key with an affected one: pairs between two of them are
+    ignored. Pairs known from ``evidence`` are not compared.
+    """
+    memory = PairMemory() if evidence is None else evidence.memory
+    area = _Neighbourhood(index, rules)
+    for query in seeds:
+        area.inside.update(hit.address for hit in area.read(query))
+    area.moving |= area.inside
+    earlier = None
+    while True:
+        area.widen(progress)
+        corpus = read_corpus([list(area.hits.values())], index.settings.prefix, index.settings.scheme.bands, rules)
+        inside, moving = (
+            np.array([reference[:2] in addresses for reference in corpus.references], np.bool_)
+            for addresses in (area.inside, area.moving)
+        )
+        if evidence is not None:
+            evidence.read_about(corpus, inside)
+        verified = verified_pairs(
+            index,
+            criterion.measure,
+            corpus,
+            copies=criterion.copies_match,
+            rules=rules,
+            memory=memory,
+            affected=AffectedRows(inside, earlier),
+            progress=progress,
+        )
+        earlier = verified.verifier
+        if (new := _reached(verified, moving, criterion) & ~inside).any():
+            area.inside |= _addresses(corpus, new)
+        elif (new := _moved(verified, criterion, progress) & ~moving).any():
+            area.moving |= _addresses(corpus, new)
+        else:
+            return replace(verified, corpus=area.counted(corpus))
+
+
+def _addresses(corpus: FingerprintColumns, rows: Flags) -> set[Address]:
+    return {corpus.references[row][:2] for row in np.flatnonzero(rows).tolist()}
+
+
+def _moved(verified: Verified, criterion: MatchCriterion, progress: Progress) -> Flags:
+    """The rows inside that star linkage would give another principal. All of them if a text has changed since it was
+    fingerprinted, which changes the order of principals."""
+    corpus, classes, candidates, inside = verified.corpus, verified.classes, verified.candidates, verified.inside
+    matches = verified.confirmed(criterion.matches, progress)
+    if verified.verifier.documents.changed_or_deleted.any():
+        return inside
+    principal = star(len(classes), candidates.left[matches], candidates.right[matches])
+    class_of = np.full(len(inside), -1, np.intp)
+    for number, rows in enumerate(classes.members):
+        class_of[rows] = number
+    stored = {row: corpus.groupings[row] for row in np.flatnonzero(inside & (class_of >= 0)).tolist()}
+    leading = {one.group: class_of[row] for row, one in stored.items() if one is not None and one.principal}
+    moved = np.zeros(len(inside), np.bool_)
+    for row, one in stored.items():
+        moved[row] = one is None or leading.get(one.group) != principal[class_of[row]]
+    return moved
+
+
+def _reached(verified: Verified, moving: Flags, criterion: MatchCriterion) -> Flags:
+    """The rows that match a moving row, and all copies of rows inside."""
+    matches = criterion.matches(verified.similarity)
+    left, right = verified.candidates.left[matches], verified.candidates.right[matches]
+    moving_classes = verified.classes.touching(moving)
+    reached_classes = verified.classes.touching(verified.inside)
+    reached_classes[right[moving_classes[left]]] = True
+    reached_classes[left[moving_classes[right]]] = True
+    reached = np.zeros(len(moving), np.bool_)
+    for number in np.flatnonzero(reached_classes).tolist():
+        reached[verified.classes.members[number]] = True
+    return reached
+
+
+class _Neighbourhood:
+    """The documents read so far, and which of them are affected."""
+
+    def __init__(self, index: Index, rules: GroupRules) -> None:
+        self._index = index
+        self._body = requested(index.fields, rules)
+        self._star = rules.linkage is Linkage.STAR
+        self._queried: dict[str, set[str]] = {"bands": set(), "group": set()}
+        self._gathered: set[Address] = set()
+        self._widened: set[Address] = set()
+        self.hits: dict[Address, Hit] = {}
+        self.inside: set[Address] = set()
+        self.moving: set[Address] = set()
+        """Documents inside whose neighbours are needed: all of them, except with star linkage."""
+
+    def read(self, query: dict[str, Any]) -> Iterator[Hit]:
+        """The documents with a fingerprint of the scheme that a query matches. Adds them to ``hits``."""
+        fields = self._index.target.fields
+        fingerprinted = queries.all_of(queries.fingerprinted(fields, self._index.target.scheme_id), query)
+        body = {"query": fingerprinted, **self._body}
+        for page in self._index.client.pages(self._index.target.path, body, page_size=_PAGE):
+            for hit in page:
+                self.hits[hit.address] = hit
+                yield hit
+
+    def widen(self, progress: Progress) -> None:
+        """Read all documents that share a group with an affected one, and so are affected too, or a key with a moving
+        one.
+
+        A query for the keys of many documents cannot require several keys of one of them. If the scheme does, documents
+        that share one key are read, and the join decides.
+        """
+        while new := self.inside - self._gathered:
+            self._gathered |= new
+            progress("reading the neighbourhood", len(self._gathered), None)
+            self.inside.update(hit.address for hit in self._sharing("group", new, _group_ids))
+        if not self._star:
+            self.moving |= self.inside
+        for _ in self._sharing("bands", self.moving - self._widened, _keys):
+            pass
+        self._widened |= self.moving
+
+    def counted(self, corpus: FingerprintColumns) -> FingerprintColumns:
+        """The corpus with the states and corrupt fingerprints of affected documents only."""
+        corrupt = [address for address in corpus.corrupt if address in self.inside]
+        states = dict.fromkeys(corpus.states, 0)
+        for address in self.inside.difference(corrupt):
+            states[stored_fields(self.hits[address].source, self._index.target.settings.prefix)["state"]] += 1
+        return replace(corpus, states=states, corrupt=corrupt)
+
+    def _sharing(self, name: str, new: set[Address], values: Callable[[dict[str, Any]], list[str]]) -> Iterator[Hit]:
+        """Documents with a value that one of the new documents has in a ``neardupe`` field; each value is queried
+        once."""
+        prefix = self._index.target.settings.prefix
+        stored = (dict(stored_fields(self.hits[address].source, prefix)) for address in new)
+        terms = {value for one in stored for value in values(one)} - self._queried[name]
+        self._queried[name] |= terms
+        for chunk in chunked(sorted(terms), queries.MAX_TERMS):
+            yield from self.read({"terms": {f"{prefix}.{name}": chunk}})
+
+
+def _group_ids(stored: dict[str, Any]) -> list[str]:
+    group = group_of(stored)
+    return [] if group is None else [group]
+
+
+def _keys(stored: dict[str, Any]) -> list[str]:
+    keys = stored.get("bands") or []
+    return [key for key in ([keys] if isinstance(keys, str) else keys) if isinstance(key, str)]
