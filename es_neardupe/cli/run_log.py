@@ -11,13 +11,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
-from importlib.metadata import version
-from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import es_neardupe
 from es_neardupe.cli.output import plain, show_messages, without_controls
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
@@ -93,6 +92,8 @@ def _add(handler: logging.Handler, formatter: logging.Formatter) -> None:
 
 def _file_handler(file: Path) -> logging.Handler:
     """Appends, and opens the file anew when something like logrotate has moved it."""
+    from logging.handlers import WatchedFileHandler
+
     try:
         return WatchedFileHandler(file, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
@@ -206,7 +207,7 @@ def begin(
     if run.summary is not None:
         check_file(run.summary)
     _under_way[:] = [run]
-    log_event(logging.INFO, "started", version=version("es-neardupe"), arguments=run.arguments)
+    log_event(logging.INFO, "started", version=es_neardupe.__version__, arguments=run.arguments)
     return run
 
 
@@ -238,7 +239,7 @@ def _summary(run: CommandRun, code: int, error: BaseException | None) -> dict[st
     report = plain(run.result)
     return {
         "program": "es-neardupe",
-        "version": version("es-neardupe"),
+        "version": es_neardupe.__version__,
         "run": run.name,
         "command": run.command,
         "index": run.arguments.get("index"),

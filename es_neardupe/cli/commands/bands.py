@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
-from es_neardupe.cli.charts import plot_curve
-from es_neardupe.cli.output import print_json, print_table, show, warn
+from es_neardupe.cli.output import plot_curve, print_json, print_table, show, warn
 
 __all__ = ["bands"]
 

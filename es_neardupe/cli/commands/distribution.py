@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
-from es_neardupe.cli.charts import plot_counts
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import named, plot_counts, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson
-from es_neardupe.cli.completion import complete_example, complete_index
+from es_neardupe.cli.arguments import AsJson, complete_example, complete_index
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, progress_bars, say, warn
 from es_neardupe.errors import SettingsError
