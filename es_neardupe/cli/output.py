@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, IntEnum
 from math import log10
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rich import box
 from rich.console import Console
@@ -187,17 +187,30 @@ def print_lines(values: Iterable[Any]) -> None:
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
-    """Rows under their headings; numbers are aligned right, also among words. Long values are folded, never cut."""
-    made = [list(row) for row in rows]
+    """Print rows under their headings. Long values are folded, never cut.
+
+    A column of numbers is aligned right. In a column of numbers and words, the numbers are aligned with each other.
+    """
+    values = [list(row) for row in rows]
     heading = None if title is None else Text(printable(title))
     table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
+    made = []
     for place, name in enumerate(columns):
-        cells = [row[place] for row in made if row[place] not in _NOTHING]
-        numeric = bool(cells) and all(map(_is_number, cells))
-        table.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
-    for row in made:
-        table.add_row(*(Text(_cell(value), justify="right" if _is_number(value) else None) for value in row))
+        cells, justify = _column([row[place] for row in values])
+        table.add_column(Text(printable(name)), justify=justify, overflow="fold")
+        made.append(cells)
+    for row in zip(*made, strict=True):
+        table.add_row(*map(Text, row))
     results.print(table)
+
+
+def _column(values: list[object]) -> tuple[list[str], Literal["left", "right"]]:
+    """The cells of a column, and their alignment."""
+    cells, numeric = list(map(_cell, values)), list(map(_is_number, values))
+    if all(number or value in _NOTHING for value, number in zip(values, numeric, strict=True)):
+        return cells, "right" if any(numeric) else "left"
+    width = max((len(cell) for cell, number in zip(cells, numeric, strict=True) if number), default=0)
+    return [cell.rjust(width) if number else cell for cell, number in zip(cells, numeric, strict=True)], "left"
 
 
 _NOTHING = (None, "", "-")
