@@ -1,4 +1,4 @@
-"""``es-neardupe enrich``: give documents their keys."""
+"""``es-neardupe enrich``: add keys to documents."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def enrich(
     show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Give every document its keys, by partial updates. Run it again at any time, also after it was killed.
+    """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
 
-    Reads only documents without keys of the index's scheme. If an application changes a text but not our fields, the
-    keys no longer match: --check reads those documents too and renews the keys of changed texts.
+    Only documents without current keys are read. If an application changes a text but not its keys, use --check or
+    --since: they also renew the keys of changed texts.
 
     Examples:
 
@@ -67,27 +67,27 @@ def enrich(
     else:
         done = "would be written" if dry_run else "written"
         print_table(
-            [f"{index}, scheme {report.scheme}", "index"],
+            [f"{index}, scheme {report.scheme}", "documents"],
             [
                 *([("documents out of scope", scope.excluded)] if scope.excluded else []),
-                *([("  of other relations, left alone", scope.left_alone)] if scope.left_alone else []),
+                *([("  of other relations, skipped", scope.left_alone)] if scope.left_alone else []),
                 ("documents in scope", scope.documents),
-                ("  had keys already", scope.current),
+                ("  already had keys", scope.current),
             ],
         )
         outcomes = [
             (f"  {done}", writes.written),
             ("  unchanged", writes.unchanged),
             ("  deleted meanwhile", writes.deleted),
-            ("  changed again and again", writes.conflicts),
-            ("  refused by the server", writes.refused),
+            ("  gave up after repeated changes", writes.conflicts),
+            ("  rejected by the server", writes.refused),
         ]
         print_table(
-            ["this run", ""],
+            ["this run", "documents"],
             [
                 ("documents read", scope.read),
                 *(outcomes if scope.read else []),
-                *([("of documents that are gone, removed", report.removed)] if report.removed else []),
+                *([("entries of deleted documents removed", report.removed)] if report.removed else []),
                 *([("group ids written into documents", mirrored.written)] if mirrored is not None else []),
             ],
         )
