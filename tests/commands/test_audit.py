@@ -234,7 +234,7 @@ def test_a_wrong_verification_is_denied(
     assert (denied.claimed, report.denied, report.claims, report.precision) == (0.999, 1, 6, 5 / 6)
     shown = server_cli("audit", index_name)
     assert shown.code == 1
-    assert "denied: d-" in shown.out
+    assert "wrong: d-" in shown.out
     assert "an error of this program" in shown.err
     assert server_cli("audit", index_name, "--json").code == 1
     change(client, index_name, denied.a.id, {"text": "something else"})  # no claim any more, but stale

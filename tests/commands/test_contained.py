@@ -278,7 +278,7 @@ def test_keys_wanted_instead_of_a_modulus(client: Client, index_name: str, serve
     again = NearDupe(index_name, client).init(Settings(("text",)), sample_keys=50)
     assert (again.sample_mod, again.sampling, again.prepared) == (12, None, ())
     kept = server_cli("init", index_name, "--field", "text", "--sample-keys", "50")
-    assert "keeps it: --sample-keys 50 chose nothing" in kept.err
+    assert "keeps its --sample-mod: --sample-keys 50 was ignored" in kept.err
     assert "sampled keys of one in 12 shingles" in " ".join(
         one.message for one in NearDupe(index_name, client).doctor()
     )

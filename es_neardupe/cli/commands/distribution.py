@@ -87,7 +87,7 @@ def _show(report: DistributionReport, one: Distribution) -> None:
 def _row(level: ThresholdLevel) -> tuple[object, ...]:
     expected = f"{level.expected.pairs:,.0f} ({level.expected.low:,.0f} to {level.expected.high:,.0f})"
     found = (level.pairs, level.documents, level.groups, level.largest)
-    return f"{level.threshold:g}", *found, level.detection, level.sample_pairs, level.sample_found, expected
+    return str(round(level.threshold, 6)), *found, level.detection, level.sample_pairs, level.sample_found, expected
 
 
 def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ...]]:

@@ -100,7 +100,7 @@ def load(
                 (f"  {done}", writes.written),
                 ("  already in the index, skipped", scope.existing),
                 ("  bad lines", scope.bad),
-                ("  duplicate ids in the input", scope.duplicates),
+                ("  repeated ids in the input", scope.duplicates),
                 ("  rejected by the server", writes.refused),
             ],
         )
