@@ -221,7 +221,7 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert NearDupe(index_name, client).moved("/old").reason == "no copy found"
     done = server_cli("moved", index_name, "/old")
     assert "Only the latest of its 2 documents was searched for: name another one by its id." in done.err
-    assert "1 address that led nowhere has several documents" in _as_list(server_cli, index_name, "/old").err
+    assert "1 address without a result has several documents" in _as_list(server_cli, index_name, "/old").err
     assert "Now at /copy, 1.0000 similar." in server_cli("moved", index_name, "1").out
     empty = one_line(server_cli("moved", index_name, "").err)
     assert empty == "error: An address is empty: name one, or the id of a document."

@@ -126,7 +126,6 @@ def _warn_of_few_keys(found: Contained) -> None:
         warn(f"The text is shorter than a shingle of {found.shingle} words: only exact copies can be found.")
     if sure.probability < SURE:
         warn(
-            f"Of the {shingles:,} shingles of the text {found.keys:,} are sampled keys (one in "
-            f"{found.sample_mod:,}): a document with {sure.min:g} of its shingles shares a used key with probability "
-            f"{sure.probability:.4f}."
+            f"Sampled keys of the text: {found.keys:,} (of {shingles:,} shingles, one in {found.sample_mod:,}). A "
+            f"document with {sure.min:g} of its shingles shares a used key with probability {sure.probability:.4f}."
         )
