@@ -15,10 +15,9 @@ import typer
 import typer.core
 import typer.main
 
-import es_neardupe
 from es_neardupe.cli.command import Command, ConnectedCommand
 from es_neardupe.cli.output import ExitCode, fail, printable, say
-from es_neardupe.cli.run_log import end
+from es_neardupe.cli.run_log import end, program_version
 from es_neardupe.errors import NeardupeError, SettingsError
 
 __all__ = ["app", "main"]
@@ -143,7 +142,7 @@ app = typer.Typer(
 
 def _print_version(given: bool) -> None:
     if given:
-        typer.echo(f"es-neardupe {es_neardupe.__version__}")
+        typer.echo(f"es-neardupe {program_version()}")
         raise typer.Exit
 
 

@@ -159,7 +159,7 @@ def test_what_is_cut_is_counted(mails: str, server_cli: Cli, monkeypatch: pytest
     assert f"{cut.json['keys_left_out']} keys that too many documents share were skipped" in cut.err
     whole = server_cli("contained", mails, "--id", "anthology")
     assert "left out" not in whole.err
-    assert "has a key with probability 0.99 if it has 17 different shingles" in whole.err
+    assert "is found with probability 0.99 if it has 17 different shingles" in whole.err
     assert "is contained in the probe" in whole.out
 
 

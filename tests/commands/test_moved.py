@@ -226,7 +226,7 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     empty = one_line(server_cli("moved", index_name, "").err)
     assert empty == "error: An address is empty: name one, or the id of a document."
     low = server_cli("moved", index_name, "/old", "--min", "0.5")
-    assert "Pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
+    assert "pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
 
 
 @pytest.mark.parametrize("basis", ["evidence", "grouping"])
