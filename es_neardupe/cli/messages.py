@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 __all__ = [
     "fail_on",
     "range_text",
+    "say_common",
     "say_next",
+    "say_prepared",
+    "say_tuning",
+    "say_weights",
     "show_first",
-    "tell_of_common",
-    "tell_of_large_buckets",
-    "tell_of_prepared",
-    "tell_of_tuning",
-    "tell_of_weights",
+    "warn_of_buckets",
     "warn_of_candidates",
     "warn_of_detection",
 ]
@@ -36,7 +36,7 @@ _MAX_BUCKETS = 3
 """Maximum number of large buckets shown with their passage."""
 
 
-def tell_of_large_buckets(large: Sequence[Bucket]) -> None:
+def warn_of_buckets(large: Sequence[Bucket]) -> None:
     """Warn of skipped comparisons, and show the passages that the texts of the largest buckets share."""
     skipped = sum(one.skipped for one in large)
     if not skipped:
@@ -53,7 +53,7 @@ def tell_of_large_buckets(large: Sequence[Bucket]) -> None:
         )
 
 
-def tell_of_common(common: CommonShinglesUsed | None) -> None:
+def say_common(common: CommonShinglesUsed | None) -> None:
     """Show how many shingles were ignored, and in a dry run the effect."""
     if common is None:
         return
@@ -79,7 +79,7 @@ def show_first(requests: Iterable[ShownRequest]) -> None:
         sys.stdout.writelines(f"{escaped(line)}\n" for line in request.body.rstrip("\n").split("\n"))
 
 
-def tell_of_prepared(index: str, prepared: Sequence[str], *, dry_run: bool = False) -> None:
+def say_prepared(index: str, prepared: Sequence[str], *, dry_run: bool = False) -> None:
     """Show which indices of a rollover got the `neardupe` fields."""
     if prepared:
         done = "would be prepared" if dry_run else "were prepared"
@@ -93,7 +93,7 @@ def say_speed(states: Mapping[str, int], read: int, seconds: float) -> None:
     say(f"{counted}; {seconds:.1f} s{rate}")
 
 
-def tell_of_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
+def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
     """Show the settings of the index that were lowered for the run and are restored."""
     for index, before in (tuned or {}).items():
         values = ", ".join(f"{name.removeprefix('index.')} {value or 'default'}" for name, value in before.items())
@@ -125,7 +125,7 @@ def range_text(measure: str, minimum: float, maximum: float) -> str:
     return range if measure == "resemblance" else f"{range} by {measure}"
 
 
-def tell_of_weights(weights: WeightsUsed | None) -> None:
+def say_weights(weights: WeightsUsed | None) -> None:
     """Show from which sample the feature weights were computed."""
     if weights is not None:
         say(f"Feature weights: from {weights.documents:,} random documents, sampled {weights.at}.")

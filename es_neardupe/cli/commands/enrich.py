@@ -5,7 +5,7 @@ from __future__ import annotations
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import AGAIN, AGAIN_FROM_START, open_index, resumable
-from es_neardupe.cli.messages import fail_on, say_next, say_speed, show_first, tell_of_prepared, tell_of_tuning
+from es_neardupe.cli.messages import fail_on, say_next, say_prepared, say_speed, say_tuning, show_first
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -61,7 +61,7 @@ def enrich(
         )
     result(report)
     scope, writes, mirrored = report.scope, report.writes, report.writes.mirrored
-    tell_of_prepared(index, report.prepared, dry_run=dry_run)
+    say_prepared(index, report.prepared, dry_run=dry_run)
     if as_json:
         print_json(report)
     else:
@@ -93,7 +93,7 @@ def enrich(
         )
         show_first(report.requests)
         say_speed(writes.states, scope.read, report.seconds)
-        tell_of_tuning(report.tuned)
+        say_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     if mirrored is not None and mirrored.left:
         warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")

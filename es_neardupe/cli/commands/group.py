@@ -11,12 +11,12 @@ from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on,
     range_text,
+    say_common,
     say_next,
+    say_tuning,
+    say_weights,
     show_first,
-    tell_of_common,
-    tell_of_large_buckets,
-    tell_of_tuning,
-    tell_of_weights,
+    warn_of_buckets,
     warn_of_detection,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
@@ -145,7 +145,7 @@ def _show_groups(report: GroupReport) -> None:
             f"Evidence in {kept.index}: {kept.pairs:,} pairs, {kept.remembered:,} already known; {kept.written:,} "
             f"written, {kept.judged_anew:,} decided again, {kept.removed:,} removed, {kept.left_out:,} skipped."
         )
-    tell_of_tuning(report.tuned)
+    say_tuning(report.tuned)
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 
@@ -171,8 +171,8 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
 
 
 def _warn_of_groups(report: GroupReport) -> None:
-    tell_of_weights(report.weights)
-    tell_of_common(report.common)
+    say_weights(report.weights)
+    say_common(report.common)
     warn_of_detection(report.min, report.detection, report.detection_cases)
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
@@ -184,4 +184,4 @@ def _warn_of_groups(report: GroupReport) -> None:
         warn(f"{scope.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
     if scope.corrupt:
         warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
-    tell_of_large_buckets(report.pairs.large_buckets)
+    warn_of_buckets(report.pairs.large_buckets)

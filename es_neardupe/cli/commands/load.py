@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import fail_on, say_next, say_speed, show_first, tell_of_tuning
+from es_neardupe.cli.messages import fail_on, say_next, say_speed, say_tuning, show_first
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -106,7 +106,7 @@ def load(
         )
         show_first(report.requests)
         say_speed(writes.states, scope.read, report.seconds)
-        tell_of_tuning(report.tuned)
+        say_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:

@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import show_first, tell_of_tuning
+from es_neardupe.cli.messages import say_tuning, show_first
 from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
@@ -153,7 +153,7 @@ def _show(report: MigrateReport) -> None:
         done = "would be" if report.dry_run else "were"
         show(phrase(f"Leftover fields of earlier keys {done} removed from {writes.cleaned:,} documents."))
     show(f"State: {report.state}. {report.seconds:.1f} s")
-    tell_of_tuning(report.tuned)
+    say_tuning(report.tuned)
     if report.dry_run and report.regroups and report.state == "not begun":
         say("To compare the groups before the switch, create the new keys first: --prepare.")
     if report.dry_run:

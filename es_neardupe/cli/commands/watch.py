@@ -17,7 +17,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import tell_of_prepared, tell_of_weights, warn_of_detection
+from es_neardupe.cli.messages import say_prepared, say_weights, warn_of_detection
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
@@ -227,9 +227,9 @@ def _show_round(done: Round, as_json: bool) -> None:
             f"{done.at} round {done.round}: {found}{done.writes.enriched:,} enriched, {done.writes.grouped:,} grouped, "
             f"{pairs}{done.writes.left:,} left, lag {done.lag:.1f} s, {done.seconds:.1f} s"
         )
-    tell_of_prepared(done.index, done.prepared)
+    say_prepared(done.index, done.prepared)
     if done.message is not None:
         warn(f"{done.message} The next round tries again.")
     if done.round == 1 and done.grouping is not None:
-        tell_of_weights(done.grouping.weights)
+        say_weights(done.grouping.weights)
         warn_of_detection(done.grouping.min, done.grouping.detection, done.grouping.detection_cases)
