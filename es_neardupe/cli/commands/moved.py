@@ -49,7 +49,7 @@ def moved(
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Find the current address of a document that was at an address: copies at other addresses, from its date on.
+    """Find the current address of a document that has moved: copies at other addresses, from its date on.
 
     Examples:
 
