@@ -51,11 +51,11 @@ class NearDupe(Index):
     ...     report = news.group()
     ...     hits = news.similar(id="4711", min=0.7).hits
 
-    ``client`` may be your ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``, which is not closed. Without
-    it the server is found as on the command line: by the keyword arguments from ``url`` to ``profile``, then the
-    environment, then a profile. ``run`` names the run in its requests (``X-Opaque-Id``) and log events. ``max_rate``
-    limits the documents written per second, ``max_load`` the documents in requests under way. Raises `ConnectError` and
-    its kinds.
+    ``client`` may be an ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``, which stays open. Without it,
+    the connection is configured as on the command line: by the keyword arguments from ``url`` to ``profile``, the
+    environment, or a profile. ``run`` names the run in requests (``X-Opaque-Id``) and log events. ``max_rate`` limits
+    the documents written per second, ``max_load`` the documents in unanswered requests. Raises `ConnectError` and its
+    subclasses.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class NearDupe(Index):
         self.close()
 
     def close(self) -> None:
-        """Close the connection, unless it is yours."""
+        """Close the connection, but not a client that was passed in."""
         self.client.close()
 
     init = _init.init
@@ -144,5 +144,5 @@ class NearDupe(Index):
 
 
 def _is_connection(client: object) -> TypeGuard[Client]:
-    """Whether a client is one of this package. No property of it is read: that may ask the server."""
+    """Whether a client is one of this package. Reads no property, because a property may send a request."""
     return callable(getattr(client, "pages", None))

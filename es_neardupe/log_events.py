@@ -7,7 +7,7 @@ A program that uses this package configures that logger to see them; the command
 from __future__ import annotations
 
 import logging
-import secrets
+import os
 from typing import Any
 
 __all__ = ["LOGGER", "fields_of", "is_logged", "log_event", "new_run"]
@@ -18,7 +18,7 @@ LOGGER.addHandler(logging.NullHandler())  # silent unless configured
 
 def new_run() -> str:
     """A random name for a run, which marks its requests and log lines: 8 hexadecimal digits."""
-    return secrets.token_hex(4)
+    return os.urandom(4).hex()
 
 
 def is_logged(level: int) -> bool:

@@ -308,7 +308,7 @@ def test_weighted(filled: str, client: Client, server_cli: Cli, cache: Path) -> 
     assert found == {pair: score for pair, score in scores.items() if score >= 0.05 and pair in found}
     assert len(found) > 10
     assert found["a", "b"] != truth(Measure(), sources())["a", "b"]
-    said = f"Weights of features: from {weights.documents} random documents, taken {at}."
+    said = f"Feature weights: from {weights.documents} random documents, sampled {at}."
     assert said in done.err
     again = server_cli("similar", filled, "--id", "a", "--measure", "weighted")
     assert said in again.err  # the same frequencies

@@ -246,7 +246,7 @@ def test_the_service(client: Client, index_name: str) -> None:
         finally:
             process.kill()
     assert process.returncode == 0
-    assert said.startswith("Stopping: ")
+    assert said.startswith("Stopping after the current step.")
     assert f"Stopped. Rounds: {1 + len(out.splitlines())}, failed: 0." in said
     rounds = [first, *map(json.loads, out.splitlines())]
     assert (

@@ -54,10 +54,10 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     counts."""
     users, routings = theirs(client, forum), where(client, forum)
     done = server_cli("init", forum, "--field", "text")
-    assert "Documents whose kind is answer or comment or vote are left alone (--relation chooses others)." in done.err
+    assert "Documents whose kind is answer or comment or vote are skipped (--relation selects relations)." in done.err
     assert "relations" not in mapping(client, forum)["_meta"]["neardupe"]
     shown = server_cli("enrich", forum)
-    assert "of other relations, left alone" in shown.out
+    assert "of other relations, skipped" in shown.out
     report = NearDupe(forum, client).enrich(all=True)
     assert (report.scope.documents, report.scope.excluded, report.scope.left_alone, report.writes.written) == (
         5,

@@ -85,7 +85,7 @@ def test_a_rollover_in_the_middle_of_a_run(
     again = server_cli("enrich", name, "--json")
     assert again.json["prepared"] == [new]
     assert again.json["writes"]["written"] == 4
-    assert f"New behind {name} since a rollover, and were prepared like the others: {new}." in again.err
+    assert f"New indices of {name} after a rollover, which were prepared like the others: {new}." in again.err
     assert mapping(client, new)["_meta"] == mapping(client, first.indices[0])["_meta"]
     assert NearDupe(name, client).group().groups.largest == 8
     assert theirs(client, name) == users
@@ -207,7 +207,7 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     name = rolling.name
     rolling.add(0, 2)
     done = server_cli("init", name, "--field", "text")
-    assert f"Later indices of {name} will not have our fields: index templates are yours" in done.err
+    assert f"New indices of {name} will not have the fields, because index templates are not changed." in done.err
     printed = server_cli("init", name, "--field", "text", "--template")
     assert printed.code == 0
     assert "Nothing was written." in printed.err
@@ -217,7 +217,7 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     client.request("PUT", path("_component_template", name), body=json.loads(printed.out))
     client.request("PUT", path("_index_template", name), body=rolling.template | {"composed_of": [name]})
     assert (
-        f"Later indices of {name} will have our fields from its index template."
+        f"New indices of {name} will have the fields, from its index template."
         in server_cli("init", name, "--field", "text").err
     )
     assert {one.level for one in NearDupe(name, client).doctor() if one.name != "documents"} == {"ok"}

@@ -70,8 +70,8 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
     check_untouched(client, index)
     assert len(ours(client, index)) == 12
     run = server_cli("group", index, "--tune")
-    assert "has again: refresh_interval default, number_of_replicas 1" in run.err
-    assert "replicas are being built" in run.err
+    assert "restored: refresh_interval default, number_of_replicas 1" in run.err
+    assert "replicas are being rebuilt" in run.err
     loaded = server_cli("load", index, "docs/articles.jsonl", "--tune", "--json").json
     assert loaded["tuned"] == {index: {f"index.{name}": one for name, one in FORMER.items()}}
     check_untouched(client, index)

@@ -12,9 +12,9 @@ from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import (
     range_text,
-    tell_of_common,
-    tell_of_large_buckets,
-    tell_of_weights,
+    say_common,
+    say_weights,
+    warn_of_buckets,
     warn_of_detection,
 )
 from es_neardupe.cli.output import by_measure, named, print_lines, print_table, progress_bars, say, warn
@@ -79,10 +79,10 @@ def pairs(
         print_table(["a", "b", found.measure], rows)
         range = range_text(found.measure, found.min, found.max)
         say(f"{len(found):,} pairs {range}, from {found.candidates:,} verified candidates")
-    tell_of_weights(found.weights)
-    tell_of_common(found.common)
+    say_weights(found.weights)
+    say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
-    tell_of_large_buckets(found.large_buckets)
+    warn_of_buckets(found.large_buckets)
     if found.copies_not_listed:
         warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
     if found.stale:

@@ -10,7 +10,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.messages import tell_of_weights, warn_of_candidates, warn_of_detection
+from es_neardupe.cli.messages import say_weights, warn_of_candidates, warn_of_detection
 from es_neardupe.cli.output import by_measure, named, print_json, print_table, say, warn
 from es_neardupe.options import DEFAULT_PREFIX
 
@@ -77,7 +77,7 @@ def similar(
         print_json(similar_json(found))
     else:
         show_similar(found)
-    tell_of_weights(found.weights)
+    say_weights(found.weights)
     warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)
     warn_of_candidates(found.not_compared)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from unit_tools import JSON
 
-from es_neardupe.cli import charts, output
+from es_neardupe.cli import output
 from es_neardupe.cli.commands.similar import similar_json
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
@@ -47,7 +47,6 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], str]]:
             console = getattr(output, name)
             made = Console(file=stream, width=width, highlight=False, force_terminal=terminal, emoji=console._emoji)
             monkeypatch.setattr(output, name, made)
-            monkeypatch.setattr(charts, "results", made)
 
         def written() -> str:
             stream.flush()
@@ -225,7 +224,7 @@ CURVES = st.lists(st.floats(0, 1), min_size=2, max_size=30).map(
 def test_curve(shown: Any, points: list[tuple[float, float]], threshold: float) -> None:
     """Columns as high as the numbers, to an eighth of a line; the caret stands below the nearest similarity."""
     written = shown()
-    charts.plot_curve(points, threshold)
+    output.plot_curve(points, threshold)
     *plot, axis, caret = written().split("\n")[:-1]
     assert len(plot) == 10
     heights = []

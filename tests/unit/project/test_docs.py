@@ -249,7 +249,7 @@ def test_profile_keys() -> None:
 
 
 def test_choice_of_bands() -> None:
-    rows = table(section("init.md", "Choosing a threshold"))
+    rows = table(section("init.md", "Choose a threshold"))
     assert len(rows) > 3
     for threshold, product, size, found in rows:
         report = bands(float(threshold))
@@ -264,7 +264,7 @@ def test_choice_of_bands() -> None:
 
 
 def test_mapping() -> None:
-    text = section("init.md", "The mapping")
+    text = section("init.md", "Mapping")
     stored = json.loads((ROOT / "mappings" / "fields.json").read_text("utf-8"))
     mapping, document = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", text, re.DOTALL))
     assert mapping == stored
@@ -596,7 +596,7 @@ def test_duplicate_is_said_of_verified_pairs_only(file: Path) -> None:
 
 # The changelog
 
-VERBS = {"Add", "Change", "Deprecate", "Fix", "Freeze", "Raise", "Refuse", "Remove", "Rename", "Support", "Warn"}
+VERBS = {"Added", "Changed", "Deprecated", "Fixed", "Removed"}
 INDEX = re.compile(r"Index: (first scheme|compatible|re-enrich needed)")
 
 
