@@ -15,7 +15,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
-from es_neardupe.records import Address, Hit
+from es_neardupe.records import Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import refresh_if_allowed
 
@@ -71,7 +71,17 @@ class KeepAdvice:
     redundant: tuple[Address, ...]
     """All others, in the order of the policy."""
     is_principal: bool
-    """Whether the document to keep is the one that the others were compared with."""
+    """Whether the document to keep is the principal."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            group=self.group,
+            policy=self.policy,
+            keep=self.keep.id,
+            redundant=len(self.redundant),
+            is_principal=self.is_principal,
+        )
 
 
 def suggest_keep(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from es_neardupe.candidates.join import Bucket
 from es_neardupe.index.storage import GroupIdsWritten
+from es_neardupe.records import one_line
 
 __all__ = [
     "EnrichScope",
@@ -167,8 +168,3 @@ class FingerprintWrites(WriteCounts):
     """Documents written, by state."""
     numeric: int
     """Of the signed and short ones among them: documents all of whose tokens are numbers."""
-
-
-def one_line(report: object, **main: object) -> str:
-    """The ``repr`` of a report: its main numbers."""
-    return f"{type(report).__name__}({', '.join(f'{name}={value!r}' for name, value in main.items())})"

@@ -13,6 +13,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys import hashing
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.records import one_line
 
 __all__ = ["VersionReport", "version"]
 
@@ -41,7 +42,17 @@ class VersionReport:
     server: str | None
     """Product and version; None where no server was asked."""
     problem: str | None = None
-    """Why no server told its version, where one was to be asked."""
+    """Why the version of the server is unknown; None if it is known or was not requested."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            version=self.version,
+            scheme=self.scheme,
+            compiled=self.compiled,
+            python=self.python,
+            server=self.server,
+        )
 
 
 def version(index: Index | None = None) -> VersionReport:

@@ -11,7 +11,7 @@ from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.records import Address, Hit
+from es_neardupe.records import Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
 
 __all__ = ["Group", "Member", "known_entries", "read_groups"]
@@ -46,8 +46,12 @@ class Group:
     min_similarity: float
     members: tuple[Member, ...]
     known: GroupRecord | None = None
-    """What the registry says of it besides; None where it does not know it, knows it with other documents, or may not
-    be read by this user."""
+    """Its entry in the registry; None if there is none, if it is about other documents, or if this user may not read
+    it."""
+
+    def __repr__(self) -> str:
+        principal = None if self.principal is None else self.principal.id
+        return one_line(self, group=self.group, principal=principal, size=self.size, min_similarity=self.min_similarity)
 
 
 def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:

@@ -14,6 +14,7 @@ from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
 from es_neardupe.options import Matching, MeasureName
+from es_neardupe.records import one_line
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, align
 from es_neardupe.similarity.differing_facts import Fact, facts
@@ -125,6 +126,17 @@ class Comparison:
     """Where near-copies differ materially; empty for others."""
     _changes: tuple[TextChange, ...] = field(repr=False)
     _hashes: tuple[U64, U64] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            a=self.a.name,
+            b=self.b.name,
+            shingle=self.shingle,
+            measures=len(self.measures),
+            near_copies=self.near_copies,
+            facts=len(self.facts),
+        )
 
     @property
     def sides(self) -> tuple[Side, Side]:

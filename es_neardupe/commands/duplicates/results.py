@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.keys.shingles import token_hashes
-from es_neardupe.records import Address, Reference
+from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
@@ -101,6 +100,9 @@ class DocumentPair:
 class PairList(Sequence[DocumentPair]):
     """Pairs, most similar first, equal ones by address: made as they are looked at, since there may be millions."""
 
+    def __repr__(self) -> str:
+        return one_line(self, pairs=len(self))
+
     references: Sequence[Reference] = field(repr=False)
     """The documents in scope, in pairs or not."""
     left: Numbers = field(repr=False)
@@ -157,6 +159,9 @@ class PairsResult:
     skipped_groups: tuple[SkippedGroup, ...]
     """The largest ones; the diagnostics have the number of all."""
 
+    def __repr__(self) -> str:
+        return one_line(self, pairs=len(self.pairs), skipped_groups=len(self.skipped_groups))
+
 
 @dataclass(frozen=True)
 class ContentResult:
@@ -171,6 +176,9 @@ class ContentResult:
     not_read: int
     """Documents beyond the limit."""
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(self, documents=len(self.documents), cut=self.cut, missing=self.missing, not_read=self.not_read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +203,15 @@ class OverlapsResult:
     not_compared: int
     """Pairs beyond the limit."""
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            pairs=len(self.pairs),
+            missing=self.missing,
+            too_long=self.too_long,
+            not_compared=self.not_compared,
+        )
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.commands.search.request import checked_search
 from es_neardupe.index.collapse import CollapsedSearch
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
+from es_neardupe.records import one_line
 
 __all__ = ["Copy", "SearchHit", "SearchResult", "search"]
 
@@ -45,6 +45,17 @@ class SearchHit:
     """What is shown of the document: the texts of the named fields."""
     members: tuple[Copy, ...]
     """With ``expand``, up to 99 of the near-copies."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            id=self.id,
+            score=self.score,
+            group=self.group,
+            near_copies=self.near_copies,
+            fields=list(self.fields),
+        )
 
 
 @dataclass(frozen=True)
