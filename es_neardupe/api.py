@@ -12,6 +12,7 @@ from es_neardupe.commands import contained as _contained
 from es_neardupe.commands import group as _group
 from es_neardupe.commands import groups as _groups
 from es_neardupe.commands import pairs as _pairs
+from es_neardupe.commands import search as _search
 from es_neardupe.commands import similar as _similar
 from es_neardupe.commands import stats as _stats
 from es_neardupe.commands import version as _version
@@ -27,8 +28,6 @@ from es_neardupe.commands.init import init as _init
 from es_neardupe.commands.load import load as _load
 from es_neardupe.commands.migrate import migrate as _migrate
 from es_neardupe.commands.moved import moved as _moved
-from es_neardupe.commands.search import request as _search_request
-from es_neardupe.commands.search import search as _search
 from es_neardupe.index.index import Index
 from es_neardupe.options import DEFAULT_PREFIX, document_options
 from es_neardupe.server.client import Client
@@ -124,7 +123,7 @@ class NearDupe(Index):
     similar = _similar.similar
     contained = _contained.contained
     search = _search.search
-    search_request = _search_request.search_request
+    search_request = _search.search_request
     pairs = _pairs.pairs
     moved = _moved.moved
     moved_all = _moved.moved_all

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
@@ -27,7 +28,7 @@ from es_neardupe.index.stored_fields import decode_signature, stored_fields
 from es_neardupe.keys.hashing import stream
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.fetch import fetch
-from es_neardupe.similarity.common_passages import beginning, common_passage
+from es_neardupe.similarity.common_passages import common_passage
 
 __all__ = ["near_pairs", "passages", "read_signatures"]
 

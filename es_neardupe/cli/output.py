@@ -8,7 +8,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, IntEnum
@@ -22,7 +22,7 @@ from rich.text import Text
 
 from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import STEERING
+from es_neardupe.display_text import STEERING, beginning
 from es_neardupe.errors import NeardupeError
 from es_neardupe.log_events import log_event
 
@@ -44,6 +44,7 @@ __all__ = [
     "say",
     "show",
     "show_messages",
+    "value_cells",
     "warn",
     "without_controls",
 ]
@@ -217,6 +218,17 @@ class Located(Protocol):
 def named(document: Located, several: bool) -> str:
     """A document in a table: its id, with its index where ``several`` are involved."""
     return f"{document.index}/{document.id}" if several else document.id
+
+
+_MIN_CELL = 20
+"""Minimum number of characters that a cell shows of a value."""
+
+
+def value_cells(fields: Mapping[str, str], names: Sequence[str], columns: int) -> list[str]:
+    """The named fields of a document as cells of a table that has about so many columns of this width; "" for a
+    missing field."""
+    width = max(_MIN_CELL, results.width // (columns * max(1, len(names))))
+    return [beginning(fields.get(name, ""), width) for name in names]
 
 
 def _cell(value: object) -> str:

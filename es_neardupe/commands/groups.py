@@ -1,4 +1,4 @@
-"""Which document of each group a policy would keep. Nothing is deleted: that is the user's."""
+"""Groups of an index, their history, and the document to keep of each. Nothing is deleted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from es_neardupe.groups.rule_options import policy_of
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
+from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
 from es_neardupe.records import Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import refresh_if_allowed
 
-__all__ = ["KeepAdvice", "group_history", "groups", "suggest_keep"]
+__all__ = ["KeepAdvice", "group_history", "groups", "suggest_keep", "with_titles"]
 
 
 def groups(
@@ -28,22 +29,45 @@ def groups(
     min_size: options.MinSize = 2,
     top: options.TopGroups = None,
     group: options.GroupId = None,
+    fields: options.TitleFields = (),
 ) -> list[Group]:
-    """The groups of an index, largest first. ``group`` asks for one only. Reads grouped documents, no others."""
+    """The groups of an index, largest first; with ``group`` only this one.
+
+    Reads only grouped documents. ``fields`` are shown of all members; None: none.
+    """
     index = opened(index)
+    shown = shown_fields(index, fields)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
     entries = known_entries(index, [one.group for one in found])
-    return [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
+    described = [replace(one, known=_of_these(one, entries.get(one.group))) for one in found]
+    return _with_fields(index, described, shown)
+
+
+def with_titles(index: Index, found: list[Group], fields: options.TitleFields = ()) -> list[Group]:
+    """Some groups of an index with the ``fields`` to show of their principals, not of other members."""
+    index = opened(index)
+    shown = shown_fields(index, fields)
+    principals = [replace(one, members=one.members[:1]) for one in found]
+    titled = _with_fields(index, principals, shown)
+    return [replace(one, members=(*head.members, *one.members[1:])) for one, head in zip(found, titled, strict=True)]
+
+
+def _with_fields(index: Index, found: list[Group], shown: ShownFields) -> list[Group]:
+    values = read_shown_fields(index, shown, [member.reference for one in found for member in one.members])
+    return [
+        replace(one, members=tuple(replace(two, fields=values.get(two.address, {})) for two in one.members))
+        for one in found
+    ]
 
 
 def _of_these(found: Group, entry: GroupRecord | None) -> GroupRecord | None:
-    """The entry if it is about these documents: others of the group may be hidden from this user, or gone since."""
+    """The entry if it is about these documents: others of the group may be hidden from this user, or deleted since."""
     return entry if entry is not None and entry.size == found.size else None
 
 
 def group_history(index: Index, group: str) -> GroupRecord:
-    """What the registry knows of a group, one that has ended too. Raises `NotFound` for an id that was never one."""
+    """The registry entry of a group, also of one that has ended. Raises `NotFound` for an unknown id."""
     index = opened(index)
     check_sees_all(index, "the history of groups")
     found = Registry(index).entries({group}).get(group)
@@ -62,12 +86,12 @@ _TERMS = 1000
 
 @dataclass(frozen=True)
 class KeepAdvice:
-    """What a policy says of one group."""
+    """The document of one group that a policy ranks first, and the redundant ones."""
 
     group: str
     policy: str
     keep: Address
-    """The document that comes first by the policy."""
+    """The document that the policy ranks first."""
     redundant: tuple[Address, ...]
     """All others, in the order of the policy."""
     is_principal: bool
@@ -94,8 +118,8 @@ def suggest_keep(
 ) -> list[KeepAdvice]:
     """For each group, largest first, the document that ``policy`` keeps, and the others.
 
-    Policies are those of ``group --principal``; by default the one that the index was grouped by. Raises
-    `SettingsError` for one that cannot be read or a field that is not there.
+    The policies are those of ``group --principal``; the default is that of the last run. Raises `SettingsError` for an
+    invalid policy or an unknown field.
     """
     index = opened(index)
     if policy is None:
@@ -122,13 +146,13 @@ def _advice(index: Index, policy: Policy, found: list[Group]) -> Iterator[KeepAd
             members.get(group_of(stored) or "", []).append(hit)
     for one in found:
         ordered = _ordered(members[one.group], policy, index.settings.prefix)
-        if len(ordered) > 1:  # not deleted meanwhile
+        if len(ordered) > 1:  # otherwise they were deleted meanwhile
             principal = one.members[0].address if one.principal is not None else None
             yield KeepAdvice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)
 
 
 def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:
-    """As principals are chosen: by the policy, then the longest, then by id."""
+    """In the order in which principals are chosen: by the policy, then the longest, then by id."""
     places = policy.places([hit.source for hit in hits])
     keys = [
         (place, -count_of(stored_fields(hit.source, prefix), "tokens"), hit.id, hit.index)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe.errors import Forbidden, SettingsError
@@ -11,7 +11,7 @@ from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.records import Address, Hit, one_line
+from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 
 __all__ = ["Group", "Member", "known_entries", "read_groups"]
@@ -27,11 +27,19 @@ class Member:
     index: str
     id: str
     similarity: float
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    """Field -> its text, for the fields to show."""
+    _routing: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def address(self) -> Address:
         """Index and id."""
         return Address(self.index, self.id)
+
+    @property
+    def reference(self) -> Reference:
+        """Index, id and routing."""
+        return self.index, self.id, self._routing
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
     for ids in chunked(sorted(found), _TERMS):
         for hit in _read(index, queries.groups_by_id(index.fields, ids)):
             id = stored_fields(hit.source, prefix).get("group", "")
-            principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
+            principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0, _routing=hit.routing))
     told = known_entries(index, [id for id, several in principals.items() if len(several) > 1])
     every = [_group(id, _the_one(principals.get(id, []), told.get(id)), members) for id, members in found.items()]
     large = [one for one in every if one.size >= min_size]
@@ -99,7 +107,9 @@ def _read(index: Index, query: dict[str, Any]) -> Iterator[Hit]:
 def _add(found: dict[str, list[Member]], hit: Hit, prefix: str) -> None:
     grouping = decode_grouping(stored_fields(hit.source, prefix))
     if grouping is not None:
-        found.setdefault(grouping.group, []).append(Member(hit.index, hit.id, grouping.similarity))
+        found.setdefault(grouping.group, []).append(
+            Member(hit.index, hit.id, grouping.similarity, _routing=hit.routing)
+        )
 
 
 def _group(id: str, principal: Member | None, members: list[Member]) -> Group:

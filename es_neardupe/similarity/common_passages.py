@@ -13,22 +13,11 @@ from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import spans
 
-__all__ = ["beginning", "common_passage", "covered_passages"]
+__all__ = ["common_passage", "covered_passages"]
 
 
 _MIN_WORDS = 5
 """Words from which on a common run is a passage."""
-
-_SHOWN = 200
-
-
-def beginning(passage: str, shown: int = _SHOWN) -> str:
-    """A passage in one line; of one with more than ``shown`` characters the words that fit, and ``...``."""
-    plain = " ".join(passage.split())
-    if len(plain) <= shown:
-        return plain
-    kept = plain[: shown + 1].rpartition(" ")[0] or plain[:shown]
-    return f"{kept}..."
 
 
 def covered_passages(texts: Sequence[str], covering: U64, shingle: int) -> list[tuple[str, int]]:

@@ -54,6 +54,8 @@ class Side:
     words: int
     _text: str = field(repr=False)
     _spans: Ints = field(repr=False, compare=False)
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Field -> its text, for the fields to show; empty for a file."""
 
     @classmethod
     def of(cls, name: str, text: str) -> Side:

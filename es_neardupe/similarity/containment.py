@@ -8,11 +8,11 @@ from enum import Enum
 
 import numpy as np
 
+from es_neardupe.display_text import beginning
 from es_neardupe.keys.hashing import U64
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.options import Matching
 from es_neardupe.similarity.alignment import align
-from es_neardupe.similarity.common_passages import beginning
 from es_neardupe.similarity.comparison import Block, Side, blocks_of
 
 __all__ = ["Containment", "Containments", "Direction"]

@@ -28,7 +28,7 @@ def filled(client: Client, index_name: str) -> str:
     return index_name
 
 
-@pytest.mark.parametrize("least", [0, -1, 1.01, float("nan")])
+@pytest.mark.parametrize("minimum", [0, -1, 1.01, float("nan")])
 def test_min(minimum: float) -> None:
     with pytest.raises(SettingsError, match=r"`min` must lie in \(0, 1\]"):
         check_min(minimum)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,11 +12,12 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import as_json_text, named, print_json, print_table, say, show, warn
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.search.search import SearchHit, SearchResult
+    from es_neardupe.commands.search import SearchHit, SearchResult
 
 __all__ = ["search"]
 
@@ -58,8 +59,8 @@ def search(
 
       es-neardupe search news --dsl query.json --size 50 --show-request
     """
-    from es_neardupe.commands.search.request import search_request
-    from es_neardupe.commands.search.search import search as search_
+    from es_neardupe.commands.search import search as search_
+    from es_neardupe.commands.search import search_request
     from es_neardupe.server.client import path
 
     if (text is None) == (dsl is None):
@@ -133,9 +134,7 @@ def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object,
         yield "", rest, *("" for _ in hit.fields), f"groups --group {hit.group}"
 
 
-def _cells(texts: Any) -> Iterator[str]:
-    from es_neardupe.similarity.common_passages import beginning
-
+def _cells(texts: Iterable[str]) -> Iterator[str]:
     return (beginning(text, _SHOWN) for text in texts)
 
 

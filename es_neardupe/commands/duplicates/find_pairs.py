@@ -21,6 +21,7 @@ from es_neardupe.commands.duplicates.hash_features import (
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan, SchemeKeys
 from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
 from es_neardupe.commands.duplicates.validation import SimilarityFunction, similarity_function
+from es_neardupe.display_text import beginning
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
@@ -30,7 +31,7 @@ from es_neardupe.records import Address, DocumentsInScope
 from es_neardupe.server.client import Client
 from es_neardupe.server.fetch import fetch
 from es_neardupe.server.search import count
-from es_neardupe.similarity.common_passages import beginning, common_passage
+from es_neardupe.similarity.common_passages import common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.verification.current_texts import Compared, CurrentDocuments, PairComparer
 from es_neardupe.verification.spill_to_disk import SpilledEntries, scratch

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.shown_fields import read_at_once
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
@@ -32,6 +33,7 @@ __all__ = [
     "PairsResult",
     "SkippedGroup",
     "overlaps",
+    "page_fields",
     "page_texts",
 ]
 
@@ -234,7 +236,7 @@ class DuplicatesReport:
 
 
 _BATCH = 20
-"""Documents read at a time: a text may have megabytes, and only its beginning is kept."""
+"""Documents whose texts are read in one request: a text may have megabytes, and only its beginning is kept."""
 
 
 def page_texts(
@@ -243,18 +245,34 @@ def page_texts(
     """The texts of the documents in the pairs: the values of the fields of the plan, one a line, and of these the first
     ``characters``; one more than the page shows, so that it knows that there are more.
 
-    A document that is gone is left out; one without these fields has the text "". They are found by a search, which
-    needs no routing.
+    A deleted document is left out; a document without these fields has the text "".
     """
+    sources = _sources(client, pairs, plan.fields, _BATCH)
+    return {address: text_of(source, plan.fields)[:characters] for address, source in sources}
+
+
+_FIELD_CHARACTERS = 1000
+"""Characters that are kept of the value of a field: more than a page shows."""
+
+
+def page_fields(client: Client, pairs: Iterable[DocumentPair], names: Sequence[str]) -> dict[Address, dict[str, str]]:
+    """The beginnings of some fields of the documents in the pairs, without deleted documents."""
+    sources = _sources(client, pairs, names, read_at_once(names))
+    return {
+        address: {name: text_of(source, [name])[:_FIELD_CHARACTERS] for name in names} for address, source in sources
+    }
+
+
+def _sources(
+    client: Client, pairs: Iterable[DocumentPair], fields: Sequence[str], batch: int
+) -> Iterator[tuple[Address, Mapping[str, Any]]]:
+    """The fields of the documents in the pairs, found by searches, which need no routing."""
     wanted: dict[str, dict[str, None]] = {}
     for pair in pairs:
         for index, id in (pair.a, pair.b):
             wanted.setdefault(index, {})[id] = None
-    texts: dict[Address, str] = {}
     for index, ids in wanted.items():
-        for chunk in chunked(ids, _BATCH):
-            body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(plan.fields)}
+        for chunk in chunked(ids, batch):
+            body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(fields)}
             for hit in search(client, index, body)["hits"]["hits"]:
-                text = text_of(hit.get("_source", {}), plan.fields)
-                texts[Address(hit["_index"], hit["_id"])] = text[:characters]
-    return texts
+                yield Address(hit["_index"], hit["_id"]), hit.get("_source", {})
