@@ -7,8 +7,7 @@ import logging
 import math
 import re
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, IntEnum
@@ -24,7 +23,7 @@ from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.display_text import STEERING, beginning
 from es_neardupe.errors import NeardupeError
-from es_neardupe.log_events import log_event
+from es_neardupe.log_events import log_event, logged_progress
 
 __all__ = [
     "ExitCode",
@@ -32,7 +31,6 @@ __all__ = [
     "escaped",
     "fail",
     "harmless_cell",
-    "logged_progress",
     "named",
     "plain",
     "print_json",
@@ -61,9 +59,6 @@ _FILE_WIDTH = 140
 
 _shown = [logging.INFO]
 """The least level of messages that are printed."""
-
-_SELDOM = 10.0
-"""Seconds between two events that tell of the same progress."""
 
 messages = Console(stderr=True, highlight=False, emoji=False)
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
@@ -269,21 +264,6 @@ def progress_bars() -> Iterator[progress.Progress]:
             logged(stage, done, total)
 
         yield drawn
-
-
-def logged_progress(clock: Callable[[], float] = time.monotonic) -> progress.Progress:
-    """Tells the log how far a stage is: at its beginning, every ten seconds, and at its end."""
-    last: dict[str, float] = {}
-
-    def logged(stage: str, done: int, total: int | None) -> None:
-        if total == 0:
-            return
-        now = clock()
-        if stage not in last or now - last[stage] >= _SELDOM or done == total:
-            last[stage] = now
-            log_event(logging.INFO, "progress", stage=stage, done=done, total=total)
-
-    return logged
 
 
 def by_measure(measure: str, similarity: float) -> dict[str, Any]:

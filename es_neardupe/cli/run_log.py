@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ import typer
 from es_neardupe.cli.output import plain, show_messages, without_controls
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
-from es_neardupe.log_events import LOGGER, fields_of, log_event, new_run
+from es_neardupe.log_events import LOGGER, fields_of, log_event, loggable_arguments, new_run
 from es_neardupe.pages.files import check_file, replacing
 
 if TYPE_CHECKING:
@@ -128,12 +127,6 @@ def _moment(record: logging.LogRecord) -> str:
 
 _PANEL = "Log"
 
-_SECRET = re.compile("password|passphrase|secret|token|api_key|header")
-"""Options with such names hold what nobody else may read, unless they name the file with it."""
-
-_TEXTS = {"text"}
-"""Options that are texts."""
-
 
 def options(
     *,
@@ -200,7 +193,7 @@ def begin(
     summary: str | None = None,
 ) -> CommandRun:
     """Begin a run. Raises `InputError` where its log or its summary cannot be written."""
-    run = CommandRun(command, _harmless(arguments), None if summary is None else Path(summary))
+    run = CommandRun(command, _arguments(arguments), None if summary is None else Path(summary))
     context = {"run": run.name, "command": command, "index": arguments.get("index")}
     configure(LogFormat(log_format), LogLevel(log_level), None if log_file is None else Path(log_file), context)
     if run.summary is not None:
@@ -271,20 +264,14 @@ def _seconds(run: CommandRun) -> float:
     return round(time.monotonic() - run.clock, 3)
 
 
-def _harmless(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given, without logins and without texts, which may be those of documents."""
-    given = {name: _told(name, plain(value)) for name, value in arguments.items() if value not in (None, (), [])}
-    return json.loads(json.dumps(given, default=str))  # type: ignore[no-any-return]
+def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments to log; without the password in a URL."""
+    from es_neardupe.server.login.settings import split_url
 
-
-def _told(name: str, value: Any) -> Any:
-    if name == "url":
-        from es_neardupe.server.login.settings import split_url
-
+    found = loggable_arguments(arguments)
+    if "url" in found:
         try:
-            return split_url(value)[0]
+            found["url"] = split_url(found["url"])[0]
         except SettingsError:
-            return "(unreadable)"
-    if _SECRET.search(name) and not name.endswith("_file"):
-        return "(hidden)"
-    return f"({len(value)} characters)" if name in _TEXTS and isinstance(value, str) else value
+            found["url"] = "(unreadable)"
+    return found
