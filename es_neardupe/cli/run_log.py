@@ -1,4 +1,4 @@
-"""A run of a command: what it is called in logs and requests, its log options, and the summary it may leave behind."""
+"""Log and summary of a run of a command: its name, its log options, and its events."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["CommandRun", "LogFormat", "LogLevel", "begin", "configure", "current
 
 
 class LogFormat(str, Enum):
-    """How events are written."""
+    """Format of events."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class LogLevel(str, Enum):
-    """The least level that is log_event."""
+    """Minimum level to log."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -46,16 +46,16 @@ class LogLevel(str, Enum):
 
     @property
     def number(self) -> int:
-        """As Python's logging counts them."""
+        """The number of the level in `logging`."""
         return int(logging.getLevelName(self.value.upper()))
 
 
 def configure(format: LogFormat, level: LogLevel, file: Path | None, context: Mapping[str, Any]) -> None:
-    """Send events where the options say, each with the fields of ``context``. Raises `InputError` for a file that
+    """Log events to stderr or to a file, each with the fields of ``context``. Raises `InputError` for a file that
     cannot be written.
 
-    In JSON all that is said on stderr is an event. In text messages stay as people read them, and the other events
-    stand beside them with the level ``debug`` only; a file has all of them.
+    In JSON everything on stderr is an event. In text, messages are printed as they are, and the other events only with
+    the level ``debug``. A file has all events.
     """
     reset()
     formatter = _JsonLines(context) if format is LogFormat.JSON else _TextLines(context)
@@ -71,12 +71,12 @@ def configure(format: LogFormat, level: LogLevel, file: Path | None, context: Ma
         handler.addFilter(lambda record: getattr(record, "event", "") not in {"message", "error"})
         _add(handler, formatter)
     show_messages(level.number)
-    if LOGGER.handlers[1:]:  # besides the one that does nothing
+    if LOGGER.handlers[1:]:  # in addition to the NullHandler
         LOGGER.setLevel(level.number)
 
 
 def reset() -> None:
-    """As if nothing had been configured."""
+    """Undo `configure`."""
     for handler in LOGGER.handlers[:]:
         if not isinstance(handler, logging.NullHandler):
             LOGGER.removeHandler(handler)
@@ -91,7 +91,7 @@ def _add(handler: logging.Handler, formatter: logging.Formatter) -> None:
 
 
 def _file_handler(file: Path) -> logging.Handler:
-    """Appends, and opens the file anew when something like logrotate has moved it."""
+    """A handler that appends to the file, and opens a new one after logrotate has moved it."""
     try:
         return WatchedFileHandler(file, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
@@ -99,7 +99,7 @@ def _file_handler(file: Path) -> logging.Handler:
 
 
 class _JsonLines(logging.Formatter):
-    """One JSON object, in ASCII: nothing in it can steer a terminal or end the line."""
+    """Formats an event as one line of JSON, in ASCII and without control characters."""
 
     def __init__(self, context: Mapping[str, Any]) -> None:
         super().__init__()
@@ -112,12 +112,11 @@ class _JsonLines(logging.Formatter):
 
 
 class _TextLines(_JsonLines):
-    """Time, level, event and its fields."""
+    """Formats an event as time, level, name and fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         event, fields = fields_of(record)
-        log_event = {**self._context, **fields}
-        words = [f"{name}={json.dumps(value, default=str)}" for name, value in log_event.items()]
+        words = [f"{name}={json.dumps(value, default=str)}" for name, value in {**self._context, **fields}.items()]
         return without_controls(" ".join([_moment(record), record.levelname.lower(), event, *words]))
 
 
@@ -151,12 +150,12 @@ def options(
         ),
     ] = None,
 ) -> None:
-    """The options of a run that all commands with a connection have."""
+    """The log options of all commands with a connection."""
 
 
 @dataclass
 class CommandRun:
-    """What is known of the run under way."""
+    """The current run."""
 
     command: str
     arguments: Mapping[str, Any]
@@ -167,19 +166,19 @@ class CommandRun:
     connection: Mapping[str, Any] = field(default_factory=dict)
     """The options of the connection."""
     stack: ExitStack = field(default_factory=ExitStack)
-    """Closed at the end of the command, and what was opened for it."""
+    """Closed at the end of the command, with the resources entered into it."""
     client: Client | None = None
-    """The connection, once it is open."""
+    """The connection; None until it is open."""
     result: Any = None
-    """The report, once there is one."""
+    """The report; None until the command has one."""
 
 
 _under_way: list[CommandRun] = []
-"""The run of this process: none, or one."""
+"""The current run of this process, if any."""
 
 
 def current() -> CommandRun | None:
-    """The run under way; None for a command without a connection."""
+    """The current run; None for a command without a connection."""
     return _under_way[0] if _under_way else None
 
 
@@ -192,7 +191,7 @@ def begin(
     log_file: str | None = None,
     summary: str | None = None,
 ) -> CommandRun:
-    """Begin a run. Raises `InputError` where its log or its summary cannot be written."""
+    """Begin a run. Raises `InputError` if its log or its summary cannot be written."""
     run = CommandRun(command, _arguments(arguments), None if summary is None else Path(summary))
     context = {"run": run.name, "command": command, "index": arguments.get("index")}
     configure(LogFormat(log_format), LogLevel(log_level), None if log_file is None else Path(log_file), context)
@@ -204,13 +203,13 @@ def begin(
 
 
 def result(report: Any) -> None:
-    """Keep the report of the run under way for its summary."""
+    """Keep the report of the current run for its summary."""
     if _under_way:
         _under_way[0].result = report
 
 
 def end(code: int, error: BaseException | None = None) -> None:
-    """End the run under way, if there is one: log it, write its summary. Raises `InputError` if that is impossible."""
+    """End the current run, if any: log its end and write its summary. Raises `InputError` if that fails."""
     run = current()
     _under_way.clear()
     try:

@@ -1,4 +1,4 @@
-"""What a threshold costs and finds, before any index is touched."""
+"""Bands for a threshold: their size and their detection probability. Needs no server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BandsReport:
     key_bytes: int
     """Bytes of the keys in each document."""
     detection: float
-    """Probability that a pair exactly at the threshold becomes a candidate: ``1 - (1 - s^rows)^bands`` where one band
+    """Probability that a pair exactly at the threshold becomes a candidate: ``1 - (1 - s^rows)^bands`` if one band
     is enough."""
     wanted_detection: float
     curve: tuple[tuple[float, float], ...]
@@ -48,10 +48,11 @@ def bands(
     rows: options.Rows = None,
     agree: options.Agree = None,
 ) -> BandsReport:
-    """The most rows, then the fewest bands, that find ``detection`` of the pairs exactly at the threshold.
+    """The maximum number of rows, then the minimum number of bands, that find the share ``detection`` of the pairs
+    exactly at the threshold.
 
-    What is None is as `Settings.chosen` has it. Raises `SettingsError` for values out of range, or if no bands reach
-    it.
+    Options that are None get the defaults of `Settings.chosen`. Raises `SettingsError` for values out of range, or if
+    no bands reach the detection probability.
     """
     settings = Settings.chosen(
         ("text",),

@@ -73,7 +73,7 @@ def group_history(index: Index, group: str) -> GroupRecord:
     found = Registry(index).entries({group}).get(group)
     if found is None:
         raise NotFound(
-            f"The registry of index {index.name} knows no group {group!r}: `es-neardupe groups {index.name}` lists its "
+            f"The registry of index {index.name} has no group {group!r}: `es-neardupe groups {index.name}` lists the "
             f"groups.",
             status=404,
             type="group_not_found",

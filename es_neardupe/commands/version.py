@@ -1,4 +1,4 @@
-"""What a bug report should say: the versions of everything that has a part in the work."""
+"""Versions for bug reports: of the program, Python, the packages it uses, and the server."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _PACKAGES = (
     *("elasticsearch", "elastic-transport", "opensearch-py", "urllib3"),
     *("numpy", "scipy", "xxhash", "orjson", "rapidfuzz", "pydantic", "tenacity", "typer", "rich"),
 )
-"""Those whose versions have explained a failure, or can."""
+"""Packages whose versions help to explain a failure."""
 
 
 @dataclass(frozen=True)
 class VersionReport:
-    """Versions, without anything that tells who runs them."""
+    """Versions, without anything that identifies the user."""
 
     version: str
     scheme_version: int
-    """Of the recipe of keys."""
+    """Version of the algorithm that makes the keys."""
     scheme: str
-    """The scheme that `init` chooses where nothing is asked for."""
+    """The scheme that `init` chooses by default."""
     compiled: bool
-    """Whether the inner loops of signing in C were built; else numpy does their work, more slowly."""
+    """Whether the inner loops of signing in C were built; otherwise the slower ones in numpy are used."""
     python: str
     system: str
     packages: Mapping[str, str | None]
-    """None: not installed."""
+    """Name -> version; None: not installed."""
     server: str | None
-    """Product and version; None where no server was asked."""
+    """Product and version; None without a server."""
     problem: str | None = None
     """Why the version of the server is unknown; None if it is known or was not requested."""
 

@@ -55,7 +55,7 @@ def test_the_history_of_a_group(client: Client, grouped: str, server_cli: Cli) -
     assert (told["group"], told["size"], told["principal"]["id"]) == (first.group, 5, first.members[0].id)
     assert [one["event"] for one in told["history"]] == ["founded"]
     assert "founded" in server_cli("groups", grouped, "--history", first.group).out
-    refused(server_cli("groups", grouped, "--history", "unknown"), "knows no group 'unknown'")
+    refused(server_cli("groups", grouped, "--history", "unknown"), "has no group 'unknown'")
 
 
 def test_what_to_keep(client: Client, grouped: str, server_cli: Cli) -> None:

@@ -61,17 +61,17 @@ def groups(
     from es_neardupe.commands.groups import suggest_keep as suggest_keep_
 
     if keep_policy is not None and not suggest_keep:
-        raise typer.BadParameter("--keep-policy is for --suggest-keep.")
+        raise typer.BadParameter("--keep-policy requires --suggest-keep.")
     if history is not None:
         if suggest_keep or group is not None or top is not None:
-            raise typer.BadParameter("--history is about one group: leave out --suggest-keep, --group and --top.")
-        return _tell_history(group_history(open_index(index, prefix), history), as_json)
+            raise typer.BadParameter("--history shows one group: leave out --suggest-keep, --group and --top.")
+        return _show_history(group_history(open_index(index, prefix), history), as_json)
     opened = open_index(index, prefix)
     scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group}
     if suggest_keep:
         advice = suggest_keep_(opened, policy=keep_policy, **scope)
         _check_found(advice, index, group, min_size)
-        return _tell_advice(advice, as_json)
+        return _show_advice(advice, as_json)
     whole = as_json or group is not None
     found = groups_(opened, fields=(fields or ()) if whole else None, **scope)
     _check_found(found, index, group, min_size)
@@ -85,7 +85,7 @@ def groups(
         if len(shown) < len(found):
             say(f"{len(shown):,} of {len(found):,} groups are shown: --top shows more, --json all.")
     else:
-        show(phrase(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` creates groups."))
+        show(phrase(f"No group has {min_size} or more documents. `es-neardupe group {index}` creates groups."))
     return None
 
 
@@ -94,13 +94,13 @@ def _check_found(found: list[Any], index: str, group: str | None, min_size: int)
     if group is not None and not found:
         raise NotFound(
             f"Index {index} has no group {group!r} of {min_size} or more documents: `es-neardupe groups {index}` lists "
-            f"its groups.",
+            f"the groups.",
             status=404,
             type="group_not_found",
         )
 
 
-def _tell_history(entry: GroupRecord, as_json: bool) -> None:
+def _show_history(entry: GroupRecord, as_json: bool) -> None:
     if as_json:
         print_json(entry)
         return
@@ -108,26 +108,26 @@ def _tell_history(entry: GroupRecord, as_json: bool) -> None:
         ("documents", entry.size),
         ("  distinct texts", entry.texts),
         ("principal", named(entry.principal, several=True)),
-        ("least similarity to it", entry.min_similarity),
+        ("minimum similarity to it", entry.min_similarity),
         ("mean similarity to it", entry.mean_similarity),
         ("pairs of members below the threshold", entry.pairs_below),
         ("  not compared", entry.pairs_not_compared),
         ("grouped by", str(entry.settings or "-")),
     ]
     if entry.weakest is not None:
-        figures[-1:-1] = [("most steps between two members", entry.diameter), ("weakest bridge", entry.weakest)]
+        figures[-1:-1] = [("maximum steps between two members", entry.diameter), ("weakest bridge", entry.weakest)]
     print_table([f"group {entry.group}", "ended" if entry.ended else ""], figures)
     print_table(["when", "what", "group"], [(one.at, one.event, one.group or "") for one in entry.history])
 
 
-def _tell_advice(found: list[KeepAdvice], as_json: bool) -> None:
+def _show_advice(found: list[KeepAdvice], as_json: bool) -> None:
     several = len({address.index for one in found for address in (one.keep, *one.redundant)}) > 1
     if as_json:
         for one in found:
             print_json(one)
         return
     if not found:
-        show("There is no such group: nothing is redundant.")
+        show("No group matches: nothing is redundant.")
         return
     rows = [
         (one.group, named(one.keep, several), one.is_principal, "; ".join(named(two, several) for two in one.redundant))
