@@ -15,7 +15,7 @@ from server_tools import JSON, Spy, family, make_index, put, words
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.duplicates.request_parse import example
 from es_neardupe.display_text import shown
-from es_neardupe.errors import SettingsError
+from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.server.client import Client
 
 TEXTS = family("titles", 3, length=90)
@@ -238,3 +238,25 @@ def test_the_page_of_duplicates(news: NearDupe, server_cli: Cli, tmp_path: Path)
     assert server_cli(*arguments, "--field", "title").code == 2
     wrong = server_cli(*arguments, "--html", str(page), "--field", "absent")
     assert (wrong.code, "has no field 'absent' to show" in wrong.err) == (2, True)
+
+
+def test_titles_that_cannot_be_read(client: Client, index_name: str) -> None:
+    """Without `_source`, only the stored text fields can be read."""
+    properties = {"title": {"type": "text"}, "body": {"type": "text", "store": True}}
+    make_index(client, index_name, properties, _source={"enabled": False})
+    put(client, index_name, SOURCES)
+    news = NearDupe(index_name, client)
+    news.init(Settings(("body",)), sidecar=True)
+    news.enrich()
+    news.group()
+    for fields in (
+        news.groups()[0].members[0].fields,
+        news.similar(id="d0").hits[0].fields,
+        next(news.pairs().with_fields()).fields["a"],
+        news.search("*").hits[0].fields,
+    ):
+        assert list(fields) == ["body"]
+        assert any(text.startswith(fields["body"].removesuffix("...")) for text in TEXTS)
+    assert news.compare("d0", "d1").a.fields == {}
+    with pytest.raises(IndexUnusable, match="title not in _source"):
+        news.groups(fields=["title"])
