@@ -560,6 +560,18 @@ SHOWN_FIELDS = typer.Option(
     "--field", metavar="FIELD", help="Field to show. Repeatable.", show_default="title and the first text field"
 )
 ShownFields = Annotated[Sequence[str], SHOWN_FIELDS]
+TITLE_FIELDS = typer.Option(
+    "--field",
+    metavar="FIELD",
+    help="Field to show of each document. Repeatable.",
+    show_default="title, or the beginning of the text",
+)
+TitleFields = Annotated[Sequence[str] | None, TITLE_FIELDS]
+"""In Python None reads no fields."""
+PAGE_FIELDS = typer.Option(
+    "--field", metavar="FIELD", help="Field to show with the texts. Repeatable.", show_default="title"
+)
+PageFields = Annotated[Sequence[str], PAGE_FIELDS]
 Expand = Annotated[bool, typer.Option("--expand", help="Also show the near-copies, up to 99 of each hit.")]
 UrlField = Annotated[
     str | None,

@@ -7,8 +7,7 @@ import logging
 import math
 import re
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, IntEnum
@@ -22,9 +21,9 @@ from rich.text import Text
 
 from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import STEERING
+from es_neardupe.display_text import STEERING, beginning
 from es_neardupe.errors import NeardupeError
-from es_neardupe.log_events import log_event
+from es_neardupe.log_events import log_event, logged_progress
 
 if TYPE_CHECKING:
     from es_neardupe.similarity.histogram import Histogram
@@ -35,7 +34,6 @@ __all__ = [
     "escaped",
     "fail",
     "harmless_cell",
-    "logged_progress",
     "named",
     "plain",
     "plot_counts",
@@ -49,6 +47,7 @@ __all__ = [
     "say",
     "show",
     "show_messages",
+    "value_cells",
     "warn",
     "without_controls",
 ]
@@ -65,9 +64,6 @@ _FILE_WIDTH = 140
 
 _shown = [logging.INFO]
 """Minimum level of printed messages."""
-
-_PROGRESS_INTERVAL = 10.0
-"""Seconds between two log events about the progress of a stage."""
 
 messages = Console(stderr=True, highlight=False, emoji=False)
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
@@ -236,6 +232,17 @@ def named(document: Located, several: bool) -> str:
     return f"{document.index}/{document.id}" if several else document.id
 
 
+_MIN_CELL = 20
+"""Minimum number of characters that a cell shows of a value."""
+
+
+def value_cells(fields: Mapping[str, str], names: Sequence[str], columns: int) -> list[str]:
+    """The named fields of a document as cells of a table that has about so many columns of this width; "" for a
+    missing field."""
+    width = max(_MIN_CELL, results.width // (columns * max(1, len(names))))
+    return [beginning(fields.get(name, ""), width) for name in names]
+
+
 def _cell(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "-"}[value]
@@ -283,21 +290,6 @@ def progress_bars() -> Iterator[progress.Progress]:
             logged(stage, done, total)
 
         yield drawn
-
-
-def logged_progress(clock: Callable[[], float] = time.monotonic) -> progress.Progress:
-    """A progress callback that logs each stage at its beginning, every ten seconds, and at its end."""
-    last: dict[str, float] = {}
-
-    def logged(stage: str, done: int, total: int | None) -> None:
-        if total == 0:
-            return
-        now = clock()
-        if stage not in last or now - last[stage] >= _PROGRESS_INTERVAL or done == total:
-            last[stage] = now
-            log_event(logging.INFO, "progress", stage=stage, done=done, total=total)
-
-    return logged
 
 
 _CURVE_HEIGHT = 10

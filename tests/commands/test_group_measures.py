@@ -195,7 +195,7 @@ def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
     done = server_cli("similar", filled, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
     answer = done.json
     assert {hit["id"]: hit["similarity"] for hit in answer["hits"]} == {"long": 1.0}
-    assert set(answer["hits"][0]) == {"index", "id", "measure", "similarity", "shared_bands", "group"}
+    assert set(answer["hits"][0]) == {"index", "id", "measure", "similarity", "shared_bands", "group", "fields"}
     assert answer["measure"] == answer["hits"][0]["measure"] == "containment (literal)"
     assert answer["detection"] == {"min": 0.9, "probability": None}
     cases = {case["shape"]: case for case in answer["detection_cases"]}

@@ -18,12 +18,13 @@ from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
 from es_neardupe.cli.phrasing import phrase
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching
 
 if TYPE_CHECKING:
     from es_neardupe.pages.terminal_rows import RowPart
-    from es_neardupe.similarity.comparison import Comparison
+    from es_neardupe.similarity.comparison import Comparison, Side
     from es_neardupe.similarity.explained_scores import Score
 
 __all__ = ["compare"]
@@ -50,6 +51,7 @@ def compare(
         Matching, typer.Option(help="Matching whose passages are shown; in a page, shown first.")
     ] = Matching.LITERAL,
     weighted: options.Weighted = False,
+    fields: Annotated[list[str] | None, options.PAGE_FIELDS] = None,
     context: Annotated[int, typer.Option(min=0, help="Number of words shown around differences.")] = 30,
     html: Annotated[
         Path | None, typer.Option(help="Write an HTML page with the texts instead of printing them.", metavar="FILE")
@@ -79,6 +81,8 @@ def compare(
     if len(what) == 2 and file is None:
         if weighted:
             raise typer.BadParameter("--weighted needs the frequencies of an index: give INDEX ID ID.")
+        if fields:
+            raise typer.BadParameter("--field shows fields of documents, and files have none: give INDEX ID ID.")
         found = _files(what[0], what[1], DEFAULT_MIN_WORDS if shingle is None else shingle)
     else:
         text = None if file is None else read_text_file(file)
@@ -90,6 +94,7 @@ def compare(
             name=file or "",
             shingle=shingle,
             weighted=weighted,
+            fields=fields or (),
         )
     if html is not None:
         _write(html, found, matching)
@@ -196,7 +201,7 @@ def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
     narrow = results.width < _NARROW
     made = rows(found, matching, context)
     table = Table.grid(padding=(0, 2), expand=True)
-    heads = [Text(f"{letter}: {printable(side.name)}", "bold") for letter, side in zip("ab", found.sides, strict=True)]
+    heads = [_head(letter, side) for letter, side in zip("ab", found.sides, strict=True)]
     for _ in range(1 if narrow else 2):
         table.add_column(ratio=1, overflow="fold")
     _add(table, heads, narrow=narrow)
@@ -208,6 +213,12 @@ def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
     show("[1 ...]: passage 1, in both texts. {...}: words that differ.")
     if rest := sum(row.changes for row in made):
         warn(f"{rest:,} more differences are not shown: --html writes a page with all of them.")
+
+
+def _head(letter: str, side: Side) -> Text:
+    """Name and shown fields of a text."""
+    fields = [f" {printable(beginning(value))}" for value in side.fields.values() if value]
+    return Text.assemble((f"{letter}: {printable(side.name)}", "bold"), *fields)
 
 
 def _add(table: Table, cells: Sequence[Text], *, narrow: bool) -> None:

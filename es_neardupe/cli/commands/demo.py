@@ -132,13 +132,13 @@ def _run(index: Index, records: list[FileRecord], settings: Settings, words: str
         f"{grouped.groups.min_similarity or 1:.4f} similar to the principal of its group"
     )
     _step(5, "groups: the ten largest")
-    largest = groups(index, top=10)
+    largest = groups(index, top=10, fields=None)
     show_groups(largest, members=1)
     ids = [record.id for record in records]
     principal = largest[0].principal if largest else None
     probe = _MIT if _MIT in ids else principal.id if principal else ids[0]
     _step(6, f"similar: the near-duplicates of {probe}")
-    show_similar(similar(index, id=probe, top=5))
+    show_similar(similar(index, id=probe, top=5, fields=None))
     _step(7, "An ordinary search, without and with collapse on the group")
     example = records[ids.index(principal.id if principal else probe)]
     query = words or " ".join(str(example.source[field]).split()[:12])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -62,6 +63,7 @@ def duplicates(
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML page with the pairs side by side.", show_default=False),
     ] = None,
+    fields: Annotated[list[str] | None, options.PAGE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -77,6 +79,8 @@ def duplicates(
     """
     if (index is not None) + (example is not None) + schema != 1 or (index is None) != (request is None):
         raise typer.BadParameter("Give INDEX and --request FILE, or --example NAME, or --schema.")
+    if fields and html is None:
+        raise typer.BadParameter("--field is for the page: give --html too.")
     if as_json + pairs_only + (csv == "-") > 1:
         raise typer.BadParameter("Only one of --json, --pairs-only and --csv - can be on stdout.")
     if index is None or request is None:
@@ -93,6 +97,7 @@ def duplicates(
     from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
     from es_neardupe.commands.duplicates.request_plan import parse_request
     from es_neardupe.commands.input_files import read_text_file
+    from es_neardupe.index.shown_fields import title_fields
 
     plan = parse_request(read_text_file(request))
     chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)
@@ -101,6 +106,7 @@ def duplicates(
         for line in request_explain.explain(plan, index):
             say(line)
     opened = open_index(index, prefix)
+    shown = () if html is None else title_fields(opened, fields or ())
     with progress_bars() as progress:
         report = duplicates_(opened, plan, progress=progress)
     if as_json:
@@ -115,7 +121,8 @@ def duplicates(
     if _across(plan) and len(report.indices) == 1:
         warn(f"The request finds only pairs across indices, but {index} is one index: name several, such as old,new.")
     if html is not None:
-        _write_page(html, opened.client, report, chosen, plan)
+        explained = request_explain.explain(plan, report.index)
+        _write_page(html, opened.client, report, stage=chosen, explained=explained, fields=shown)
 
 
 def _check_files(csv: str | None, html: Path | None, request: str) -> None:
@@ -164,16 +171,23 @@ def _pairs(report: DuplicatesReport, stage: DuplicatesPlan) -> PairsResult:
     return result
 
 
-def _write_page(file: Path, client: Client, report: DuplicatesReport, stage: DuplicatesPlan, plan: RequestPlan) -> None:
-    """The page of a stage, with the texts of its most similar pairs."""
-    from es_neardupe.commands.duplicates import request_explain
-    from es_neardupe.commands.duplicates.results import page_texts
-    from es_neardupe.pages.duplicates_page import MAX_OPENED, MAX_TEXT, duplicates_page
+def _write_page(
+    file: Path,
+    client: Client,
+    report: DuplicatesReport,
+    *,
+    stage: DuplicatesPlan,
+    explained: Sequence[str],
+    fields: Sequence[str],
+) -> None:
+    """Write the page of a stage, with the texts of its most similar pairs, and the ``fields`` of all listed ones."""
+    from es_neardupe.commands.duplicates.results import page_fields, page_texts
+    from es_neardupe.pages.duplicates_page import MAX_LISTED, MAX_OPENED, MAX_TEXT, duplicates_page
     from es_neardupe.pages.page import write_page
 
-    first = islice(_pairs(report, stage).pairs, MAX_OPENED)
-    texts = page_texts(client, stage, first, MAX_TEXT + 1)
-    words = request_explain.explain(plan, report.index)
+    pairs = _pairs(report, stage).pairs
+    texts = page_texts(client, stage, islice(pairs, MAX_OPENED), MAX_TEXT + 1)
+    shown = page_fields(client, islice(pairs, MAX_LISTED), fields) if fields else {}
     title = f"Pairs in {report.index}: {stage.name}"
-    write_page(file, duplicates_page(report, stage.name, texts, explained=words, title=title))
+    write_page(file, duplicates_page(report, stage.name, texts, explained=explained, title=title, fields=shown))
     say(f"Wrote {file}")

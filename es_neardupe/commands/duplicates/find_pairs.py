@@ -21,6 +21,7 @@ from es_neardupe.commands.duplicates.hash_features import (
 )
 from es_neardupe.commands.duplicates.request_plan import RATIO, DuplicatesPlan, SchemeKeys, Validation
 from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
+from es_neardupe.display_text import beginning
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
@@ -32,7 +33,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Address, DocumentsInScope
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, fetch
-from es_neardupe.similarity.common_passages import beginning, common_passage
+from es_neardupe.similarity.common_passages import common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import MEANINGS, Measure, Prepared, weights_of

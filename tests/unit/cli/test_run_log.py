@@ -15,7 +15,7 @@ from unit_tools import FakeClient
 from es_neardupe import log_events
 from es_neardupe.cli import output, run_log
 from es_neardupe.cli.messages import show_first
-from es_neardupe.cli.output import ExitCode, logged_progress, say, warn
+from es_neardupe.cli.output import ExitCode, say, warn
 from es_neardupe.cli.run_log import LogFormat, LogLevel, configure, reset
 from es_neardupe.errors import NotFound, SettingsError, Unreachable
 from es_neardupe.keys import hashing
@@ -91,7 +91,7 @@ def test_libraries_see_the_events_by_logging_alone(caplog: pytest.LogCaptureFixt
 
 def test_progress_is_told_seldom(caplog: pytest.LogCaptureFixture) -> None:
     now = [0.0]
-    told = logged_progress(lambda: now[0])
+    told = log_events.logged_progress(lambda: now[0])
     with caplog.at_level(logging.INFO, logger="es_neardupe"):
         for done in range(0, 1001):
             now[0] += 0.03
@@ -178,7 +178,7 @@ def test_arguments_are_told_without_texts_and_secrets(cli: Cli, tmp_path: Path) 
     file = tmp_path / "run.json"
     cli("similar", "news", "--text", "a private text", "--url", "http://u:hunter2@127.0.0.1:9", "--summary", str(file))
     assert json.loads(file.read_text())["arguments"]["text"] == "(14 characters)"
-    told = run_log._harmless(
+    told = run_log._arguments(
         {"api_key": "k", "bearer_token": "k", "token_file": "f", "url": "k://", "top": 3, "id": None}
     )
     assert told == {

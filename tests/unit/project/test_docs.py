@@ -43,7 +43,7 @@ from es_neardupe.commands.report_parts import (
     PairCounts,
     WriteCounts,
 )
-from es_neardupe.commands.search.search import Copy, SearchHit, SearchResult
+from es_neardupe.commands.search import Copy, SearchHit, SearchResult
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
 from es_neardupe.commands.stats import GroupSizes, Stats, StatsScope
 from es_neardupe.commands.version import VersionReport
@@ -346,7 +346,7 @@ def test_json_shapes_of_parts() -> None:
     (checks,) = re.findall(r"```json\n(.*?)```", section("json.md", "`doctor`"), re.DOTALL)
     for measure, shown in (
         ("resemblance", json.loads(hits)["hits"][0]),
-        ("edit", {"index": "", "id": "", "measure": "", "similarity": 0, "shared_bands": 1, "group": ""}),
+        ("edit", {"index": "", "id": "", "measure": "", "similarity": 0, "shared_bands": 1, "group": "", "fields": {}}),
     ):
         hit = SimilarHit("news", "1", 0.9, 1, None, measure)
         answer = Similar({}, (hit,), 1, 0, Detection(0.5, None), measure, 1.0, (), None)
