@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import NotFound
-from es_neardupe.index.hidden_indices import HiddenIndex, companion_name
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.target import open_target
 from es_neardupe.local_server import control
 from es_neardupe.records import Action
@@ -119,7 +119,7 @@ def drop(client: Client) -> None:
         target = open_target(client, INDEX)
         for kind in HiddenIndex:
             with suppress(NotFound):
-                client.request("DELETE", path(companion_name(target, kind)))
+                client.request("DELETE", path(hidden_index_name(target, kind)))
     with suppress(NotFound):
         client.request("DELETE", path(INDEX))
 

@@ -61,7 +61,7 @@ def test_the_second_run_is_told_who_works(client: Client, target: IndexTarget) -
         assert value["holder"]["pid"] == os.getpid()
         assert datetime.fromisoformat(value["expires"]) - first.taken >= timedelta(seconds=60)
         with pytest.raises(
-            LeaseHeld, match=rf"\(watch by pid {os.getpid()} on host .*, since 20.* UTC, its lease ends at 20.* UTC"
+            LeaseHeld, match=rf"\(watch, pid {os.getpid()} on host .*, since 20.* UTC; its lease expires at 20.* UTC"
         ):
             held(index_of(client, target)).__enter__()
         assert stored(client, target) == value
@@ -166,14 +166,14 @@ def test_a_holder_that_is_killed(client: Client, target: IndexTarget, monkeypatc
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
-            with pytest.raises(LeaseHeld, match=f"group by pid {process.pid} "):
+            with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
                 held(index_of(client, target)).__enter__()
         finally:
             process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(lease, "_machine", lambda: "another")
-        with pytest.raises(LeaseHeld, match=f"group by pid {process.pid} "):
+        with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
             held(index_of(client, target)).__enter__()
     if lease._machine() is None:  # no such system: it waits like any other
         later(monkeypatch, 61)

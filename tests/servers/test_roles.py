@@ -101,7 +101,8 @@ LACKING = {
     ("neardupe-read", "load"): "privilege",
     ("neardupe-read", "init --prefix other"): f"lacks the index privilege 'manage' on {WORKED}",
     ("neardupe-read", "clean"): f"lacks the index privilege 'view_index_metadata' on {COMPANIONS['groups']}",
-    ("neardupe-analyse", "clean"): f"lacks the index privilege 'delete_index' on {', '.join(COMPANIONS.values())}",
+    ("neardupe-analyse", "clean"): "lacks the index privilege 'delete_index' on the hidden indices "
+    f"{', '.join(COMPANIONS.values())}",
     ("neardupe-read", "audit"): f"lacks the index privilege 'read' on {COMPANIONS['groups']}",
     ("neardupe-group", "what-if"): f"on {COMPANIONS['pairs']}",
     ("neardupe-read", "groups --history"): f"on {COMPANIONS['groups']}",
@@ -118,7 +119,7 @@ LACKING = {
 
 def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: Secured) -> None:
     lacking_is_named(run_as, LACKING)
-    lacks_at_the_end = f"lacks the index privilege 'delete_index' on {', '.join(COMING)}"
+    lacks_at_the_end = f"lacks the index privilege 'delete_index' on the hidden indices {', '.join(COMING)}"
     with worked.client("neardupe-group") as client, pytest.raises(Forbidden, match=lacks_at_the_end):
         NearDupe(WORKED, client).migrate(threshold=0.7)
 

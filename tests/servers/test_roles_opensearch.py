@@ -88,7 +88,7 @@ def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as
     for name in ("enrich", "group", "watch", "migrate", "clean"):
         run = run_as(user, name)
         assert (run.code, run.out) == (1, ""), (name, run.err)
-        told = f"sees only a part of the documents or fields of {WORKED}, and .* about all of them|has no field 'text'"
+        told = f"sees only a part of the documents or fields of {WORKED}, and .* needs all of them|has no field 'text'"
         assert re.search(told, run.err), (name, run.err)
     assert "only a part" in run.err  # of `clean`, which asks for no text
     assert written() == before

@@ -45,7 +45,7 @@ def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, se
     before = [state(client, index) for index in _backing(client, name)]
 
     for work in (NearDupe.group, NearDupe.groups, NearDupe.stats):
-        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+        with pytest.raises(RolledOver, match=f"{new} was created by a rollover.*es-neardupe enrich {name}"):
             work(NearDupe(name, client))
     dry = NearDupe(name, client).enrich(dry_run=True, show_requests=2)
     assert (dry.prepared, dry.scope.documents, dry.writes.written) == ((new,), 8, 4)

@@ -14,8 +14,8 @@ from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
-from es_neardupe.index.permissions import names_of, seen_in_part, way_out, write_blocks
-from es_neardupe.index.rollover import families_of, family_named, next_index_has
+from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
+from es_neardupe.index.rollover import alias_named, next_index_has, rollover_aliases
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
 from es_neardupe.index.storage import settings_mappings
@@ -112,10 +112,10 @@ def _tried(name: str, check: Callable[[], None], fine: str) -> Check:
 
 def _names(client: Client, mappings: Mapping[str, Any], index: str, prefix: str) -> RoleNames:
     """The names that privileges are about: as the user gave it, and those of our hidden indices."""
-    family = family_named(families_of(client, index, mappings), index)
+    alias = alias_named(rollover_aliases(client, index, mappings), index)
     groups, pairs, coming_groups, coming_pairs = (
         hidden_index_name(
-            IndexTarget(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, family=family), kind
+            IndexTarget(index, tuple(sorted(mappings)), Settings(_UNKNOWN, prefix=one), 0, rollover_alias=alias), kind
         )
         for one in (prefix, next_prefix(prefix))
         for kind in (HiddenIndex.GROUPS, HiddenIndex.PAIRS)
@@ -136,14 +136,14 @@ def _replaced(index: Index) -> Iterator[Check]:
 
 def _rollover(index: Index) -> Iterator[Check]:
     """Whether the next index of a data stream, or of an alias with a write index, will have what the others have."""
-    if index.target.family is None:
+    if index.target.rollover_alias is None:
         return
     if index.storage.sidecars:
         yield Check(
             "rollover", "ok", f"the next index of {index.name} gets a sidecar index by the next run of `enrich`"
         )
         return
-    has = next_index_has(index.client, index.target.family, index.settings.prefix, index.settings.to_meta())
+    has = next_index_has(index.client, index.target.rollover_alias, index.settings.prefix, index.settings.to_meta())
     name = index.name
     if has is None:
         yield Check("rollover", "ok", "not checked: the server does not tell what the next index will have")
@@ -159,7 +159,7 @@ def _rollover(index: Index) -> Iterator[Check]:
 
 
 def _visibility(index: Index) -> Iterator[Check]:
-    if partly := seen_in_part(index):
+    if partly := partly_visible(index):
         yield Check(
             "visibility",
             "warning",
@@ -172,7 +172,9 @@ def _blocks(client: Client, index: str) -> Check:
     blocks = write_blocks(client, index)
     if not blocks:
         return Check("blocks", "ok", "none")
-    return Check("blocks", "error", f"{', '.join(names_of(blocks))}: nothing can be written. {way_out(index, blocks)}")
+    return Check(
+        "blocks", "error", f"{', '.join(block_names(blocks))}: nothing can be written. {how_to_unblock(index, blocks)}"
+    )
 
 
 def _migration(index: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:

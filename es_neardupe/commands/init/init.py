@@ -14,20 +14,20 @@ from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, Request
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
-from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_left_alone
+from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
-from es_neardupe.index.rollover import families_of, family_named, next_index_has
+from es_neardupe.index.rollover import alias_named, next_index_has, rollover_aliases
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import Sidecars, check_inline
 from es_neardupe.index.target import (
     check_name,
+    mapping_to_add,
     mappings_of,
-    our_mapping,
     put_settings,
     stored_settings,
     with_source_modes,
 )
-from es_neardupe.index.tuning import mend, tuned_mappings
+from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.server.client import Client, path
 from es_neardupe.server.dry_run import DryRunClient, ShownRequest
 
@@ -128,7 +128,7 @@ def init(
         made = _create(writer, name, settings, sample_keys, template=template, dry_run=dry_run)
         return replace(made, requests=rehearsal.shown)
     if not dry_run:
-        mend(client, tuned_mappings(client, name, settings.prefix))
+        restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
         mappings = mappings_of(client, name)
     mappings = with_source_modes(client, name, mappings)
     if sidecar:
@@ -175,7 +175,7 @@ def _with_sidecars(
     """Make the sidecar indices."""
     sidecars = Sidecars(client, index, mappings, settings, write_group=write_group)
     settings, sampling = _sampled(client, index, sidecars.known or mappings, settings, sample_keys)
-    rolling = family_named(families_of(client, index, mappings), index)
+    rolling = alias_named(rollover_aliases(client, index, mappings), index)
     left_alone = _checked_relations(mappings, settings)
     return _report(
         index,
@@ -194,7 +194,7 @@ def _with_sidecars(
 
 def _later(client: Client, index: str, mappings: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """What becomes of indices that a rollover will make. Raises `IndexUnusable` for an alias with a filter."""
-    rolling = family_named(families_of(client, index, mappings), index)
+    rolling = alias_named(rollover_aliases(client, index, mappings), index)
     if rolling is None:
         return {"rolls_over": False, "next_prepared": None}
     next_prepared = next_index_has(client, rolling, settings.prefix, settings.to_meta())
@@ -205,7 +205,7 @@ def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mappi
     """Join field -> the relations that are left alone, after checking that every index has the chosen ones."""
     for name, mapping in mappings.items() if settings.relations else ():
         check_relations(name, mapping, settings.relations)
-    return relations_left_alone(mappings.values(), settings.relations)
+    return relations_to_skip(mappings.values(), settings.relations)
 
 
 def _sampled(
@@ -233,7 +233,7 @@ def _create(
         raise SettingsError("A new index has no texts whose lengths decide: give `sample_mod`, not `sample_keys`.")
     if settings.relations and not template:
         raise SettingsError("A new index has no join field, so no relations: make it yourself, then run init.")
-    mapping = our_mapping(settings)
+    mapping = mapping_to_add(settings)
     mapping["properties"] |= schema.text_mapping(settings.fields)
     if not template:
         _make(client, index, {"mappings": mapping})
@@ -306,7 +306,7 @@ def _report(
         left_alone=left_alone,
         rolls_over=rolls_over,
         next_prepared=next_prepared,
-        template={"template": {"mappings": our_mapping(settings)}} if template else None,
+        template={"template": {"mappings": mapping_to_add(settings)}} if template else None,
         sidecars=sidecars,
         write_group=write_group,
         dry_run=dry_run,

@@ -194,7 +194,7 @@ def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]
 
 
 def _check_single(target: IndexTarget) -> None:
-    if target.family is not None and target.family.data_stream:
+    if target.rollover_alias is not None and target.rollover_alias.data_stream:
         raise InputError(
             f"{target.name} is a data stream: an id that one of its older indices has would be loaded twice. Index "
             f"into it with your own code (NearDupe.fingerprinted adds the keys), or let enrich add them afterwards."
@@ -236,7 +236,7 @@ def _routed(record: FileRecord | Problem, field: str | None) -> FileRecord | Pro
 def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -> FileRecord | Problem:
     fields = target.settings.fields
     source = dict(record.source)
-    for name, relations in target.left_alone.items():
+    for name, relations in target.skipped_relations.items():
         if (relation := relation_in(source, name)) in relations:
             return Problem(record.place, f"its {name} is {relation!r}, which this index leaves alone (init --relation)")
     if text_field is not None and text_field != fields[0]:

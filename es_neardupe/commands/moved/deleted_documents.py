@@ -12,7 +12,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index
-from es_neardupe.index.permissions import seen_in_part
+from es_neardupe.index.permissions import partly_visible
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.keys.fingerprint import fingerprints
@@ -60,7 +60,7 @@ class DeletedDocuments:
         self._asked = asked
         self._registry = Registry(index)
         self._pairs = hidden_index_name(index.target, HiddenIndex.PAIRS)
-        self.forbidden = bool(seen_in_part(index))
+        self.forbidden = bool(partly_visible(index))
         """Whether the user may not read our indices beside the user's own, or not all of what these are about: to such
         a one, a document that is hidden looks like one that is gone."""
 

@@ -73,8 +73,8 @@ def checked_search(
 def _limited(found: JSON, scope: Mapping[str, Any] | None, target: IndexTarget) -> JSON:
     """The query, scored as it is, within the scope and without the documents that are left alone."""
     limits: JSON = {"filter": [dict(scope)]} if scope else {}
-    if target.left_alone:
-        limits["must_not"] = [queries.of_relations(target.left_alone)]
+    if target.skipped_relations:
+        limits["must_not"] = [queries.of_relations(target.skipped_relations)]
     return {"bool": {"must": [found], **limits}} if limits else found
 
 

@@ -16,7 +16,7 @@ from es_neardupe.index.mapping import (
     nested_objects,
     relation_in,
     relations,
-    relations_left_alone,
+    relations_to_skip,
 )
 from es_neardupe.index.rollover import RolloverAlias
 from es_neardupe.index.target import IndexTarget
@@ -44,7 +44,7 @@ def test_relations_are_found_at_any_depth() -> None:
     ],
 )
 def test_what_is_left_alone(mappings: list[Any], chosen: tuple[str, ...], left: dict[str, tuple[str, ...]]) -> None:
-    assert relations_left_alone(mappings, chosen) == left
+    assert relations_to_skip(mappings, chosen) == left
 
 
 def test_the_relation_of_a_document() -> None:
@@ -57,9 +57,9 @@ def test_the_relation_of_a_document() -> None:
 
 def test_relations_that_are_not_there() -> None:
     check_relations("forum", FORUM, ("vote",))
-    with pytest.raises(IndexUnusable, match=r"no relation reply, x\. Relations there: answer, comment, question, vote"):
+    with pytest.raises(IndexUnusable, match=r"no relation reply, x\. Its relations: answer, comment, question, vote"):
         check_relations("forum", FORUM, ("reply", "vote", "x"))
-    with pytest.raises(IndexUnusable, match="no join field at all"):
+    with pytest.raises(IndexUnusable, match="no join field"):
         check_relations("plain", PLAIN, ("reply",))
 
 
@@ -69,7 +69,7 @@ def test_relations_are_settings() -> None:
     assert Settings.from_meta(chosen.to_meta(), "neardupe").relations == chosen.relations
     assert "relations" not in Settings(("text",)).to_meta()
     assert chosen.differences(Settings(("text",))) == ["relations: answer+vote, not all but children"]
-    with pytest.raises(IndexUnusable, match="relations is no list of names"):
+    with pytest.raises(IndexUnusable, match="relations is not a list of names"):
         Settings.from_meta(Settings(("text",)).to_meta() | {"relations": "answer"}, "neardupe")
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, index_of
 
 from es_neardupe.errors import Forbidden, NotFound, RequestError
-from es_neardupe.index.permissions import check_sees_all, check_updates, seen_in_part
+from es_neardupe.index.permissions import check_sees_all, check_updates, partly_visible
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Product, Server
 from es_neardupe.server.drivers.driver import identity
@@ -53,11 +53,9 @@ LIMITS = (
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("names", [("news-1",), ("news*",), ("other", "news-?"), ("/news-[0-9]/",), ("news",), ("*",)])
 def test_limited_grants(limit: dict[str, Any], names: tuple[str, ...]) -> None:
-    found = seen_in_part(index_of(Asked(grant(*names, **limit)), TARGET))
+    found = partly_visible(index_of(Asked(grant(*names, **limit)), TARGET))
     assert found == (["news-1"] if names == ("news-1",) else ["news-1", "news-2"])
-    with pytest.raises(
-        Forbidden, match=r"only a part of the documents or fields of news-1.* and grouping is about all"
-    ):
+    with pytest.raises(Forbidden, match=r"only a part of the documents or fields of news-1.* and grouping needs all"):
         check_sees_all(index_of(Asked(grant(*names, **limit)), TARGET), "grouping")
 
 
@@ -75,21 +73,21 @@ def test_limited_grants(limit: dict[str, Any], names: tuple[str, ...]) -> None:
 )
 def test_unlimited_grants(grants: tuple[dict[str, Any], ...]) -> None:
     client = Asked(*grants)
-    assert seen_in_part(index_of(client, TARGET)) == []
+    assert partly_visible(index_of(client, TARGET)) == []
     check_sees_all(index_of(client, TARGET), "grouping")
 
 
 @pytest.mark.parametrize("regex", ["/news-<1-2>/", "/new(/", "/~(other)/", "/@/"])
 def test_a_regex_of_lucene_that_is_not_understood(regex: str) -> None:
     """Somebody must have let the user read the index: a limit that may be on it is taken for one."""
-    assert seen_in_part(index_of(Asked(grant(regex, query=QUERY), grant("other")), TARGET)) == ["news-1", "news-2"]
-    assert seen_in_part(index_of(Asked(grant(regex), grant("other", query=QUERY)), TARGET)) == []
-    assert seen_in_part(index_of(Asked(grant(regex, query=QUERY), grant("news-*")), TARGET)) == []
+    assert partly_visible(index_of(Asked(grant(regex, query=QUERY), grant("other")), TARGET)) == ["news-1", "news-2"]
+    assert partly_visible(index_of(Asked(grant(regex), grant("other", query=QUERY)), TARGET)) == []
+    assert partly_visible(index_of(Asked(grant(regex, query=QUERY), grant("news-*")), TARGET)) == []
 
 
 def test_nobody_tells() -> None:
-    assert seen_in_part(index_of(Asked(refusal=RequestError("no handler", status=400)), TARGET)) == []
-    assert seen_in_part(index_of(FakeClient(), TARGET)) == []  # OpenSearch is not asked
+    assert partly_visible(index_of(Asked(refusal=RequestError("no handler", status=400)), TARGET)) == []
+    assert partly_visible(index_of(FakeClient(), TARGET)) == []  # OpenSearch is not asked
 
 
 class Refusing(FakeClient):

@@ -14,20 +14,20 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.entries import redirected
+from es_neardupe.index.sidecar.entries import redirect_bulk
 from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.index.sidecar.queries import (
-    QueryPart,
-    asks_ours,
+    FieldLocation,
+    change_parts,
     ids_clause,
+    location_of,
     mentions,
-    of_entries,
-    part_of,
     relaxed,
-    renamed,
+    rename_indices,
     split_source,
-    with_clauses,
+    uses_entries,
     without_entry,
+    without_skipped_relations,
 )
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
@@ -45,28 +45,28 @@ Query = dict[str, Any]
 @pytest.mark.parametrize(
     ("query", "part"),
     [
-        (ALL, QueryPart.NEITHER),
-        ({"ids": {"values": ["1"]}}, QueryPart.NEITHER),
-        ({"term": {"_index": "news"}}, QueryPart.NEITHER),
-        (SCOPE, QueryPart.THEIRS),
-        ({"term": {"tag": "neardupe"}}, QueryPart.THEIRS),  # a value, not a field
-        ({"exists": {"field": "neardupe.group"}}, QueryPart.OURS),
-        ({"query_string": {"query": "body:neardupe"}}, QueryPart.THEIRS),
-        (queries.stale(FIELDS, "v1"), QueryPart.OURS),
-        (queries.stale(FIELDS, "v1", SCOPE), QueryPart.BOTH),
-        (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], QueryPart.BOTH),
-        (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], QueryPart.OURS),
-        (queries.others(None, ("news", "1")), QueryPart.NEITHER),
-        (queries.others(SCOPE, ("news", "1")), QueryPart.THEIRS),
+        (ALL, FieldLocation.NONE),
+        ({"ids": {"values": ["1"]}}, FieldLocation.NONE),
+        ({"term": {"_index": "news"}}, FieldLocation.NONE),
+        (SCOPE, FieldLocation.DOCUMENTS),
+        ({"term": {"tag": "neardupe"}}, FieldLocation.DOCUMENTS),  # a value, not a field
+        ({"exists": {"field": "neardupe.group"}}, FieldLocation.ENTRIES),
+        ({"query_string": {"query": "body:neardupe"}}, FieldLocation.DOCUMENTS),
+        (queries.stale(FIELDS, "v1"), FieldLocation.ENTRIES),
+        (queries.stale(FIELDS, "v1", SCOPE), FieldLocation.BOTH),
+        (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], FieldLocation.BOTH),
+        (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], FieldLocation.ENTRIES),
+        (queries.others(None, ("news", "1")), FieldLocation.NONE),
+        (queries.others(SCOPE, ("news", "1")), FieldLocation.DOCUMENTS),
     ],
 )
-def test_whose_fields_a_query_is_about(query: Query, part: QueryPart) -> None:
-    assert part_of(query, P) is part
+def test_whose_fields_a_query_is_about(query: Query, part: FieldLocation) -> None:
+    assert location_of(query, P) is part
 
 
 def test_what_cannot_be_taken_apart_is_refused() -> None:
     with pytest.raises(SettingsError, match="dis_max"):
-        part_of({"dis_max": {"queries": [OURS, SCOPE]}}, P)
+        location_of({"dis_max": {"queries": [OURS, SCOPE]}}, P)
     with pytest.raises(SettingsError, match="75%"):
         without_entry({"bool": {"should": [OURS, SCOPE], "minimum_should_match": "75%"}}, P)
 
@@ -88,14 +88,16 @@ def test_parts_of_documents(source: Any, split: Any) -> None:
 
 
 def test_what_our_index_answers() -> None:
-    assert asks_ours({"query": ALL, "aggs": {"x": {"terms": {"field": "neardupe.scheme"}}}}, P)
-    assert not asks_ours({"query": SCOPE, "aggs": {"x": {"terms": {"field": "source"}}}}, P)
+    assert uses_entries({"query": ALL, "aggs": {"x": {"terms": {"field": "neardupe.scheme"}}}}, P)
+    assert not uses_entries({"query": SCOPE, "aggs": {"x": {"terms": {"field": "source"}}}}, P)
 
 
 def test_the_request_for_candidates_in_scope() -> None:
     query = queries.candidates(FIELDS, ["key00001"], size=5, scope=SCOPE)["query"]
     ids = ids_clause([Address("news", "1"), Address("news", "2")], {"news": "news-neardupe-sidecar"})
-    made = with_clauses(query, P, lambda part, _: ids if part_of(part, P) is QueryPart.THEIRS else dict(part))
+    made = change_parts(
+        query, P, lambda part, _: ids if location_of(part, P) is FieldLocation.DOCUMENTS else dict(part)
+    )
     assert made == {
         "bool": {
             "should": [{"constant_score": {"filter": {"term": {"neardupe.bands": "key00001"}}}}],
@@ -131,11 +133,11 @@ def test_documents_without_an_entry() -> None:
 
 
 def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
-    target = IndexTarget("news", ("news",), Settings(("text",)), 10_000, left_alone={"kind": ("answer",)})
+    target = IndexTarget("news", ("news",), Settings(("text",)), 10_000, skipped_relations={"kind": ("answer",)})
     scoped, bare = queries.stale(FIELDS, "v1", target.within(SCOPE)), queries.stale(FIELDS, "v1", target.within())
-    assert part_of(of_entries(bare, target), P) is QueryPart.OURS
-    assert not mentions(of_entries(scoped, target), "kind")
-    assert mentions(of_entries(scoped, target), "source")
+    assert location_of(without_skipped_relations(bare, target), P) is FieldLocation.ENTRIES
+    assert not mentions(without_skipped_relations(scoped, target), "kind")
+    assert mentions(without_skipped_relations(scoped, target), "source")
 
 
 class _NotOurs:
@@ -166,14 +168,14 @@ def test_names() -> None:
     assert hidden != sidecar_name("ds-logs-000001", "neardupe") == "neardupe-sidecar-ds-logs-000001"
     query = {"bool": {"filter": [{"term": {"_index": "a"}}], "must_not": [{"terms": {"_index": ["a", "x"]}}]}}
     there = {"bool": {"filter": [{"term": {"_index": "b"}}], "must_not": [{"terms": {"_index": ["b", "x"]}}]}}
-    assert renamed(query, {"a": "b"}) == there
+    assert rename_indices(query, {"a": "b"}) == there
 
 
 def test_writes_go_to_our_index() -> None:
     lines = [{"update": {"_index": "a", "_id": "\ud800"}}, {"doc": {P: {"group": "g"}}}]
     lines += [{"delete": {"_index": "a", "_id": "2"}}, {"index": {"_index": "other", "_id": "3"}}, {"x": "\n"}]
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    made = [json.loads(line) for line in redirected(body, {"a": "ours"}, mark=True).splitlines()]
+    made = [json.loads(line) for line in redirect_bulk(body, {"a": "ours"}, unmark=True).splitlines()]
     lines[0]["update"]["_index"] = lines[2]["delete"]["_index"] = "ours"
     lines[1]["doc"]["@source"] = {"mirrored": False}
     assert made == lines
@@ -232,13 +234,13 @@ _DOCS = [{field: 1 for bit, field in enumerate(_FIELDS) if number >> bit & 1} fo
 def test_any_query_matches_the_same_when_taken_apart(query: Query) -> None:
     def answered(part: Query, doc: Doc) -> Query:
         """The user's index answers with ids: either this document is among them or not."""
-        if part_of(part, P) is not QueryPart.THEIRS:
+        if location_of(part, P) is not FieldLocation.DOCUMENTS:
             return part
         return ALL if _matches(part, doc) else {"match_none": {}}
 
     rest, bare = relaxed(query, P), without_entry(query, P)
     for doc in _DOCS:
-        made = with_clauses(query, P, lambda part, _, doc=doc: answered(dict(part), doc))  # type: ignore[misc]
+        made = change_parts(query, P, lambda part, _, doc=doc: answered(dict(part), doc))  # type: ignore[misc]
         assert _matches(made, {k: v for k, v in doc.items() if k.startswith(P)}) == _matches(query, doc)
         assert _matches(rest, doc) or not _matches(query, doc)
         if not any(field.startswith(P) for field in doc):
