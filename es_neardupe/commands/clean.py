@@ -84,10 +84,10 @@ def clean(
     plain = index.plain
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
-    companions = [name for kind in HiddenIndex if exists(index.client, name := hidden_index_name(index.target, kind))]
+    hidden = [name for kind in HiddenIndex if exists(index.client, name := hidden_index_name(index.target, kind))]
     work = _Cleaning(index, batch, workers, progress)
     if not dry_run:
-        check_may_delete(plain, [*companions, *sidecars])
+        check_may_delete(plain, [*hidden, *sidecars])
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=work.whole)
         restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix))
@@ -95,13 +95,13 @@ def clean(
     if dry_run:
         _delete(rehearsal, *sidecars)
     elif not work.writes.left:
-        _delete(plain, *companions, *sidecars)
+        _delete(plain, *hidden, *sidecars)
         index.storage.remove_settings()
     return CleanReport(
         index=index.name,
         documents=work.total,
         writes=work.writes,
-        deleted_indices=() if work.writes.left else (*companions, *sidecars),
+        deleted_indices=() if work.writes.left else (*hidden, *sidecars),
         dry_run=dry_run,
         seconds=time.monotonic() - started,
         requests=rehearsal.shown,

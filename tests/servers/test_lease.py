@@ -116,16 +116,16 @@ def test_a_lease_that_nobody_renews_ends(client: Client, target: IndexTarget, mo
             with pytest.raises(LeaseHeld):
                 held(index_of(client, target)).__enter__()
             later(forward, 2)
-            still.check()  # nobody took it meanwhile: it goes on, renewed
+            still.check()  # not taken by another run: it is renewed
             with pytest.raises(LeaseHeld):
                 held(index_of(client, target)).__enter__()
             later(forward, 61)
             other = held(index_of(client, target))
             taken = other.__enter__()
-        with pytest.raises(LeaseLost, match=f"lease on index {target.name} ended.*run the same command again"):
+        with pytest.raises(LeaseLost, match=f"lease on index {target.name} expired.*run the same command again"):
             still.check()
         taken.check()
-    assert stored(client, target)["holder"]["token"] == taken.token  # not given back by the one who lost it
+    assert stored(client, target)["holder"]["token"] == taken.token  # not released by the run that lost it
     assert "returned" not in stored(client, target)
     other.__exit__(None, None, None)
     assert "returned" in stored(client, target)
@@ -138,14 +138,14 @@ def test_a_registry_that_is_removed(client: Client, target: IndexTarget) -> None
             mine.check()
 
 
-@pytest.mark.parametrize("broken", ["_is_ours", "_write_if_ours"])
+@pytest.mark.parametrize("broken", ["_is_own", "_write_if_own"])
 def test_a_run_that_ends_without_giving_it_back(
     broken: str, client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process lives on, and knows that the run does not: the server failed at the beginning, or at the end."""
 
     def fails(self: lease.Lease, *_: Any, **more: Any) -> bool:
-        if broken == "_is_ours" and lease.read(client, self.registry, self.id) is None:
+        if broken == "_is_own" and lease.read(client, self.registry, self.id) is None:
             return False  # it is written, and then the answer is missing
         raise Unreachable("gone")
 

@@ -12,7 +12,7 @@ import pytest
 from conftest import Cli
 from docs_pages import DOCS, section, table
 from role_tools import (
-    COMPANIONS,
+    HIDDEN_INDICES,
     As,
     delete_worked,
     lacking_is_named,
@@ -80,7 +80,7 @@ def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as
     """Fields that are hidden would be lost for good where documents are written back as a whole."""
 
     def written() -> Any:
-        registry = versions(admin, COMPANIONS["groups"]).items()
+        registry = versions(admin, HIDDEN_INDICES["groups"]).items()
         notes = {address: version for address, version in registry if not address[1].startswith("lease")}
         return theirs(admin, WORKED), versions(admin, WORKED), notes
 

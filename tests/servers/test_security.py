@@ -1,7 +1,7 @@
 """Rights on single documents: what a user may not read is no hit, no member of a group, and in no count.
 
 The user's own connection asks, so the server hides it. What is tested is that nothing else tells of it: neither our
-companion indices, nor what is kept in the user's cache. On a real Elasticsearch with security.
+hidden indices, nor what is kept in the user's cache. On a real Elasticsearch with security.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.feature_weights import frequencies
 
 READERS = ("reader", "pattern-reader", "registry-reader", "loose-reader")
-"""Each sees the public documents; they differ in what they may read of our companions."""
+"""Each sees the public documents; they differ in what they may read of the hidden indices."""
 
 
 def _texts() -> tuple[dict[str, str], dict[str, str]]:

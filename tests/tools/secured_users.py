@@ -15,7 +15,7 @@ from es_neardupe.commands.doctor.roles import ROLES as DOCUMENTED
 from es_neardupe.commands.doctor.roles import RoleNames
 
 NEWS = "secured-news"
-"""The index that rights are about; its companions are ``secured-news-neardupe-*``."""
+"""The index that rights are about; its hidden indices are ``secured-news-neardupe-*``."""
 
 CLEANED = "secured-clean"
 """Another, which is made and cleaned."""
@@ -103,14 +103,14 @@ ROLES: dict[str, Any] = {
     ),
     # Sees the public documents, and nothing of ours beside the index.
     "public": _role({"names": [NEWS], "privileges": _LOOK, "query": _PUBLIC}),
-    # The same by a pattern, which our companions fit too: the query hides all that is in them.
+    # The same by a pattern, which also matches the hidden indices: the query hides all their documents.
     "public-pattern": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _PUBLIC}),
     # May write what it sees: half of the documents.
     "half-runner": _role(
         {"names": [NEWS], "privileges": [*_LOOK, "index", "maintenance"], "query": _PUBLIC},
         {"names": [f"{NEWS}-neardupe-groups"], "privileges": [*_LOOK, "create_index", "index", "maintenance"]},
     ),
-    # A pattern that our companions fit, and a query that hides nothing of them: they have no such field.
+    # A pattern that matches the hidden indices, and a query that hides nothing in them: they have no such field.
     "not-secret": _role({"names": ["secured-*"], "privileges": _LOOK, "query": _NOT_SECRET}),
     # Sees all documents, but not their texts.
     "few-fields": _role({"names": [NEWS], "privileges": _LOOK, "field_security": {"grant": ["public", "neardupe.*"]}}),

@@ -32,9 +32,9 @@ class RoleNames:
 
     index: str
     groups: str
-    """The registry, `companions.Companion.GROUPS`."""
+    """The registry, `HiddenIndex.GROUPS`."""
     pairs: str
-    """The evidence, `companions.Companion.PAIRS`."""
+    """The evidence, `HiddenIndex.PAIRS`."""
     coming_groups: str
     """The same two under the prefix of the keys that a migration makes."""
     coming_pairs: str

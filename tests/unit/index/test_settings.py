@@ -1,4 +1,4 @@
-"""Settings: what is refused, and what survives the way through a mapping."""
+"""Settings: checks of values, and the round trip through a mapping."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_incomplete_meta_is_refused(name: str) -> None:
 
 
 def test_scheme_of_another_seed_is_refused_even_with_its_id() -> None:
-    """The seed is no setting: a scheme that has another one cannot be rebuilt by this program."""
+    """The seed is not a setting: this program cannot rebuild a scheme with another one."""
     meta = Settings(("text",)).to_meta()
     meta["scheme"]["seed"] = 2
     meta["id"] = Scheme.from_dict(meta["scheme"]).id
@@ -170,7 +170,7 @@ def test_any_json_as_meta(meta: Any) -> None:
 
 @given(VALID, st.sampled_from(["id", "scheme", "fields", "threshold", "detection"]), JSON)
 def test_any_json_in_a_part_of_meta(settings: Settings, name: str, value: Any) -> None:
-    """It is refused, or read as what stands there: never anything else."""
+    """It is refused, or decoded to the stored value: never to another one."""
     meta = copy.deepcopy(settings.to_meta())
     meta[name] = value
     try:

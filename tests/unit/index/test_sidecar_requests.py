@@ -1,4 +1,4 @@
-"""How requests are taken apart between our index and the user's; no server is needed."""
+"""How requests are split between documents and sidecar entries; no server is needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from es_neardupe.records import Address
 P = "neardupe"
 FIELDS = Fields(P)
 SCOPE = {"term": {"source": "a"}}
-OURS = {"term": {"neardupe.scheme": "v1"}}
+KEYS = {"term": {"neardupe.scheme": "v1"}}
 ALL = {"match_all": {}}
 
 Doc = dict[str, Any]
@@ -43,7 +43,7 @@ Query = dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("query", "part"),
+    ("query", "location"),
     [
         (ALL, FieldLocation.NONE),
         ({"ids": {"values": ["1"]}}, FieldLocation.NONE),
@@ -60,15 +60,15 @@ Query = dict[str, Any]
         (queries.others(SCOPE, ("news", "1")), FieldLocation.DOCUMENTS),
     ],
 )
-def test_whose_fields_a_query_is_about(query: Query, part: FieldLocation) -> None:
-    assert location_of(query, P) is part
+def test_where_the_fields_of_a_query_are(query: Query, location: FieldLocation) -> None:
+    assert location_of(query, P) is location
 
 
-def test_what_cannot_be_taken_apart_is_refused() -> None:
+def test_queries_that_cannot_be_split_are_refused() -> None:
     with pytest.raises(SettingsError, match="dis_max"):
-        location_of({"dis_max": {"queries": [OURS, SCOPE]}}, P)
+        location_of({"dis_max": {"queries": [KEYS, SCOPE]}}, P)
     with pytest.raises(SettingsError, match="75%"):
-        without_entry({"bool": {"should": [OURS, SCOPE], "minimum_should_match": "75%"}}, P)
+        without_entry({"bool": {"should": [KEYS, SCOPE], "minimum_should_match": "75%"}}, P)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +83,11 @@ def test_what_cannot_be_taken_apart_is_refused() -> None:
         (["neardupery"], (False, ["neardupery"])),
     ],
 )
-def test_parts_of_documents(source: Any, split: Any) -> None:
+def test_split_source(source: Any, split: Any) -> None:
     assert split_source(source, P) == split
 
 
-def test_what_our_index_answers() -> None:
+def test_searches_that_use_entries() -> None:
     assert uses_entries({"query": ALL, "aggs": {"x": {"terms": {"field": "neardupe.scheme"}}}}, P)
     assert not uses_entries({"query": SCOPE, "aggs": {"x": {"terms": {"field": "source"}}}}, P)
 
@@ -132,7 +132,7 @@ def test_documents_without_an_entry() -> None:
     assert without_entry(queries.ungrouped(FIELDS, "v1"), P) is False
 
 
-def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
+def test_entries_are_not_searched_for_relations_that_have_none() -> None:
     target = IndexTarget("news", ("news",), Settings(("text",)), 10_000, skipped_relations={"kind": ("answer",)})
     scoped, bare = queries.stale(FIELDS, "v1", target.within(SCOPE)), queries.stale(FIELDS, "v1", target.within())
     assert location_of(without_skipped_relations(bare, target), P) is FieldLocation.ENTRIES
@@ -140,8 +140,8 @@ def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
     assert mentions(without_skipped_relations(scoped, target), "source")
 
 
-class _NotOurs:
-    """A server where a user may read their index, but not its sidecar index."""
+class _SidecarForbidden:
+    """A server where a user may read an index, but not its sidecar index."""
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         if path == "/news/_mapping":
@@ -149,13 +149,13 @@ class _NotOurs:
         if path == "/news/_alias":
             return {"news": {"aliases": {}}}
         assert path == "/news-neardupe-sidecar/_mapping"
-        if params:  # what is unavailable is ignored, even if it is so by rights
+        if params:  # unavailable indices are ignored, including forbidden ones
             return {}
         raise Forbidden("no", status=403)
 
 
-def test_who_may_not_read_our_index_is_told_so() -> None:
-    client: Any = _NotOurs()
+def test_the_error_names_a_sidecar_index_that_may_not_be_read() -> None:
+    client: Any = _SidecarForbidden()
     with pytest.raises(NotInitialised, match=r"first\. If it has a sidecar index: .* news-neardupe-sidecar"):
         opened(Index("news", client))
 
@@ -171,18 +171,18 @@ def test_names() -> None:
     assert rename_indices(query, {"a": "b"}) == there
 
 
-def test_writes_go_to_our_index() -> None:
+def test_writes_go_to_the_sidecar_index() -> None:
     lines = [{"update": {"_index": "a", "_id": "\ud800"}}, {"doc": {P: {"group": "g"}}}]
     lines += [{"delete": {"_index": "a", "_id": "2"}}, {"index": {"_index": "other", "_id": "3"}}, {"x": "\n"}]
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    made = [json.loads(line) for line in redirect_bulk(body, {"a": "ours"}, unmark=True).splitlines()]
-    lines[0]["update"]["_index"] = lines[2]["delete"]["_index"] = "ours"
+    made = [json.loads(line) for line in redirect_bulk(body, {"a": "sidecar"}, unmark=True).splitlines()]
+    lines[0]["update"]["_index"] = lines[2]["delete"]["_index"] = "sidecar"
     lines[1]["doc"]["@source"] = {"mirrored": False}
     assert made == lines
 
 
 def _queries() -> st.SearchStrategy[Query]:
-    """Queries of one field of ours and one of theirs, nested in every way that we make them."""
+    """Queries over entry fields and document fields, nested in all supported ways."""
     leaves = st.sampled_from(
         [
             *({"term": {f"neardupe.{name}": 1}} for name in "ab"),
@@ -209,7 +209,7 @@ def _compound(inner: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
 
 
 def _matches(query: Query, doc: Doc) -> bool:
-    """What a server says, by other code."""
+    """Whether a document matches, as a server evaluates it; an independent implementation."""
     ((kind, inner),) = query.items()
     if kind == "term":
         ((field, value),) = inner.items()
@@ -231,9 +231,9 @@ _DOCS = [{field: 1 for bit, field in enumerate(_FIELDS) if number >> bit & 1} fo
 
 
 @given(_queries())
-def test_any_query_matches_the_same_when_taken_apart(query: Query) -> None:
+def test_a_split_query_matches_the_same_documents(query: Query) -> None:
     def answered(part: Query, doc: Doc) -> Query:
-        """The user's index answers with ids: either this document is among them or not."""
+        """The index answers with ids: this document is among them or not."""
         if location_of(part, P) is not FieldLocation.DOCUMENTS:
             return part
         return ALL if _matches(part, doc) else {"match_none": {}}

@@ -1,4 +1,4 @@
-"""The codec: what is read from a source, what is written into it, and what of foreign hands is refused."""
+"""Texts and stored fields of documents: round trips, literal forms, and rejection of values from other writers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_an_object_is_no_text(value: Any) -> None:
 
 @pytest.mark.parametrize("path", [["text"], ["text", "inner"]])
 def test_deep_nesting_is_no_text(path: list[str]) -> None:
-    """A server may keep arrays in arrays deeper than Python follows them."""
+    """A server can store arrays that are nested too deeply for Python."""
     value: Any = "end"
     for _ in range(5000):
         value = [value]
@@ -115,7 +115,7 @@ def test_order_of_keys_does_not_matter(source: dict[str, Any], fields: list[str]
 
 
 def _strings(source: dict[str, Any], name: str) -> list[Any]:
-    """All scalars that a dotted name reaches, found by listing every path of the source."""
+    """All scalars that a dotted name refers to, found by listing every path of the source."""
     found = []
 
     def walk(value: Any, at: str) -> None:
@@ -195,7 +195,7 @@ def test_encode_literal() -> None:
     ],
 )
 def test_numbers_only(text: str, numeric: bool) -> None:
-    """Told of whole texts, in the digits of any script; otherwise the field is null."""
+    """True if the whole text is numbers, in the digits of any script; otherwise the field is null."""
     (found,) = fingerprint_sources([{"text": text}], SETTINGS, 100)
     assert found.numeric is numeric
     assert encode(found, AT)["numeric"] is (True if numeric else None)
@@ -208,7 +208,7 @@ def test_numbers_only(text: str, numeric: bool) -> None:
 
 
 def test_sampled_keys_are_stored_where_the_scheme_samples() -> None:
-    """Elsewhere the field is not named at all: the mapping of an older index does not have it."""
+    """Otherwise the field is omitted: the mapping of an older index does not have it."""
     sampling = Settings(("text",), sample_mod=2)
     sources = [{"text": "one two three four five six seven eight nine"}, {"text": ""}, {"text": {"no": "text"}}]
     for fingerprint in fingerprint_sources(sources, sampling, 100):
@@ -293,7 +293,7 @@ def test_corrupt(name: str, value: Any) -> None:
 
 
 def valid(fingerprint: Fingerprint) -> bool:
-    """What a fingerprint must be, said again."""
+    """An independent check of a fingerprint."""
     return (
         isinstance(fingerprint.scheme, str)
         and isinstance(fingerprint.state, State)
@@ -328,7 +328,7 @@ ONE_WRONG = st.tuples(
 
 @given(ONE_WRONG)
 def test_any_json_in_one_field(wrong: tuple[str, Any]) -> None:
-    """Whatever is accepted can be put into columns with all others."""
+    """Every accepted fingerprint can be stored in columns with all others."""
     stored = encode(SOUND, AT) | dict([wrong])
     try:
         read = decode(stored)
@@ -343,8 +343,8 @@ def test_any_json_in_one_field(wrong: tuple[str, Any]) -> None:
 
 
 @given(JSON)
-def test_any_json_in_our_place(value: Any) -> None:
-    """Readers and writers survive whatever stands where our object should be, arrays and texts among it."""
+def test_any_json_in_the_place_of_the_object(value: Any) -> None:
+    """Encoders and decoders handle any value in the place of the `neardupe` object."""
     sound = {"text": "one two three four five six"}
     hit = Hit("i", "1", None, 1, 1, {**sound, "neardupe": value})
     fields = stored_fields(hit.source, "neardupe")
@@ -399,8 +399,8 @@ def test_own_group(index: str, id: str, other_index: str, other_id: str, attempt
     assert (own_group(index, id) == own_group(other_index, other_id)) == same
 
 
-def test_fingerprints_stand_with_their_documents() -> None:
-    """Documents without readable text do not shift those behind them."""
+def test_fingerprints_are_in_the_order_of_their_documents() -> None:
+    """Documents without a readable text do not shift the others."""
     texts = ["one two three four five", {"no": "text"}, "", "x" * 101, "six seven", {"no": "text"}, "漢 字 た ち い"]
     settings = SETTINGS
     found = list(fingerprint_sources([{"text": text} for text in texts], settings, 100))
@@ -419,7 +419,7 @@ KEPT = "a-group_id_of_16"
 
 
 def test_renewal() -> None:
-    """A sound document is current; another text, scheme or a missing group make it wait for ``group``."""
+    """An unchanged document is current; with another text or scheme, or without a group, it waits for ``group``."""
     (hit,) = hits({"1": "one two three four five six"})
     fields = hit.source["neardupe"]
 

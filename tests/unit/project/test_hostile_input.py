@@ -49,7 +49,7 @@ def test_a_path_keeps_its_parts(part: str) -> None:
 
 
 @pytest.mark.parametrize("length", [230, 255])
-def test_names_of_companions_fit(length: int) -> None:
+def test_names_of_hidden_indices_fit(length: int) -> None:
     names = set()
     for end in "ab":
         target = SimpleNamespace(
