@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
+    "SAMPLE",
     "field_pages",
     "fingerprint_sources",
     "has_any",
     "read_text",
     "readable_text",
+    "sized_pages",
     "text_of",
     "text_pages",
     "values_at",
@@ -137,7 +139,7 @@ _PAGE_CHARS = 8_000_000
 _FIRST_PAGE = 300
 """Maximum number of documents in the first page: until it is read, no other work can start."""
 
-_SAMPLE = 20
+SAMPLE = 20
 """Number of documents from which the size of the others is estimated."""
 
 _WHOLE = 0.6
@@ -165,14 +167,19 @@ def field_pages(
     If the texts are most of a document, the whole document is read: extracting fields takes the server longer than
     sending all of them.
     """
-    sample = search(client, index, {"size": _SAMPLE, "query": dict(query)})["hits"]["hits"]
+    sample = search(client, index, {"size": SAMPLE, "query": dict(query)})["hits"]["hits"]
     sources = [hit.get("_source", {}) for hit in sample]
     whole = sum(map(_length, sources))
     needed = sum(len(text_of(one, fields)) for one in sources)
     read_whole = needed >= _WHOLE * whole
     chars = (whole if read_whole else needed) / max(len(sources), 1)
+    return sized_pages(client, index, {"query": dict(query), "_source": True if read_whole else list(source)}, chars)
+
+
+def sized_pages(client: Client, index: str, body: Mapping[str, Any], chars: float) -> Iterator[list[Hit]]:
+    """The documents that match ``body``, in pages of about `_PAGE_CHARS` characters. ``chars``: characters read of one
+    document, on average."""
     page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
-    body = {"query": dict(query), "_source": True if read_whole else list(source)}
     return client.pages(index, body, page_size=page_size, first_page=min(_FIRST_PAGE, page_size))
 
 

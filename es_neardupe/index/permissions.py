@@ -39,7 +39,7 @@ __all__ = [
 
 _READING = {"read", "all"}
 
-_NOBODY = "es-neardupe-no-such-document"
+_NO_DOCUMENT = "es-neardupe-no-such-document"
 _HIDDEN = re.compile(r"\b(DLS|FLS)\b|field or document level security")
 """Words in the error if OpenSearch or Elasticsearch rejects an update because documents or fields are hidden."""
 
@@ -53,8 +53,8 @@ def check_updates(index: Index, operation: str, *, whole: bool = False) -> None:
     """Raises `Forbidden` if the server rejects the user's updates because documents or fields are hidden.
 
     Sends an update of a document that does not exist: to OpenSearch with security, and if ``whole`` documents will be
-    written, also to Elasticsearch, for logins whose privileges it does not report (see `partly_visible`). In this case,
-    any rejection is raised.
+    written, also to Elasticsearch, which does not report the privileges of every login (see `partly_visible`). With
+    ``whole``, rejections for other reasons are raised too.
     """
     if whole or _has_security_plugin(index.client):
         hidden = [one for one in index.target.indices if not _may_update(index.client, one, raise_others=whole)]
@@ -80,7 +80,7 @@ def _may_update(client: Client, index: str, *, raise_others: bool) -> bool:
     """Whether updates are not rejected because documents or fields are hidden. Rejections for other reasons are raised
     if ``raise_others``; otherwise the first write will report them."""
     try:
-        client.request("POST", path(index, "_update", _NOBODY), params={"routing": _NOBODY}, body={"doc": {}})
+        client.request("POST", path(index, "_update", _NO_DOCUMENT), params={"routing": _NO_DOCUMENT}, body={"doc": {}})
     except NotFound:
         pass
     except RequestError as error:

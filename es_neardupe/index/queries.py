@@ -34,6 +34,7 @@ __all__ = [
     "stale",
     "states",
     "ungrouped",
+    "waiting",
     "without_group",
     "without_relations",
 ]
@@ -97,6 +98,11 @@ def ungrouped(fields: Fields, scheme: str) -> JSON:
             "must_not": [{"exists": {"field": fields.similarity}}],
         }
     }
+
+
+def waiting(fields: Fields) -> JSON:
+    """Documents that are not grouped since they last changed: they wait for ``group``."""
+    return _none_of({"exists": {"field": fields.similarity}})
 
 
 def since(field: str, date: str) -> JSON:
@@ -205,7 +211,7 @@ def collapsed(
         "aggs": {
             "groups": {"cardinality": {"field": fields.group}},
             "without_group": {"missing": {"field": fields.group}},
-            "waiting": {"filter": {"bool": {"must_not": [{"exists": {"field": fields.similarity}}]}}},
+            "waiting": {"filter": waiting(fields)},
         },
     }
 

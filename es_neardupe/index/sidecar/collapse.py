@@ -61,8 +61,7 @@ def _totals(index: Index, request: CollapsedSearch) -> tuple[int, int, int]:
     ``group``."""
     fields, path = index.fields, index.path
     grouped = queries.all_of(request.query, {"exists": {"field": fields.group}})
-    waiting = {"bool": {"must_not": [{"exists": {"field": fields.similarity}}]}}
-    aggs = {"groups": {"cardinality": {"field": fields.group}}, "waiting": {"filter": waiting}}
+    aggs = {"groups": {"cardinality": {"field": fields.group}}, "waiting": {"filter": queries.waiting(fields)}}
     try:
         answer = search(index.client, path, {"size": 0, "track_total_hits": True, "query": grouped, "aggs": aggs})
     except TooManyDocuments:
@@ -170,8 +169,7 @@ def _address(hit: Mapping[str, Any]) -> Address:
 def collapsed_by_server(index: Index, request: CollapsedSearch, body: JSON) -> CollapsedPage:
     """The result of the server's ``collapse``, completed from the entries."""
     page = collapse.collapsed_by_server(index, index.plain, request, body)
-    ungrouped = {"bool": {"must_not": [{"exists": {"field": index.fields.similarity}}]}}
-    waiting = queries.all_of(request.query, {"exists": {"field": index.fields.group}}, ungrouped)
+    waiting = queries.all_of(request.query, {"exists": {"field": index.fields.group}}, queries.waiting(index.fields))
     for one in page.hits:
         _add_stored(index, one.members)
     return replace(page, waiting=page.without_group + count(index.client, index.path, waiting))

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import text_of
+from es_neardupe.index.document_text import SAMPLE, sized_pages, text_of
 from es_neardupe.index.sidecar.entries import (
     KnownEntries,
     confirmation,
@@ -42,8 +42,6 @@ _ROUNDS = 10
 
 _PAGE = 10_000
 _FETCH = 500
-_PAGE_CHARS = 8_000_000
-_SAMPLE = 20
 
 _MIN_KNOWN = 0.5
 """Minimum share of documents with a current entry for reading versions first, and only the texts that changed."""
@@ -107,10 +105,9 @@ class _SidecarEnrichment:
         """All documents with their texts and their own version."""
         fields = list(self._index.settings.fields)
         body = {"query": dict(scope), "_source": fields}
-        sample = search(self._index.client, self._index.path, {**body, "size": _SAMPLE})["hits"]["hits"]
+        sample = search(self._index.client, self._index.path, {**body, "size": SAMPLE})["hits"]["hits"]
         chars = sum(len(text_of(hit.get("_source", {}), fields)) for hit in sample) / max(len(sample), 1)
-        size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
-        for page in self._index.client.pages(self._index.path, body, page_size=size, first_page=min(300, size)):
+        for page in sized_pages(self._index.client, self._index.path, body, chars):
             self._see(page)
             yield page
 

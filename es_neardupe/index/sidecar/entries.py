@@ -53,7 +53,7 @@ _TERM = 1 << 56
 """`KnownEntries` stores a version as one integer: the primary term times this, plus the sequence number."""
 
 _OUTDATED = -1
-"""`KnownEntries` stores this for an entry of another scheme or of a deleted index of the same name."""
+"""Marks an entry without a group, of another scheme, or of a deleted index of the same name."""
 
 
 def reference_of(hit: Mapping[str, Any]) -> Reference:

@@ -204,18 +204,18 @@ class Sidecars:
         for index in lacking:
             if self.write_group:
                 self._map_group(index, settings.prefix)
-            self._make(index, settings)
+            self._store(index, settings)
         return tuple(lacking)
 
-    def note(self, settings: Settings) -> None:
+    def replace_settings(self, settings: Settings) -> None:
         """Replace the settings in existing sidecar indices."""
         for index in self.known:
-            self._make(index, settings)
+            self._store(index, settings)
 
-    def make(self, settings: Settings, notes: Mapping[str, Any]) -> None:
+    def store_settings(self, settings: Settings, notes: Mapping[str, Any]) -> None:
         """Store settings with additional ``notes`` in all sidecar indices; creates missing ones."""
         for index in self._mappings:
-            self._make(index, settings, notes)
+            self._store(index, settings, notes)
 
     def _lacks(self, index: str, mapping: JSON, settings: Settings) -> bool:
         prefix = settings.prefix
@@ -246,7 +246,7 @@ class Sidecars:
         body = {"properties": {prefix: {"dynamic": "strict", "properties": {"group": group}}}}
         self._client.request("PUT", path(index, "_mapping"), body=body)
 
-    def _make(self, index: str, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
+    def _store(self, index: str, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
         """Create or update one. It has as many shards as its index, so that both are read equally fast."""
         mapping = sidecar_mapping(index, settings, write_group=self.write_group, notes=notes)
         name = path(sidecar_name(index, settings.prefix))

@@ -141,8 +141,8 @@ class SidecarStorage:
             without = {name: mapping for name, mapping in mappings.items() if name not in former.known}
             self._sidecars(without, after, write_group=former.write_group).prepare(after)
         if phase is Phase.CLEANING:
-            former.note(after)
-        self._sidecars(mappings, coming).make(coming, notes)
+            former.replace_settings(after)
+        self._sidecars(mappings, coming).store_settings(coming, notes)
 
     def group_pairs(self, former: Index, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
         """Read the entries of both prefixes."""

@@ -33,6 +33,7 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             queries.ungrouped(F, "v1-1"),
             {"bool": {"filter": [FINGERPRINTED], "must_not": [{"exists": {"field": "nd.similarity"}}]}},
         ),
+        (queries.waiting(F), {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}),
         (queries.since("updated", "now-1d"), {"range": {"updated": {"gte": "now-1d"}}}),
         (queries.grouped_members(F), {"bool": {"filter": [{"term": {"nd.principal": False}}]}}),
         (
@@ -137,7 +138,7 @@ def test_collapsed() -> None:
 
 
 def test_documents_that_share_sampled_keys() -> None:
-    """Counted, found and scored in a scope without the probe itself; long lists of keys are split into several clauses."""
+    """Counted, found and scored in a scope without the probe itself; long lists of keys make several clauses."""
     scope = queries.others({"term": {"language": "en"}}, ("i", "d1"))
     itself = {"bool": {"filter": [{"term": {"_index": "i"}}, {"ids": {"values": ["d1"]}}]}}
     assert scope == {"bool": {"filter": [{"term": {"language": "en"}}], "must_not": [itself]}}
@@ -199,4 +200,6 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"of_relations", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
-    assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON"} == set(queries.__all__)
+    assert tested | {"since", "stale", "states", "ungrouped", "sample", "waiting", "without_group", "JSON"} == set(
+        queries.__all__
+    )
