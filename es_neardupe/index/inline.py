@@ -28,7 +28,13 @@ from es_neardupe.index.target import (
     remove_settings,
     stored_settings,
 )
-from es_neardupe.index.updates import DocumentUpdate, is_current, plan, source_of, update
+from es_neardupe.index.updates import (
+    FingerprintedDocument,
+    fingerprint_documents,
+    fingerprint_update,
+    is_current,
+    source_of,
+)
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked
@@ -177,13 +183,20 @@ def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress
     enrichment = _InlineEnrichment(index.target, rewrite=request.all)
     pages = text_pages(index, selection, source_of(index.settings, index.target.inherits))
     updates = enrichment.updates(
-        tracked(plan(pages, index.settings, request.max_chars), progress, "fingerprinting", before["selected"])
+        tracked(
+            fingerprint_documents(pages, index.settings, request.max_chars),
+            progress,
+            "fingerprinting",
+            before["selected"],
+        )
     )
     conflicts = enrichment.settle(send(updates))
     for _ in range(_ROUNDS):
         if not conflicts:
             break
-        current = plan(_read_again(index, conflicts, enrichment.tally), index.settings, request.max_chars)
+        current = fingerprint_documents(
+            _read_again(index, conflicts, enrichment.tally), index.settings, request.max_chars
+        )
         conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
     enrichment.tally.counts["conflicts"] = len(conflicts)
     return EnrichResult(before, before["current"], enrichment.tally, enrichment.states)
@@ -220,13 +233,13 @@ class _InlineEnrichment:
         self._sent_twice: set[Address] = set()
         """Documents whose conflict may be with this run's own write."""
 
-    def updates(self, plans: Iterable[DocumentUpdate], *, again: bool = False) -> Iterator[Action]:
+    def updates(self, documents: Iterable[FingerprintedDocument], *, again: bool = False) -> Iterator[Action]:
         """The updates that are needed. ``again``: the documents were read and counted before.
 
         Such a document can be current by now: written by this run, with the answer lost (counted as written), or by
         another run.
         """
-        for one in plans:
+        for one in documents:
             self.tally.counts["read"] += not again
             current = is_current(one, self.settings)
             if current and again and self._written_here(one.hit):
@@ -235,7 +248,7 @@ class _InlineEnrichment:
             elif current and (again or not self.rewrite):
                 self.tally.counts["unchanged"] += 1
             else:
-                yield update(one, self.settings, self.at, current=current, inherits=self.inherits)
+                yield fingerprint_update(one, self.settings, self.at, current=current, inherits=self.inherits)
 
     def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
         """Count outcomes; returns the documents with a version conflict."""

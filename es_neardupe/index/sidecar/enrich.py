@@ -25,7 +25,7 @@ from es_neardupe.index.sidecar.entries import (
 from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
 from es_neardupe.index.stored_fields import timestamp
-from es_neardupe.index.updates import is_current, plan, update
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked
@@ -148,10 +148,12 @@ class _SidecarEnrichment:
             page: list[tuple[Hit, Hit | None]] = [(hit, None) for hit in with_inherited(self._index, read)]
             if again or any(self._known.has(hit) for hit in read):
                 page = list(with_entries(self._index, [hit for hit, _ in page]))
-            plans = plan([[hit for hit, _ in page]], settings, self._max_chars)
-            for one, (hit, entry) in zip(plans, page, strict=True):
+            documents = fingerprint_documents([[hit for hit, _ in page]], settings, self._max_chars)
+            for one, (hit, entry) in zip(documents, page, strict=True):
                 current, uuid = entry is not None and is_current(one, settings), self._uuids[hit.index]
-                inline = update(one, settings, self._at, current=current, inherits=self._index.target.inherits)
+                inline = fingerprint_update(
+                    one, settings, self._at, current=current, inherits=self._index.target.inherits
+                )
                 if not current or (self._rewrite and not again):
                     yield entry_write(inline, entry, settings.prefix, uuid, current=current)
                 elif entry is not None and not again and self._known.is_same_version(hit):

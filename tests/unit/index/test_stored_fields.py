@@ -28,7 +28,7 @@ from es_neardupe.index.stored_fields import (
     stored_fields,
     timestamp,
 )
-from es_neardupe.index.updates import is_current, plan, update
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Fingerprint, Grouping, Hit, State
 
@@ -201,10 +201,10 @@ def test_numbers_only(text: str, numeric: bool) -> None:
     assert encode(found, AT)["numeric"] is (True if numeric else None)
     assert decode(encode(found, AT)) == found
     (hit,) = hits({"a": text})
-    (planned,) = plan([[hit]], SETTINGS, 100)
-    assert is_current(planned, SETTINGS)
+    (document,) = fingerprint_documents([[hit]], SETTINGS, 100)
+    assert is_current(document, SETTINGS)
     hit.source["neardupe"]["numeric"] = None if numeric else True
-    assert not is_current(planned, SETTINGS)
+    assert not is_current(document, SETTINGS)
 
 
 def test_sampled_keys_are_stored_where_the_scheme_samples() -> None:
@@ -349,9 +349,9 @@ def test_any_json_in_the_place_of_the_object(value: Any) -> None:
     hit = Hit("i", "1", None, 1, 1, {**sound, "neardupe": value})
     fields = stored_fields(hit.source, "neardupe")
     assert fields == (value if isinstance(value, dict) else {})
-    (planned,) = plan([[hit]], SETTINGS, 100)
-    assert not is_current(planned, SETTINGS)
-    body = update(planned, SETTINGS, AT, current=False).body["doc"]["neardupe"]
+    (document,) = fingerprint_documents([[hit]], SETTINGS, 100)
+    assert not is_current(document, SETTINGS)
+    body = fingerprint_update(document, SETTINGS, AT, current=False).body["doc"]["neardupe"]
     assert isinstance(body["group"], str)
     assert body["content"] == SOUND.content
     corpus = read_corpus([[hit]], "neardupe", SETTINGS.scheme.bands)
@@ -423,13 +423,13 @@ def test_renewal() -> None:
     (hit,) = hits({"1": "one two three four five six"})
     fields = hit.source["neardupe"]
 
-    def planned(**changed: Any) -> Any:
+    def document(**changed: Any) -> Any:
         source = {"text": changed.pop("text", hit.source["text"]), "neardupe": fields | changed}
-        (one,) = plan([[Hit("i", "1", "r", 3, 2, source)]], SETTINGS, 1000)
+        (one,) = fingerprint_documents([[Hit("i", "1", "r", 3, 2, source)]], SETTINGS, 1000)
         return one
 
-    assert is_current(planned(), SETTINGS)
-    assert is_current(planned(text="One, two: three four five SIX!"), SETTINGS)
+    assert is_current(document(), SETTINGS)
+    assert is_current(document(text="One, two: three four five SIX!"), SETTINGS)
     for changed in (
         {"text": "else"},
         {"scheme": "v1-0"},
@@ -437,14 +437,14 @@ def test_renewal() -> None:
         {"state": "short"},
         {"content": "0" * 32},
     ):
-        assert not is_current(planned(**changed), SETTINGS)
-    action = update(planned(group=KEPT, text="else"), SETTINGS, AT, current=False)
+        assert not is_current(document(**changed), SETTINGS)
+    action = fingerprint_update(document(group=KEPT, text="else"), SETTINGS, AT, current=False)
     assert (action.op, action.address, action.routing) == ("update", ("i", "1"), "r")
     assert (action.seq_no, action.primary_term) == (3, 2)
     body = action.body["doc"]["neardupe"]
     assert (body["group"], body["principal"], body["similarity"], body["at"]) == (KEPT, None, None, AT)
     assert decode(body) == fingerprints(["else"], SETTINGS.scheme)[0]
-    rewritten = update(planned(), SETTINGS, AT, current=True).body["doc"]["neardupe"]
+    rewritten = fingerprint_update(document(), SETTINGS, AT, current=True).body["doc"]["neardupe"]
     assert not {"group", "principal", "similarity"} & set(rewritten)
-    founded = update(planned(group=None), SETTINGS, AT, current=False).body["doc"]["neardupe"]
+    founded = fingerprint_update(document(group=None), SETTINGS, AT, current=False).body["doc"]["neardupe"]
     assert founded["group"] == own_group("i", "1")
