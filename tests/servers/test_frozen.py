@@ -1,4 +1,4 @@
-"""Frozen indices: searchable snapshots, which nobody can write to. Keys are kept beside them."""
+"""Frozen indices: searchable snapshots, which cannot be written. Keys are stored in sidecar indices."""
 
 from __future__ import annotations
 

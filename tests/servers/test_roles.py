@@ -109,8 +109,8 @@ LACKING = {
     ("neardupe-enrich", "group"): f"on {HIDDEN_INDICES['groups']}",
     ("neardupe-enrich", "watch"): f"on {HIDDEN_INDICES['groups']}",
     ("neardupe-group", "group --evidence"): f"on {HIDDEN_INDICES['pairs']}",
-    ("neardupe-enrich", "enrich --tune"): "have the privilege `manage` granted on it",
-    ("neardupe-group", "migrate"): "have the privilege `manage` granted on it",
+    ("neardupe-enrich", "enrich --tune"): "grant the privilege `manage` on it",
+    ("neardupe-group", "migrate"): "grant the privilege `manage` on it",
     ("neardupe-init", "migrate"): "lacks the index privilege",
     ("neardupe-init", "similar"): f"neardupe-init lacks the index privilege 'read' on {WORKED}",
 }

@@ -172,13 +172,13 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
     with secured_server.client("admin") as admin, secured_server.client("runner") as runner:
         prepared(admin, NEWS)
         try:
-            with pytest.raises(Forbidden, match="`manage` granted on it, or leave `tune` out"):
+            with pytest.raises(Forbidden, match="grant the privilege `manage` on it, or omit `tune`"):
                 NearDupe(NEWS, runner).enrich(tune=True)
             check_untouched(admin, NEWS)
             assert not exists(admin, hidden_index_name(open_target(admin, NEWS), HiddenIndex.GROUPS))
             with tuned(opened(Index(NEWS, admin)), "test"):
                 meta = mapping(admin, NEWS)["_meta"]
-            admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if nobody had given them back
+            admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if they had not been restored
             put_setting(admin, NEWS, "refresh_interval", "-1")
             with pytest.warns(TuningWarning, match="could not be restored"):
                 assert NearDupe(NEWS, runner).enrich().writes.written == 12
