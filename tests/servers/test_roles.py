@@ -194,7 +194,7 @@ def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> N
     assert [run.err for run in runs if run.code == 1 and ("lacks" in run.err or "privilege" in run.err)], lacks
 
 
-@pytest.mark.parametrize("most", [1, pytest.param(99, marks=pytest.mark.long)])
+@pytest.mark.parametrize("maximum", [1, pytest.param(99, marks=pytest.mark.long)])
 def test_a_role_is_enough_where_keys_are_beside(maximum: int, run_as: As, admin: Client) -> None:
     with_keys_beside(run_as, admin, maximum)
 
