@@ -195,8 +195,8 @@ def _checked(
 def _limited(query: JSON, scope: Mapping[str, Any] | None, target: IndexTarget) -> JSON:
     """The query with the same scores, limited to the scope and without documents of excluded relations."""
     limits: JSON = {"filter": [dict(scope)]} if scope else {}
-    if target.left_alone:
-        limits["must_not"] = [queries.of_relations(target.left_alone)]
+    if target.skipped_relations:
+        limits["must_not"] = [queries.of_relations(target.skipped_relations)]
     return {"bool": {"must": [query], **limits}} if limits else query
 
 

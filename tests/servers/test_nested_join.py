@@ -93,9 +93,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
 def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     """Answers instead of questions: updates use the parent's routing, and every command has the stored scope."""
     users, routings = theirs(client, forum), where(client, forum)
-    with pytest.raises(
-        IndexUnusable, match=r"has no relation reply\. Relations there: answer, comment, question, vote"
-    ):
+    with pytest.raises(IndexUnusable, match=r"has no relation reply\. Its relations: answer, comment, question, vote"):
         NearDupe(forum, client).init(Settings(("text",), relations=("reply",)))
     assert server_cli("init", forum, "--field", "text", "--relation", "answer", "--relation", "vote").code == 0
     assert mapping(client, forum)["_meta"]["neardupe"]["relations"] == ["answer", "vote"]
@@ -174,7 +172,7 @@ def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cl
     assert NearDupe(index_name, client).search(f"{base[0]} AND {base[1]}").documents == 4
     assert NearDupe(index_name, client).search("title").documents == 3
     assert theirs(client, index_name) == users
-    with pytest.raises(SettingsError, match=r"comments\.at lies in the nested objects comments, which a range"):
+    with pytest.raises(SettingsError, match=r"comments\.at is inside the nested objects comments, where a range"):
         NearDupe(index_name, client).enrich(since=("comments.at", "2025-01-01"))
     with pytest.raises(SettingsError, match=r"no date field 'comments\.at'"):
         NearDupe(index_name, client).group(window="comments.at:3")

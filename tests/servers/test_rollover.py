@@ -76,7 +76,7 @@ def test_a_rollover_in_the_middle_of_a_run(
 
     users = theirs(client, name)
     for work in (NearDupe.group, NearDupe.groups, NearDupe.stats):
-        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+        with pytest.raises(RolledOver, match=f"{new} was created by a rollover.*es-neardupe enrich {name}"):
             work(NearDupe(name, client))
     assert may_succeed_later(RolledOver(""))  # a watch continues
     dry = NearDupe(name, client).enrich(dry_run=True)
@@ -241,7 +241,7 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
     (index,) = NearDupe(name, client).init(SETTINGS).indices
     NearDupe(name, client).enrich()
     whole, alone = open_target(client, name), open_target(client, index)
-    with held(index_of(client, whole)), pytest.raises(LeaseHeld, match=f"works on index {index}"):
+    with held(index_of(client, whole)), pytest.raises(LeaseHeld, match=f"is processing index {index}"):
         NearDupe(index, client).group()
     with held(index_of(client, alone)), pytest.raises(LeaseHeld):
         NearDupe(name, client).group()
@@ -266,7 +266,7 @@ def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
     one.give_way()  # the other has released its lease
     other.take()
     for lease in (one, other):
-        with pytest.raises(LeaseHeld, match=f"works on index {index}"):
+        with pytest.raises(LeaseHeld, match=f"is processing index {index}"):
             lease.give_way()
 
 
@@ -274,7 +274,7 @@ def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypat
     """The indices do not fit into a request line, so the name is sent; nothing is written to an index without our
     mapping."""
     name = rolling.name
-    monkeypatch.setattr("es_neardupe.index.target._LONGEST_PATH", 0)
+    monkeypatch.setattr("es_neardupe.index.target._MAX_PATH", 0)
     rolling.add(0, 2)
     NearDupe(name, client).init(SETTINGS)
     rolled: list[str] = []
