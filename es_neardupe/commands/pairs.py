@@ -9,7 +9,6 @@ from itertools import combinations, islice, product
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
@@ -18,6 +17,7 @@ from es_neardupe.candidates.join import Bucket, with_passages
 from es_neardupe.candidates.who_may_meet import GroupRules
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
+from es_neardupe.keys.arrays import Floats, Ints, Positions
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
 from es_neardupe.records import Address, one_line
@@ -97,9 +97,9 @@ class Pairs(Sequence[Pair]):
     stale: int
     """Documents whose text has changed since it was fingerprinted: in no pair."""
     _classes: list[list[Address]]
-    _left: NDArray[np.intp]
-    _right: NDArray[np.intp]
-    _similarity: NDArray[np.float64]
+    _left: Positions
+    _right: Positions
+    _similarity: Floats
     _copies: bool
     """Whether two exact copies are a pair."""
     _maximum_copies: int
@@ -132,14 +132,14 @@ class Pairs(Sequence[Pair]):
         """Pairs left out because one of the two is a copy beyond the ``max_bucket``-th of the same text."""
         return int(self._numbers(None).sum()) - len(self)
 
-    def _numbers(self, maximum: int | None) -> NDArray[np.int64]:
+    def _numbers(self, maximum: int | None) -> Ints:
         """Number of pairs within each class of copies, then of each pair of classes."""
         sizes = np.array([len(rows[:maximum]) for rows in self._classes], np.int64)
         copies = sizes * (sizes - 1) // 2 * self._copies
         return np.concatenate([copies, sizes[self._left] * sizes[self._right]])
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
+    def _ends(self) -> Ints:
         """Place after the last pair of each of them."""
         return np.cumsum(self._numbers(self._maximum_copies))
 

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.index import queries
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
 from es_neardupe.index.document_text import text_pages
@@ -35,6 +32,7 @@ from es_neardupe.index.updates import (
     is_current,
     source_of,
 )
+from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Address, Hit, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked
@@ -89,7 +87,7 @@ class InlineStorage:
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> None:
         """Do nothing: `group` has written the ids into the documents."""
 
-    def document_versions(self, references: Sequence[Reference], read: NDArray[np.int64]) -> NDArray[np.int64]:
+    def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
         """Return ``read``: fingerprints are part of their documents, so both have the same version."""
         return read
 

@@ -10,15 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import sidecar_name, sidecars_of
 from es_neardupe.index.target import mappings_of
+from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
@@ -113,7 +111,7 @@ class Storage(Protocol):
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
         """Write missing group ids into documents; None if the storage writes none there."""
 
-    def document_versions(self, references: Sequence[Reference], read: NDArray[np.int64]) -> NDArray[np.int64]:
+    def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
         """Sequence number and primary term of documents; shape (n, 2), -1 for deleted ones.
 
         ``read``: the versions that were read together with the fingerprints, in the same shape.

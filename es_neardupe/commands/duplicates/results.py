@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.shown_fields import read_at_once
+from es_neardupe.keys.arrays import Floats, Positions
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
@@ -103,10 +101,10 @@ class PairList(Sequence[DocumentPair]):
 
     references: Sequence[Reference] = field(repr=False)
     """All documents in scope."""
-    left: NDArray[np.intp] = field(repr=False)
+    left: Positions = field(repr=False)
     """Number of one document of each pair; ``left < right``. Shape (pairs,), as of the other arrays."""
-    right: NDArray[np.intp] = field(repr=False)
-    similarity: NDArray[np.float64]
+    right: Positions = field(repr=False)
+    similarity: Floats
     _explained: Callable[[float, int, int], str] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:

@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
@@ -32,6 +31,7 @@ from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, Sidecars
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, GroupIdsWritten, Send
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.index.target import SidecarLayout, mappings_of
+from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress, tracked
 from es_neardupe.records import Action, Hit, Outcome, Reference
 from es_neardupe.server.bulk import write
@@ -109,7 +109,7 @@ class SidecarStorage:
         refresh(self._index.client, self._index.path)
         return GroupIdsWritten(tally["written"], tally["left"])
 
-    def document_versions(self, references: Sequence[Reference], read: NDArray[np.int64]) -> NDArray[np.int64]:
+    def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
         """Fetch them: fingerprints are read with the versions of their entries."""
         found = fetch(self._index.plain, references, False, batch=1000)
         versions = [(-1, -1) if hit is None else (hit.seq_no or 0, hit.primary_term or 0) for hit in found]
