@@ -1,12 +1,11 @@
 """Near-duplicates inside the Elasticsearch or OpenSearch index you already run.
 
-`NearDupe` is the way in; `Settings` says what ``init`` decides; everything raised on purpose is a `NeardupeError`.
+`NearDupe` is the entry point, `Settings` holds the settings of ``init``, and every error is a `NeardupeError`.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,8 +47,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is: a local server's process needs none of it."""
+    """Import a name when it is first used, to start fast."""
     if name == "__version__":
+        from importlib.metadata import version
+
         return version("es-neardupe")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

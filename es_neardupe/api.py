@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import wraps
+from inspect import isfunction, isgeneratorfunction, signature, unwrap
 from types import TracebackType
-from typing import TypeGuard, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
+import es_neardupe
 from es_neardupe import options
 from es_neardupe.commands import clean as _clean
 from es_neardupe.commands import compare as _compare
@@ -16,6 +23,7 @@ from es_neardupe.commands import groups as _groups
 from es_neardupe.commands import init as _init
 from es_neardupe.commands import load as _load
 from es_neardupe.commands import pairs as _pairs
+from es_neardupe.commands import search as _search
 from es_neardupe.commands import similar as _similar
 from es_neardupe.commands import stats as _stats
 from es_neardupe.commands import version as _version
@@ -27,9 +35,8 @@ from es_neardupe.commands.doctor import doctor as _doctor
 from es_neardupe.commands.duplicates import duplicates as _duplicates
 from es_neardupe.commands.migrate import migrate as _migrate
 from es_neardupe.commands.moved import moved as _moved
-from es_neardupe.commands.search import request as _search_request
-from es_neardupe.commands.search import search as _search
 from es_neardupe.index.index import Index
+from es_neardupe.log_events import is_logged, log_event, loggable_arguments, logged_progress, new_run
 from es_neardupe.options import DEFAULT_PREFIX, document_options
 from es_neardupe.server.client import Client
 from es_neardupe.server.connect import connect, wrap
@@ -38,9 +45,69 @@ from es_neardupe.server.login.resolve import resolve_settings
 __all__ = ["NearDupe"]
 
 _Self = TypeVar("_Self", bound="NearDupe")
+_Class = TypeVar("_Class", bound=type)
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def _log_commands(cls: _Class) -> _Class:
+    """Make the methods of a class that are commands log their start, their progress and their end."""
+    for name, method in vars(cls).copy().items():
+        if isfunction(method) and method.__module__.startswith("es_neardupe.commands."):
+            setattr(cls, name, _logged(method))
+    return cls
+
+
+def _logged(command: Callable[_P, _R]) -> Callable[_P, _R]:
+    """The command with log events. Commands that it runs are parts of it, and log no start and end of their own.
+
+    An iterator starts when its first element is requested.
+    """
+    parameters = signature(command)
+    iterates = isgeneratorfunction(unwrap(command))
+
+    @wraps(command)
+    def run(*given: _P.args, **options: _P.kwargs) -> _R:
+        if not is_logged(logging.INFO):
+            return command(*given, **options)
+        arguments = parameters.bind(*given, **options).arguments
+        index: Index = arguments.pop("index")
+        context = {"run": getattr(index, "run", None), "command": command.__name__, "index": index.name}
+        if "progress" in parameters.parameters and "progress" not in arguments:
+            options["progress"] = logged_progress(context=context)
+        if iterates:
+            return cast("_R", _iterated(lambda: command(*given, **options), context, arguments))
+        with _events(context, arguments):
+            return command(*given, **options)
+
+    return run
+
+
+def _iterated(command: Callable[[], Any], context: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[Any]:
+    with _events(context, arguments):
+        yield from command()
+
+
+@contextmanager
+def _events(context: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterator[None]:
+    """Log the start of a command and its end, with the kind of the error that ended it."""
+    started, kind = time.monotonic(), None
+    version = es_neardupe.__version__
+    log_event(logging.INFO, "started", **context, version=version, arguments=loggable_arguments(arguments))
+    try:
+        yield
+    except GeneratorExit:  # the rest of an iterator was not requested
+        raise
+    except BaseException as error:
+        kind = type(error).__name__
+        raise
+    finally:
+        seconds = round(time.monotonic() - started, 3)
+        log_event(logging.INFO, "finished", **context, seconds=seconds, error=kind)
 
 
 @document_options
+@_log_commands
 class NearDupe(Index):
     """Near-duplicates in one index, alias, data stream or pattern: a method for each command.
 
@@ -51,11 +118,11 @@ class NearDupe(Index):
     ...     report = news.group()
     ...     hits = news.similar(id="4711", min=0.7).hits
 
-    ``client`` may be your ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``, which is not closed. Without
-    it the server is found as on the command line: by the keyword arguments from ``url`` to ``profile``, then the
-    environment, then a profile. ``run`` names the run in its requests (``X-Opaque-Id``) and log events. ``max_rate``
-    limits the documents written per second, ``max_load`` the documents in requests under way. Raises `ConnectError` and
-    its kinds.
+    ``client`` may be an ``elasticsearch.Elasticsearch`` or ``opensearchpy.OpenSearch``, which stays open. Without it,
+    the connection is configured as on the command line: by the keyword arguments from ``url`` to ``profile``, the
+    environment, or a profile. ``run`` names the run in requests (``X-Opaque-Id``) and log events. ``max_rate`` limits
+    the documents written per second, ``max_load`` the documents in unanswered requests. Raises `ConnectError` and its
+    subclasses.
     """
 
     def __init__(
@@ -80,6 +147,8 @@ class NearDupe(Index):
         timeout: options.Timeout = None,
         profile: options.Profile = None,
     ) -> None:
+        self.run = run or new_run()
+        """Name of the run in requests and log events."""
         if client is None:
             settings = resolve_settings(
                 url=url,
@@ -94,11 +163,11 @@ class NearDupe(Index):
                 insecure=insecure,
                 timeout=timeout,
                 profile=profile,
-                run=run,
+                run=self.run,
             )
             connection = connect(settings)
         else:
-            connection = client if _is_connection(client) else wrap(client, run=run)
+            connection = client if _is_connection(client) else wrap(client, run=self.run)
         super().__init__(index, connection, prefix)
         if max_rate is not None or max_load is not None:
             connection.pace.limit(max_rate=max_rate, max_load=max_load)
@@ -112,7 +181,7 @@ class NearDupe(Index):
         self.close()
 
     def close(self) -> None:
-        """Close the connection, unless it is yours."""
+        """Close the connection, but not a client that was passed in."""
         self.client.close()
 
     init = _init.init
@@ -124,7 +193,7 @@ class NearDupe(Index):
     similar = _similar.similar
     contained = _contained.contained
     search = _search.search
-    search_request = _search_request.search_request
+    search_request = _search.search_request
     pairs = _pairs.pairs
     moved = _moved.moved
     moved_all = _moved.moved_all
@@ -144,5 +213,5 @@ class NearDupe(Index):
 
 
 def _is_connection(client: object) -> TypeGuard[Client]:
-    """Whether a client is one of this package. No property of it is read: that may ask the server."""
+    """Whether a client is one of this package. Reads no property, because a property may send a request."""
     return callable(getattr(client, "pages", None))

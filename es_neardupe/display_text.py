@@ -6,7 +6,7 @@ import re
 
 from markupsafe import escape
 
-__all__ = ["STEERING", "escaped", "shown"]
+__all__ = ["STEERING", "beginning", "escaped", "shown"]
 
 STEERING = r"\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb\ud800-\udfff"
 """Characters for a regular expression class: those that change the direction of text or break lines invisibly, and lone
@@ -26,3 +26,15 @@ def shown(text: str) -> str:
 def escaped(text: str) -> str:
     """The same with ``&``, ``<``, ``>`` and both quotes escaped, as text between HTML tags."""
     return str(escape(shown(text)))
+
+
+_BEGINNING = 200
+
+
+def beginning(text: str, characters: int = _BEGINNING) -> str:
+    """The text in one line; of a longer one than ``characters`` the words that fit, and ``...``."""
+    plain = " ".join(text.split())
+    if len(plain) <= characters:
+        return plain
+    kept = plain[: characters + 1].rpartition(" ")[0] or plain[:characters]
+    return f"{kept}..."

@@ -7,10 +7,25 @@ A program that uses this package configures that logger to see them; the command
 from __future__ import annotations
 
 import logging
-import secrets
-from typing import Any
+import os
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any, Protocol
 
-__all__ = ["LOGGER", "fields_of", "is_logged", "log_event", "new_run"]
+__all__ = [
+    "LOGGER",
+    "fields_of",
+    "is_logged",
+    "log_event",
+    "loggable_arguments",
+    "logged_progress",
+    "new_run",
+]
 
 LOGGER = logging.getLogger("es_neardupe")
 LOGGER.addHandler(logging.NullHandler())  # silent unless configured
@@ -18,7 +33,7 @@ LOGGER.addHandler(logging.NullHandler())  # silent unless configured
 
 def new_run() -> str:
     """A random name for a run, which marks its requests and log lines: 8 hexadecimal digits."""
-    return secrets.token_hex(4)
+    return os.urandom(4).hex()
 
 
 def is_logged(level: int) -> bool:
@@ -38,3 +53,68 @@ def fields_of(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     if event := getattr(record, "event", None):
         return event, record.__dict__["fields"]
     return "log", {"message": record.getMessage()}
+
+
+_SECRET = re.compile("password|passphrase|secret|token|api_key|header")
+"""Names of arguments whose values are credentials, unless they name the file with them."""
+
+_TEXTS = {"text", "request"}
+"""Arguments that may be texts."""
+
+_CONTENTS = {"actions", "addresses"}
+"""Arguments with many values, or with documents."""
+
+
+def loggable_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The given arguments of a command as JSON types, without credentials, texts, documents and callbacks."""
+    given = {name: _loggable(name, value) for name, value in arguments.items() if name not in _CONTENTS}
+    return {name: value for name, value in given.items() if value not in (None, [])}
+
+
+def _loggable(name: str, value: Any) -> Any:
+    if value is not None and _SECRET.search(name) and not name.endswith("_file"):
+        return "(hidden)"
+    return f"({len(value)} characters)" if name in _TEXTS and isinstance(value, str) else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON types; None for any other object."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, PurePath):
+        return str(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value) if not one.name.startswith("_")}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, str | bool | int | float) else None
+
+
+_PROGRESS_INTERVAL = 10.0
+"""Seconds between two events about the progress of a stage."""
+
+
+class _Progress(Protocol):
+    def __call__(self, stage: str, done: int, total: int | None) -> None: ...
+
+
+def logged_progress(
+    clock: Callable[[], float] = time.monotonic, context: Mapping[str, Any] = MappingProxyType({})
+) -> _Progress:
+    """A progress callback that logs each stage at its beginning, every ten seconds, and at its end.
+
+    ``context``: further fields of each event.
+    """
+    last: dict[str, float] = {}
+
+    def logged(stage: str, done: int, total: int | None) -> None:
+        if total == 0:
+            return
+        now = clock()
+        if stage not in last or now - last[stage] >= _PROGRESS_INTERVAL or done == total:
+            last[stage] = now
+            log_event(logging.INFO, "progress", **context, stage=stage, done=done, total=total)
+
+    return logged

@@ -1,8 +1,8 @@
-"""Options of the commands: their names, meanings, ranges and values, for Python and for the command line alike.
+"""Options of the commands: names, help texts, ranges and values, for Python and for the command line.
 
-Each alias is the type of a parameter together with its option. The functions in `es_neardupe.commands` and those of
-the command line write their parameters with the same aliases: ``help()`` in Python and ``--help`` show the same texts.
-These name parameters as Python does, in backticks; the command line shows the options instead.
+Each alias is the type of a parameter together with its option. The functions in `es_neardupe.commands` and
+`es_neardupe.cli.commands` use the same aliases, so ``help()`` in Python and ``--help`` show the same texts. The texts
+name parameters in backticks; the command line shows the names of the options instead.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ __all__ = [
 DEFAULT_PREFIX = "neardupe"
 
 DEFAULT_MAX_CHARS = 10_000_000
-"""Documents with more characters get the state ``too_large`` instead of keys."""
+"""Maximum number of characters; longer documents get the state ``too_large`` instead of keys."""
 
 DEFAULT_MAX_BUCKET = 200
-"""Classes of equal texts that may share a band key before each of them is compared with some others only."""
+"""Maximum number of distinct texts with a common band key that are all compared with each other."""
 
 
 class MeasureName(str, Enum):
-    """The measures by the names that commands take."""
+    """Names of the measures in options."""
 
     RESEMBLANCE = "resemblance"
     JACCARD = "jaccard"
@@ -61,36 +61,36 @@ class MeasureName(str, Enum):
 
 
 DECIDING = tuple(name for name in MeasureName if name is not MeasureName.ESTIMATE)
-"""The exact measures: an estimate decides nothing."""
+"""The exact measures, which can decide a match."""
 
 
 class Matching(str, Enum):
-    """The two ways to find common passages."""
+    """Algorithms to find common passages."""
 
     LITERAL = "literal"
     INFORMATION = "information"
 
 
 class Linkage(str, Enum):
-    """How verified pairs become groups."""
+    """Rules that form groups from verified pairs."""
 
     STAR = "star"
-    """Every member is at least the threshold similar to the principal."""
+    """Each member is at least the threshold similar to the principal."""
     CHAIN = "chain"
-    """Connected components: each member is at least the threshold similar to some other member."""
+    """Connected components: each member is at least the threshold similar to at least one other member."""
     COMPLETE = "complete"
-    """Every two members are at least the threshold similar."""
+    """Any two members are at least the threshold similar to each other."""
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Two of six supershingles: Broder et al., Syntactic clustering of the Web, 1997; Henzinger, Finding near-duplicate
-    # web pages, 2006. The threshold is the lowest one, in thousandths, that is found with the default detection.
+    # web pages, 2006. The threshold is the lowest multiple of 0.001 that has the default detection.
     "supershingles": {"threshold": 0.976, "shingle": 8, "permutations": 84, "bands": 6, "rows": 14, "agree": 2},
 }
-"""Settings that belong together, by name. Of these only the threshold may be chosen otherwise."""
+"""Preset -> settings. Only the threshold of a preset can be changed."""
 
 
-# -- values as they are written on a command line. Python passes them as they are. ------------------------------------
+# -- parsers of values on the command line; values from Python are already converted ---------------------------------
 
 Number = TypeVar("Number", int, float)
 
@@ -107,21 +107,21 @@ def parse_fraction(value: Any) -> float:
 
 
 def _share(value: Any) -> float:
-    """A number between 0 and 1, without both."""
+    """A number between 0 and 1, both excluded."""
     number = parse_fraction(value)
     if number == 1:
         raise typer.BadParameter(f"{value} is not between 0 and 1.")
     return number
 
 
-def list_of(kind: Callable[[str], Number], what: str) -> Callable[[Any], list[Number]]:
-    """A parser of numbers with commas between them."""
+def list_of(kind: Callable[[str], Number], name: str) -> Callable[[Any], list[Number]]:
+    """A parser of comma-separated numbers. ``name``: what they are called in the error message."""
 
     def parse(value: Any) -> list[Number]:
         try:
             return [kind(part) for part in value.split(",")]
         except ValueError:
-            raise typer.BadParameter(f"{value!r} is not a list of {what} separated by commas.") from None
+            raise typer.BadParameter(f"{value!r} is not a list of {name} separated by commas.") from None
 
     return parse
 
@@ -131,12 +131,12 @@ def parse_query(value: Any) -> Mapping[str, Any]:
     if not isinstance(value, str):
         return value  # type: ignore[no-any-return]
     try:
-        given = Path(value[1:]).read_text("utf-8") if value.startswith("@") else value
-        query = json.loads(given, parse_constant=_no_constant)
+        text = Path(value[1:]).read_text("utf-8") if value.startswith("@") else value
+        query = json.loads(text, parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as error:
         raise typer.BadParameter(f"The query cannot be read: {error}.") from error
     if isinstance(query, dict) and set(query) == {"query"}:
-        query = query["query"]  # as a search body has it
+        query = query["query"]  # the form of a search body
     if not isinstance(query, dict) or not query:
         raise typer.BadParameter('The query must be a JSON object such as {"term": {"language": "en"}}.')
     return query
@@ -164,15 +164,15 @@ def parse_duration(value: Any) -> float:
     """The seconds of a duration such as ``30s``, ``5m`` or ``1h``, from one second to a day. Raises `BadParameter`."""
     if not isinstance(value, str):
         return float(value)
-    found = _DURATION.fullmatch(value)
-    number = int(found[1]) * _UNITS[found[2]] if found else 0
-    if not 1 <= number <= 86_400:
+    match = _DURATION.fullmatch(value)
+    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not 1 <= seconds <= 86_400:
         raise typer.BadParameter(f"{value!r} is not a duration from 1s to 24h, such as 30s, 5m or 1h.")
-    return number
+    return seconds
 
 
 def _one_of(words: Sequence[str], *names: str, **more: Any) -> Any:
-    """An option that takes one of some words, and completes them."""
+    """An option that takes one of some words. The shell completes them."""
 
     def parse(value: Any) -> str:
         word = value.value if isinstance(value, Enum) else str(value)
@@ -192,16 +192,14 @@ def _words(kind: Sequence[Enum] | type[Enum]) -> list[str]:
 
 # -- scope and output -------------------------------------------------------------------------------------------------
 
-Prefix = Annotated[
-    str, typer.Option("--prefix", metavar="NAME", help="Name of the object field that holds our fields.")
-]
+Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="Object field that holds keys and groups.")]
 Query = Annotated[
     Mapping[str, Any] | None,
     typer.Option(
         "--query",
         metavar="JSON",
         parser=parse_query,
-        help="Only documents that match this query (query DSL), or @FILE.",
+        help="Only documents that match this query (query DSL as JSON, or @FILE).",
         show_default=False,
     ),
 ]
@@ -230,7 +228,10 @@ MaxLoad = Annotated[
     ),
 ]
 MaxChars = Annotated[
-    int, typer.Option("--max-chars", min=1, help="Longer texts get no keys; their state is too_large.")
+    int,
+    typer.Option(
+        "--max-chars", min=1, help="Maximum number of characters; longer texts get no keys and the state too_large."
+    ),
 ]
 MaxBucket = Annotated[
     int,
@@ -248,7 +249,7 @@ Tune = Annotated[
         help="Disable refresh and replicas of the index during the run; needs the privilege manage.",
     ),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Do everything except write.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Compute everything, but write nothing.")]
 ShowRequests = Annotated[
     int, typer.Option("--show-requests", min=0, metavar="N", help="With `dry_run`: show the first N requests in full.")
 ]
@@ -261,7 +262,7 @@ CandidatesByEstimate = Annotated[
 Sample = Annotated[int, typer.Option("--sample", min=1, help="Number of random documents compared with all others.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Random seed of the sample.")]
 
-# -- what decides a match ---------------------------------------------------------------------------------------------
+# -- rules for a match ------------------------------------------------------------------------------------------------
 
 _MEASURE = "Measure"
 
@@ -274,7 +275,7 @@ MatchingName = Annotated[
     _one_of(
         _words(Matching),
         "--matching",
-        help="How common passages are found, for jaccard and the containments.",
+        help="How common passages are found, for jaccard and containment.",
         show_default="literal",
         rich_help_panel=_MEASURE,
     ),
@@ -337,14 +338,14 @@ IgnoreCommon = Annotated[
     ),
 ]
 
-# -- the rules of `group`, which the next run takes over ---------------------------------------------------------------
+# -- rules of `group`, remembered for the next run ---------------------------------------------------------------------
 
 _LINKAGE = "star: each member is similar to the principal; chain: to some member; complete: to all members."
 _LAST = "as in the last run"
 
 
 def _rule(alias: Any, **more: Any) -> Any:
-    """The option of another command, as a rule of `group`."""
+    """An option of other commands as a rule of `group`."""
     option = copy(get_args(alias)[1])
     for name, value in {"show_default": _LAST, **more}.items():
         setattr(option, name, value)
@@ -391,10 +392,12 @@ RuleWindow = Annotated[
 RuleMaxBucket = Annotated[int | None, _rule(MaxBucket)]
 DefaultRules = Annotated[
     bool,
-    typer.Option("--default-rules", help="For what is not given, use the defaults, not the last run."),
+    typer.Option("--default-rules", help="Take rules that are not given from the defaults, not from the last run."),
 ]
 Evidence = Annotated[bool, typer.Option("--evidence", help="Store every verified pair in a hidden index.")]
-CheckGroups = Annotated[bool, typer.Option("--check", help="Also compare all groups with the registry.")]
+CheckGroups = Annotated[
+    bool, typer.Option("--check", help="Also check all groups against the registry, to notice deleted documents.")
+]
 Rebuild = Annotated[bool, typer.Option("--rebuild", help="Process all documents, not only what changed.")]
 
 # -- settings of an index ---------------------------------------------------------------------------------------------
@@ -404,28 +407,28 @@ _UNCHANGED = "unchanged"
 
 
 def _key(help: str, default: str | bool, *names: str, **more: Any) -> tuple[Any, Any]:
-    """An option for the keys of an index, and the same where an index is migrated: there the default is to keep it."""
+    """An option for the keys of an index: for ``init``, and for ``migrate``, which by default leaves it unchanged."""
     more = {"metavar": None, **more}
-    there = {**more, "show_default": _UNCHANGED, "rich_help_panel": _KEYS}
-    return typer.Option(*names, help=help, show_default=default, **more), typer.Option(*names, help=help, **there)
+    new = {**more, "show_default": _UNCHANGED, "rich_help_panel": _KEYS}
+    return typer.Option(*names, help=help, show_default=default, **more), typer.Option(*names, help=help, **new)
 
 
 _FRACTION = {"parser": parse_fraction, "metavar": "FLOAT"}
 _SHARE = {"parser": _share, "metavar": "FLOAT"}
 _threshold, _new_threshold = _key(
-    "Resemblance from which pairs must be found, in (0, 1].", "0.8", "--threshold", **_FRACTION
+    "Minimum resemblance of pairs that must be found, in (0, 1].", "0.8", "--threshold", **_FRACTION
 )
 _detection, _new_detection = _key(
-    "Share of the pairs exactly at the threshold that must be found.", "0.99", "--detection", **_SHARE
+    "Minimum probability of finding a pair exactly at the threshold.", "0.99", "--detection", **_SHARE
 )
 _shingle, _new_shingle = _key("Words in a shingle.", "5", "--shingle", min=1)
 _permutations, _new_permutations = _key(
-    "Slots of the signature: one byte each in every document.", "128", "--permutations", min=1
+    "Slots of the signature; each takes one byte in every document.", "128", "--permutations", min=1
 )
 _bands, _new_bands = _key("Number of bands; with `rows`.", False, "--bands", min=1)
 _rows, _new_rows = _key("Rows per band; with `bands`.", False, "--rows", min=1)
 _agree, _new_agree = _key("Number of bands that candidates must share; with `bands` and `rows`.", "1", "--agree", min=1)
-_SAMPLE_MOD = "For `contained`: keep one in N shingles as a sampled key; 0: none."
+_SAMPLE_MOD = "For `contained`: store one in N shingles as a sampled key; 0: none."
 
 Preset = Annotated[
     str | None,
@@ -444,7 +447,7 @@ SampleKeys = Annotated[
     typer.Option(
         "--sample-keys",
         min=1,
-        help="Instead of `sample_mod`: number of sampled keys wanted in a document of average length.",
+        help="Instead of `sample_mod`: desired number of sampled keys in a document of average length.",
         show_default=False,
     ),
 ]
@@ -479,7 +482,7 @@ NewSampleKeys = Annotated[
     typer.Option(
         "--sample-keys",
         min=1,
-        help="Instead of `sample_mod`: number of sampled keys wanted in a document of average length.",
+        help="Instead of `sample_mod`: desired number of sampled keys in a document of average length.",
         show_default=False,
         rich_help_panel=_KEYS,
     ),
@@ -492,8 +495,8 @@ NEW_FIELDS = typer.Option(
     rich_help_panel=_KEYS,
 )
 NewFields = Annotated[Sequence[str], NEW_FIELDS]
-Prepare = Annotated[bool, typer.Option("--prepare", help="Stop before the switch; both groupings exist then.")]
-Abort = Annotated[bool, typer.Option("--abort", help="Give up before the switch: remove the new keys.")]
+Prepare = Annotated[bool, typer.Option("--prepare", help="Stop before the switch, with the old and the new groups.")]
+Abort = Annotated[bool, typer.Option("--abort", help="Cancel before the switch: remove the new keys.")]
 
 # -- load and enrich --------------------------------------------------------------------------------------------------
 
@@ -512,17 +515,17 @@ RoutingField = Annotated[
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Overwrite documents that exist.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop at the first line that cannot be read.")]
-CheckTexts = Annotated[bool, typer.Option("--check", help="Also renew documents whose text has changed.")]
+CheckTexts = Annotated[bool, typer.Option("--check", help="Also renew the keys of changed texts: reads all documents.")]
 _SINCE = typer.Option(
     "--since",
     metavar="FIELD=DATE",
     parser=parse_since,
-    help="Also renew changed texts, but only of documents of this date or later.",
+    help="Also renew the keys of changed texts, for documents with this date or later.",
     show_default=False,
 )
 Since = Annotated[tuple[str, str] | None, _SINCE]
 SinceText = Annotated[Any, _SINCE]
-"""The same on the command line, where it is one word and not two."""
+"""`Since` on the command line, where it is a single word."""
 All = Annotated[bool, typer.Option("--all", help="Write the keys of all documents again.")]
 
 # -- watch ------------------------------------------------------------------------------------------------------------
@@ -539,21 +542,36 @@ Every = Annotated[
 ]
 Once = Annotated[bool, typer.Option("--once", help="Run one round; an error ends it with exit code 1.")]
 CheckEvery = Annotated[
-    int, typer.Option("--check-every", min=0, metavar="N", help="Read all texts again in every N-th round; 0: never.")
+    int,
+    typer.Option(
+        "--check-every", min=0, metavar="N", help="Check all texts for changes in every N-th round; 0: never."
+    ),
 ]
 
 # -- find and compare -------------------------------------------------------------------------------------------------
 
 Id = Annotated[str | None, typer.Option("--id", help="Id of a document in the index.", show_default=False)]
-Text = Annotated[str | None, typer.Option("--text", help="Any text.", show_default=False)]
+Text = Annotated[str | None, typer.Option("--text", help="Text to search for.", show_default=False)]
 TopHits = Annotated[int, typer.Option("--top", min=1, help="Maximum number of hits shown.")]
 MatchingOfPassages = Annotated[str, _one_of(_words(Matching), "--matching", help="How common passages are found.")]
-Size = Annotated[int, typer.Option("--size", min=1, help="Hits per page.")]
+Size = Annotated[int, typer.Option("--size", min=1, help="Number of hits per page.")]
 Start = Annotated[int, typer.Option("--from", min=0, help="Number of hits to skip.")]
 SHOWN_FIELDS = typer.Option(
     "--field", metavar="FIELD", help="Field to show. Repeatable.", show_default="title and the first text field"
 )
 ShownFields = Annotated[Sequence[str], SHOWN_FIELDS]
+TITLE_FIELDS = typer.Option(
+    "--field",
+    metavar="FIELD",
+    help="Field to show of each document. Repeatable.",
+    show_default="title, or the beginning of the text",
+)
+TitleFields = Annotated[Sequence[str] | None, TITLE_FIELDS]
+"""In Python None reads no fields."""
+PAGE_FIELDS = typer.Option(
+    "--field", metavar="FIELD", help="Field to show with the texts. Repeatable.", show_default="title"
+)
+PageFields = Annotated[Sequence[str], PAGE_FIELDS]
 Expand = Annotated[bool, typer.Option("--expand", help="Also show the near-copies, up to 99 of each hit.")]
 UrlField = Annotated[
     str | None,
@@ -596,19 +614,21 @@ KeepPolicy = Annotated[
     typer.Option(
         "--keep-policy",
         metavar="POLICY",
-        help="Policy that decides which document to keep, as for `group --principal`.",
+        help="How the document to keep is chosen, as for `group --principal`.",
         show_default="that of the last run",
     ),
 ]
 
 # -- inspect ----------------------------------------------------------------------------------------------------------
 
-Quick = Annotated[bool, typer.Option("--quick", help="Skip buckets and disk usage, which take long to read.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Skip buckets and disk usage, which are slow to read.")]
 MEASURES_TO_PLOT = _one_of(
     _words(MeasureName), "--measure", help="Measure to compute. Repeatable.", show_default="resemblance"
 )
 MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]
-MatchingToPlot = Annotated[str, _one_of(_words(Matching), "--matching", help="For jaccard and the containments.")]
+MatchingToPlot = Annotated[
+    str, _one_of(_words(Matching), "--matching", help="How common passages are found, for jaccard and containment.")
+]
 ShinglesToPlot = Annotated[
     Sequence[int] | None,
     typer.Option(
@@ -646,7 +666,7 @@ ThresholdsOfTable = Annotated[
     ),
 ]
 Plot = Annotated[
-    str | None, typer.Option("--plot", metavar="FILE", help="Write a picture, .png or .svg.", show_default=False)
+    str | None, typer.Option("--plot", metavar="FILE", help="Write a plot, .png or .svg.", show_default=False)
 ]
 ThresholdsToTry = Annotated[
     Sequence[float],
@@ -694,11 +714,11 @@ Timeout = Annotated[
 Profile = Annotated[str | None, _connection("--profile", "Named settings from the profile file.", "NAME")]
 
 
-# -- what Python shows of them ----------------------------------------------------------------------------------------
+# -- options in the docstrings of Python -------------------------------------------------------------------------------
 
 
 def option_of(annotation: Any) -> OptionInfo | None:
-    """What an alias says of its option; None for a type that is no alias."""
+    """The option of an alias; None for any other type."""
     return next((one for one in get_args(annotation)[1:] if isinstance(one, OptionInfo)), None)
 
 
@@ -706,7 +726,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def document_options(cls: _Class) -> _Class:
-    """Add the options of each method to its docstring: what their aliases say, so that ``help()`` shows it."""
+    """Add the options of each method to its docstring, for ``help()``."""
     for name, method in vars(cls).items():
         if inspect.isfunction(method) and not name.startswith("_") and "\nOptions:\n" not in (method.__doc__ or ""):
             lines = list(_explained(method))

@@ -24,7 +24,22 @@ __all__ = [
     "Server",
     "State",
     "TextClasses",
+    "one_line",
 ]
+
+
+_SHOWN = 40
+"""Characters of a value in the ``repr`` of a report."""
+
+
+def one_line(report: object, **main: object) -> str:
+    """The ``repr`` of a report: its main values, each cut to one short piece."""
+    return f"{type(report).__name__}({', '.join(f'{name}={_short(value)}' for name, value in main.items())})"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 class State(str, Enum):

@@ -1,12 +1,11 @@
-"""How fast requests for duplicates are answered, in how much memory, and how both grow.
+"""Time and memory of requests for duplicates, and their growth.
 
     python scripts/bench_duplicates.py [--url URL] [--texts FILE.jsonl[.gz|.xz]] [--titles 20000,200000]
 
-First without a server, on one core: documents a second through feature hashing. Then on the server at URL (default: a
-local one that runs): the texts by 5-grams validated on words, and made-up titles, one in ten of them a copy with
-another word, by 5-grams and by single words, the latter with a group size that makes millions of candidates. Each run
-is a process of its own; its memory is the peak of that process, less what it held before the run. Copies of one
-document in 20 are pairs, so the answer itself is small.
+First without a server, on one core: documents per second of feature hashing. Then on the server at URL (default: a
+running local one): the texts by 5-grams validated on words, and made-up titles, one in ten of them a copy with another
+word, by 5-grams and by single words, the latter with a group size that makes millions of candidates. Each run has its
+own process; its memory is the peak of that process, minus its memory before the run.
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from bench_keys import make_texts, pin_to_one_core, read_texts
+from bench_tools import create_index, drop_index, make_texts, pin_to_one_core, read_texts
 
 from es_neardupe import NearDupe
 from es_neardupe.commands.duplicates.hash_features import read_scope
 from es_neardupe.commands.duplicates.results import PairsResult
-from es_neardupe.errors import NotFound
 from es_neardupe.local_server import control
 from es_neardupe.records import Hit
-from es_neardupe.server.client import Client, path, to_json
 from es_neardupe.server.connect import connect
 from es_neardupe.server.login.settings import ConnectionSettings
 from es_neardupe.similarity.features import Characters, FeatureTree, Flatten, Ngrams, Sentences, Values, Words, describe
@@ -58,14 +55,15 @@ def main() -> None:
     client = connect(ConnectionSettings(url=arguments.url or control.start(say=print).url))
     try:
         if arguments.texts:
-            fill(client, read_texts(arguments.texts, 1_000_000))
+            create_index(client, INDEX, read_texts(arguments.texts, 1_000_000))
             show("real texts, 5-grams", run(client.url, request(5, 200)))
         for size in map(int, arguments.titles.split(",")):
-            fill(client, islice(titles(), size))
+            create_index(client, INDEX, islice(titles(), size))
             show(f"{size:,} titles, 5-grams", run(client.url, request(5, 200)))
             show(f"{size:,} titles, words", run(client.url, request(1, arguments.max_group)))
     finally:
-        drop(client)
+        drop_index(client, INDEX)
+        client.close()
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -73,7 +71,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--url", help="server (default: the local node)")
     parser.add_argument("--texts", type=Path, help="JSON lines with a field 'text'")
-    parser.add_argument("--titles", default="20000,200000", help="how many titles, by commas")
+    parser.add_argument("--titles", default="20000,200000", help="numbers of titles, separated by commas")
     parser.add_argument("--max-group", type=int, default=75, help="largest group of a single word (default 75)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of hashing (default 3)")
     parser.add_argument("--run", help=argparse.SUPPRESS)
@@ -81,7 +79,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def report_hashing(rounds: int) -> None:
-    """Documents a second of the processor from hits to entries, files included; the fastest round counts."""
+    """Documents per CPU second from hits to entries, including files; the fastest round counts."""
     texts = make_texts(20_000)
     hits = [Hit("i", str(number), None, 1, 1, {"text": text}) for number, text in enumerate(texts)]
     pages = [hits[start : start + 1000] for start in range(0, len(hits), 1000)]
@@ -114,27 +112,6 @@ def titles(seed: int = 1) -> Iterator[str]:
             yield " ".join(chosen)
 
 
-def fill(client: Client, texts: Any) -> None:
-    """Index the texts."""
-    drop(client)
-    client.request("PUT", path(INDEX), body={"mappings": {"properties": {"text": {"type": "text"}}}})
-    numbered = enumerate(texts)
-    while chunk := list(islice(numbered, 2000)):
-        lines = [part for number, text in chunk for part in ({"index": {"_id": str(number)}}, {"text": text})]
-        body = b"\n".join(map(to_json, lines)) + b"\n"
-        client.request("GET", path(INDEX, "_mapping"))
-        client.bulk(body.replace(b'{"index":{', b'{"index":{"_index":"' + INDEX.encode() + b'",'))
-    client.request("POST", path(INDEX, "_refresh"))
-
-
-def drop(client: Client) -> None:
-    """Take the index away."""
-    try:
-        client.request("DELETE", path(INDEX))
-    except NotFound:
-        return
-
-
 def request(window: int, maximum: int) -> dict[str, Any]:
     """Grouped by n-grams or by single words, validated on words."""
     words = {"type": "featureSource:words", "fields": {"type": "fields:simple", "fields": ["text"]}}
@@ -152,18 +129,18 @@ def request(window: int, maximum: int) -> dict[str, Any]:
     }
 
 
-def run(url: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """In a process of its own."""
-    command = [sys.executable, __file__, "--url", url, "--run", json.dumps(asked)]
+def run(url: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Run a request in another process."""
+    command = [sys.executable, __file__, "--url", url, "--run", json.dumps(body)]
     found: dict[str, Any] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return found
 
 
-def measured(url: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """The diagnostics of a run, its seconds, and by how much the memory of this process grew."""
+def measured(url: str, body: dict[str, Any]) -> dict[str, Any]:
+    """The diagnostics of a run, its seconds, and the growth of the memory of this process."""
     client = connect(ConnectionSettings(url=url))
     before = resident("VmRSS")
-    found = NearDupe(INDEX, client).duplicates(asked)
+    found = NearDupe(INDEX, client).duplicates(body)
     result = found.stages["pairs"]
     assert isinstance(result, PairsResult)
     hashed, grouped, validated = result.diagnostics.values()
@@ -177,14 +154,14 @@ def measured(url: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def resident(name: str) -> int:
-    """The memory of this process in kilobytes, as Linux tells it: VmRSS is that of now, VmHWM its peak. (The peak that
-    `resource.getrusage` tells begins with that of the process that started this one.)"""
+    """Memory of this process in kilobytes, on Linux: VmRSS is the current value, VmHWM the peak. (The peak of
+    `resource.getrusage` includes the process that started this one.)"""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
 def show(name: str, found: dict[str, Any]) -> None:
-    """One run as a paragraph."""
+    """Print one run as a paragraph."""
     hashed, grouped, validated = found["hash"], found["group"], found["validate"]
     documents, pairs = hashed["Documents"], grouped["Candidate pairs"]
     bytes_each = found["kilobytes"] * 1024 / max(documents, 1)

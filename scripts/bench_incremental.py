@@ -1,26 +1,23 @@
-"""How much of a whole run of ``group`` an incremental one costs, on a local node.
+"""Time of an incremental run of ``group`` compared with a whole run, on a local node.
 
     python scripts/bench_incremental.py [--documents 100000] [--new 1000] [--server elasticsearch]
 
-An index of made-up texts, a third of them in families of near-duplicates, is grouped whole; then new documents come,
-half of them like old ones. The incremental run and a whole one (a dry run, from the same state) are timed, and
-must want the same groups.
+An index of made-up texts, a third of them in families of near-duplicates, is grouped. Then documents are added, half of
+them similar to old ones. The incremental run and a whole run (a dry run from the same state) are timed, and must find
+the same groups.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
+
+from bench_tools import create_index, drop_index, timed
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.fingerprinted import fingerprinted_actions
-from es_neardupe.errors import NeardupeError, NotFound
-from es_neardupe.index.hidden_indices import remove
-from es_neardupe.index.index import Index, opened
 from es_neardupe.index.target import open_target
 from es_neardupe.local_server import control
 from es_neardupe.options import DEFAULT_MAX_CHARS
@@ -42,43 +39,46 @@ def main() -> None:
     server = control.start(arguments.server, say=print)
     client = connect(ConnectionSettings(url=server.url))
     print(f"{client.server}, {arguments.documents:,} documents of {WORDS} words, {arguments.new:,} new ones")
-    drop(client)
-    client.request("PUT", path(INDEX), body={"mappings": {"properties": {"text": {"type": "text"}}}})
+    try:
+        measure(client, arguments.documents, arguments.new)
+    finally:
+        drop_index(client, INDEX)
+        client.close()
+
+
+def measure(client: Client, documents: int, new: int) -> None:
+    """Measure and print."""
+    create_index(client, INDEX, ())
     NearDupe(INDEX, client).init(SETTINGS)
-    add(client, texts(arguments.documents, seed=1))
+    add(client, texts(documents, seed=1))
     first, report = timed(lambda: NearDupe(INDEX, client).group())
     print(
         f"first run, with write-back: {first:.1f} s, {report.groups.count:,} groups, {report.pairs.candidates:,} pairs"
     )
-    add(client, new_texts(arguments.documents, arguments.new))
-    whole, wanted = timed(lambda: NearDupe(INDEX, client).group(rebuild=True, dry_run=True))
+    add(client, new_texts(documents, new))
+    whole, expected = timed(lambda: NearDupe(INDEX, client).group(rebuild=True, dry_run=True))
     part, done = timed(lambda: NearDupe(INDEX, client).group())
     left = NearDupe(INDEX, client).group(rebuild=True, dry_run=True)
     assert not done.scope.whole
-    written = [one.writes.written for one in (wanted, done, left)]
+    written = [one.writes.written for one in (expected, done, left)]
     assert written == [written[0], written[0], 0], written
-    print(f"whole run: {whole:.2f} s (without write-back)")
-    print(f"incremental: {part:.2f} s (with it), {done.scope.affected:,} documents affected")
-    print(f"an incremental run costs {part / first:.3f} of the first one, which writes all documents,")
-    print(
-        f"and {part / whole:.3f} of looking at all of them without writing; "
-        f"both want the same {done.groups.count:,} groups"
-    )
-    drop(client)
-    client.close()
+    print(f"whole run: {whole:.2f} s (without writing)")
+    print(f"incremental run: {part:.2f} s (with writing), {done.scope.affected:,} documents affected")
+    print(f"the incremental run takes {part / first:.3f} of the first run, which writes all documents,")
+    print(f"and {part / whole:.3f} of the whole run; both find the same {done.groups.count:,} groups")
 
 
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--documents", type=int, default=100_000, help="how many documents (default 100000)")
-    parser.add_argument("--new", type=int, default=1000, help="how many come later (default 1000)")
+    parser.add_argument("--new", type=int, default=1000, help="how many are added (default 1000)")
     parser.add_argument("--server", default="opensearch", help="opensearch or elasticsearch")
     return parser.parse_args()
 
 
 def texts(number: int, seed: int) -> Iterator[str]:
-    """Each twelve: a family of four, and eight texts that are like no other."""
+    """In each twelve texts, a family of four and eight single texts."""
     for n in range(number):
         place = n % 12
         yield text(seed, n if place >= FAMILY else n - place, place if place < FAMILY else 0)
@@ -100,7 +100,7 @@ def text(seed: int, base: int, edit: int) -> str:
 
 
 def add(client: Client, made: Iterator[str]) -> None:
-    """Index texts with their keys; ids go on from what is there."""
+    """Index texts with their keys. Ids continue those of the index."""
     settings = open_target(client, INDEX).settings
     before = client.request("GET", path(INDEX, "_count"))["count"]
     plain: Iterator[dict[str, Any]] = (
@@ -112,21 +112,6 @@ def add(client: Client, made: Iterator[str]) -> None:
     for outcome in write(client, actions):
         assert outcome.done, outcome
     refresh(client, INDEX)
-
-
-def timed(work: Any) -> tuple[float, Any]:
-    """Seconds that a function takes, and what it returns."""
-    started = time.perf_counter()
-    result = work()
-    return time.perf_counter() - started, result
-
-
-def drop(client: Client) -> None:
-    """Remove what an earlier run left."""
-    with suppress(NeardupeError):
-        remove(opened(Index(INDEX, client)))
-    with suppress(NotFound):
-        client.request("DELETE", path(INDEX))
 
 
 if __name__ == "__main__":

@@ -1,30 +1,25 @@
-"""How fast texts become keys, beside other libraries, on one core.
+"""Speed of making keys from texts, compared with other libraries, on one core.
 
     python scripts/bench_keys.py [--texts FILE.jsonl[.gz|.xz]] [--count 4000] [--rounds 5]
 
-All contenders get the same list of ``str`` in each round, one after the other, pinned to one core; the
-fastest round of each counts (other work on the machine only ever slows down). Ours goes the whole way
-(content hash, band keys, record); the others stop at the signature of 128 slots. datasketch and rensa need
-tokens and shingles made in Python, as their users make them; daft splits at spaces and neither lower-cases
-nor strips punctuation.
+All libraries get the same list of ``str`` in each round, one after the other, pinned to one core. The fastest round of
+each counts. es_neardupe makes the whole fingerprint (content hash, band keys, record); the others stop at the
+signature of 128 slots. datasketch and rensa need tokens and shingles made in Python; daft splits at spaces and neither
+lower-cases nor strips punctuation.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
-import json
-import lzma
-import os
-import random
 import re
 import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
+
+from bench_tools import make_texts, pin_to_one_core, read_texts
 
 Sign = Callable[[list[str]], object]
 
@@ -49,40 +44,10 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def pin_to_one_core() -> None:
-    """Before anything that starts threads is imported."""
-    os.environ.setdefault("DAFT_RUNNER", "native")
-    os.environ.setdefault("RAYON_NUM_THREADS", "1")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
-def read_texts(path: Path, count: int) -> list[str]:
-    """The first ``count`` texts of a file of JSON lines."""
-    openers: dict[str, Callable[..., TextIO]] = {".xz": lzma.open, ".gz": gzip.open}
-    with openers.get(path.suffix, open)(path, "rt", encoding="utf-8") as lines:
-        return [json.loads(line)["text"] for line in islice(lines, count)]
-
-
-def make_texts(count: int, words: int = 280, seed: int = 1) -> list[str]:
-    """Texts of about 1.6 kB from a seeded word model (Zipf); a third of them hold accents and quotes."""
-    chance = random.Random(seed)
-    vocabulary = ["".join(chance.choices("etaoinshrdlucmfwygpbvk", k=chance.randint(2, 9))) for _ in range(8000)]
-    weights = [1 / (rank + 3) for rank in range(len(vocabulary))]
-    texts = []
-    for number in range(count):
-        picked = chance.choices(vocabulary, weights, k=chance.randint(words // 2, words * 3 // 2))
-        if number % 3 == 0:
-            picked[::20] = [f"“{word}é”" for word in picked[::20]]
-        sentences = [" ".join(picked[i : i + 12]).capitalize() for i in range(0, len(picked), 12)]
-        texts.append(". ".join(sentences))
-    return texts
-
-
 def contenders() -> dict[str, Sign | str]:
-    """By name: the function to measure, or why it cannot be."""
+    """Library -> the function to measure, or why it cannot be measured."""
     makers: dict[str, Callable[[], Sign]] = {
-        "es_neardupe": ours,
+        "es_neardupe": es_neardupe,
         "datasketch (xxhash, update_batch)": datasketch_batch,
         "datasketch (xxhash, bulk)": datasketch_bulk,
         "rensa RMinHash": rensa_each,
@@ -94,14 +59,14 @@ def contenders() -> dict[str, Sign | str]:
 
 
 def available(make: Callable[[], Sign]) -> Sign | str:
-    """The function, or why there is none."""
+    """The function, or the error if its library is not installed."""
     try:
         return make()
     except ImportError as error:
         return f"not measured: {error}"
 
 
-def ours() -> Sign:
+def es_neardupe() -> Sign:
     """Text to fingerprint, band keys included."""
     from es_neardupe.keys.fingerprint import fingerprints
     from es_neardupe.keys.scheme import Scheme
@@ -110,7 +75,7 @@ def ours() -> Sign:
 
 
 def shingled(text: str) -> set[str]:
-    """Tokens and shingles as one writes them in Python."""
+    """Tokens and shingles, in plain Python."""
     tokens = WORDS.findall(text.lower())
     return {" ".join(tokens[i : i + SHINGLE]) for i in range(max(len(tokens) - SHINGLE + 1, 1))}
 
@@ -175,7 +140,7 @@ def daft_minhash(hash_function: Any) -> Sign:
 
 
 def measure(signers: dict[str, Sign | str], texts: list[str], rounds: int) -> dict[str, list[float] | str]:
-    """Seconds of each round, in turns, after one round that does not count."""
+    """Seconds of each round, after a warm-up round."""
     taken: dict[str, list[float] | str] = {
         name: sign if isinstance(sign, str) else [] for name, sign in signers.items()
     }
@@ -191,7 +156,7 @@ def measure(signers: dict[str, Sign | str], texts: list[str], rounds: int) -> di
 
 
 def report(texts: list[str], taken: dict[str, list[float] | str]) -> None:
-    """One line a contender: texts a second, and how many times as fast ours is."""
+    """Print the rate of each library, and how many times as fast es_neardupe is."""
     size = statistics.mean(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     beyond = sum(not text.isascii() for text in texts) / len(texts)
     print(f"{len(texts)} texts of {size:.0f} bytes on average, {beyond:.0%} of them not ASCII, one core")
@@ -201,7 +166,7 @@ def report(texts: list[str], taken: dict[str, list[float] | str]) -> None:
             print(f"{name:36} {seconds}")
             continue
         rate, ratio = len(texts) / min(seconds), min(seconds) / min(base)
-        print(f"{name:36} {rate:9,.0f} texts/s   ours is {ratio:.2f} times as fast")
+        print(f"{name:36} {rate:9,.0f} texts/s   es_neardupe is {ratio:.2f} times as fast")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""How fast measures are, on one core, and how the time grows with the text.
+"""Speed of the measures on one core, and its growth with the length of the texts.
 
     python scripts/bench_measures.py [--texts FILE.jsonl[.gz|.xz]] [--count 400] [--rounds 5]
 
-Pairs are texts of about 250 words and edited copies of them; they get ten times as long and 200 times as long by
-themselves. The fastest round of each counts (other work on the machine only ever slows down). Growth is a ratio of
-two times of the same run: time per word of long texts over time per word of shorter ones, 1 for linear.
+Pairs are texts of about 250 words and edited copies of them, also 20 and 200 times as long. The fastest round of each
+counts. Growth is the time per word of long texts divided by the time per word of shorter ones: 1 for linear.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from bench_keys import make_texts, pin_to_one_core, read_texts
+from bench_tools import make_texts, pin_to_one_core, read_texts
 from numpy.typing import NDArray
 
 from es_neardupe.keys.minhash import estimate, signatures
@@ -57,7 +56,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def fastest(run: Run, rounds: int) -> float:
-    """Seconds of the fastest round, after one that does not count."""
+    """Seconds of the fastest round, after a warm-up round."""
     run()
     taken = []
     for _ in range(rounds):
@@ -68,7 +67,7 @@ def fastest(run: Run, rounds: int) -> float:
 
 
 def edited(text: str, chance: random.Random, share: float = 0.1) -> str:
-    """A copy in which that share of the words is another."""
+    """A copy with that share of the words replaced."""
     return " ".join(f"w{chance.getrandbits(40)}" if chance.random() < share else word for word in text.split())
 
 
@@ -147,13 +146,13 @@ def report_growth(rounds: int) -> None:
 
 
 def again(run: Run, times: int) -> None:
-    """Run it so many times."""
+    """Run a function several times."""
     for _ in range(times):
         run()
 
 
 def language(size: int, chance: np.random.Generator) -> U64:
-    """Words as frequent as in a language (Zipf)."""
+    """Words with the frequencies of a language (Zipf)."""
     frequency = 1 / np.arange(4, 8004)
     known = np.random.default_rng(0).integers(0, 2**64, 8000, np.uint64)
     return known[chance.choice(8000, size, p=frequency / frequency.sum())]
@@ -172,19 +171,19 @@ def equal_in_most(size: int) -> tuple[U64, U64]:
 
 
 def periodic(period: int, size: int) -> tuple[U64, U64]:
-    """The same few words again and again."""
+    """A few words repeated."""
     words = np.resize(np.arange(1, period + 1, dtype=np.uint64), size)
     return words, words[: size - 7]
 
 
 def gaps(size: int) -> tuple[U64, U64]:
-    """One word, and others here and there."""
+    """One word repeated, with 5 % other words."""
     chance = np.random.default_rng(2)
     return replaced(np.ones(size, np.uint64), 0.05, chance), replaced(np.ones(size, np.uint64), 0.05, chance)
 
 
 def coins(size: int) -> tuple[U64, U64]:
-    """Two words, by tossing a coin."""
+    """Two words in random order."""
     chance = np.random.default_rng(3)
     return chance.integers(0, 2, size, np.uint64), chance.integers(0, 2, size, np.uint64)
 

@@ -1,11 +1,10 @@
-"""How much of a server's own writing speed ``enrich`` keeps, and what ``group`` costs, on a local node.
+"""Speed of ``enrich`` compared with the writing speed of the server, and of ``group``, on a local node.
 
     python scripts/bench_server.py [--texts FILE.jsonl[.gz|.xz]] [--server elasticsearch] [--rounds 3]
 
-Each round makes the same index twice. ``enrich`` runs on the one; the other gets the very same partial updates,
-prepared before the clock starts and sent by as many threads in requests of the same size. The rate of the first
-over the rate of the second is the share that reading and signing leave. Both find an index without merges under
-way, and a first round warms the server up.
+Each round creates the same index twice. One is enriched; the other gets the same partial updates, prepared before the
+measurement, from as many threads, in requests of the same size. The ratio of the two rates is the share that is left
+after reading and signing. Segments are merged before each measurement, and a first round warms the server up.
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ from __future__ import annotations
 import argparse
 import gc
 import statistics
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bench_keys import make_texts, read_texts
+from bench_tools import create_index, drop_index, make_texts, read_texts, timed
 
 from es_neardupe import NearDupe, Settings
-from es_neardupe.errors import NotFound
 from es_neardupe.local_server import control
 from es_neardupe.records import Action
 from es_neardupe.server.bulk import write
@@ -37,7 +33,7 @@ SETTINGS = Settings(("text",))
 
 def main() -> None:
     """Measure and print."""
-    gc.freeze()  # both as the command line does
+    gc.freeze()  # as the command line does
     gc.set_threshold(50_000)
     arguments = parse_arguments()
     texts = read_texts(arguments.texts, arguments.count) if arguments.texts else make_texts(arguments.count)
@@ -61,7 +57,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--texts", type=Path, help="JSON lines with a field 'text' (default: made-up texts)")
     parser.add_argument("--count", type=int, default=12_000, help="how many texts (default 12000)")
-    parser.add_argument("--copies", type=int, default=1, help="take them so many times, for a longer run (default 1)")
+    parser.add_argument("--copies", type=int, default=1, help="repeat the texts, for a longer run (default 1)")
     parser.add_argument("--server", default="opensearch", help="opensearch or elasticsearch")
     parser.add_argument("--rounds", type=int, default=3, help="how many rounds after the first (default 3)")
     return parser.parse_args()
@@ -70,44 +66,26 @@ def parse_arguments() -> argparse.Namespace:
 def measure(client: Client, texts: list[str]) -> dict[str, float]:
     """Seconds of one round."""
     for index in ("bench-enrich", "bench-send"):
-        make_index(client, index, texts)
+        create_index(client, index, texts)
         NearDupe(index, client).init(SETTINGS)
         settle(client, index)
-    seconds = {"enrich": timed(lambda: NearDupe("bench-enrich", client).enrich(workers=WORKERS, batch=BATCH))}
+    seconds = {"enrich": timed(lambda: NearDupe("bench-enrich", client).enrich(workers=WORKERS, batch=BATCH))[0]}
     updates = prepared_updates(client)
     settle(client, "bench-enrich")
-    seconds["send"] = timed(lambda: send(client, updates))
-    seconds["group"] = timed(lambda: NearDupe("bench-enrich", client).group(workers=WORKERS, batch=BATCH))
+    seconds["send"] = timed(lambda: send(client, updates))[0]
+    seconds["group"] = timed(lambda: NearDupe("bench-enrich", client).group(workers=WORKERS, batch=BATCH))[0]
     for index in ("bench-enrich", "bench-send"):
-        client.request("DELETE", path(index))
+        drop_index(client, index)
     return seconds
 
 
-def timed(work: Any) -> float:
-    """Seconds that a function takes."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def make_index(client: Client, index: str, texts: list[str]) -> None:
-    """An index of these texts; one that a broken run left is replaced."""
-    with suppress(NotFound):
-        client.request("DELETE", path(index))
-    client.request("PUT", path(index), body={"mappings": {"properties": {"text": {"type": "text"}}}})
-    actions = (Action("index", index, str(number), {"text": text}) for number, text in enumerate(texts))
-    for outcome in write(client, actions):
-        assert outcome.done, outcome
-    refresh(client, index)
-
-
 def settle(client: Client, index: str) -> None:
-    """Have the server merge what it would merge in the background, while something else is measured."""
+    """Merge the segments now, so that the server does not merge them during a measurement."""
     client.request("POST", path(index, "_forcemerge"), params={"max_num_segments": 1})
 
 
 def prepared_updates(client: Client) -> list[Action]:
-    """The updates that ``enrich`` wrote, for the other index."""
+    """The updates that ``enrich`` has written, for the other index."""
     refresh(client, "bench-enrich")
     fields = {hit.id: hit.source["neardupe"] for page in pages(client, "bench-enrich") for hit in page}
     return [
@@ -130,9 +108,9 @@ def pages(client: Client, index: str) -> Iterator[list[Any]]:
 
 
 def send(client: Client, actions: list[Action]) -> None:
-    """Send the updates as ``enrich`` does, with nothing to read and nothing to sign."""
+    """Send the updates as ``enrich`` does, without reading and signing."""
     assert all(outcome.done for outcome in write(client, actions, workers=WORKERS, batch=BATCH)), (
-        "an update was refused"
+        "an update was rejected"
     )
     refresh(client, "bench-send")
 

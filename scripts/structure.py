@@ -1,6 +1,6 @@
-"""Figures of the structure of ``es_neardupe``, each next to the figure aimed at. They enforce nothing.
+"""Sizes of the modules, functions and layers of ``es_neardupe``, with their targets. Enforces nothing.
 
-Modules that ``group`` runs through are counted in a run on the local server, if one runs (`es-neardupe node start`).
+The modules that ``group`` uses are counted in a run on a local server, if one is running (`es-neardupe node start`).
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ def functions() -> Iterator[tuple[Path, ast.FunctionDef]]:
 
 
 def parameters(function: ast.FunctionDef) -> list[str]:
-    """The names of its parameters, but for self and cls."""
+    """The names of its parameters, without self and cls."""
     given = function.args
     names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     return [name for name in names if name not in ("self", "cls")]
 
 
 def layers() -> int:
-    """The layers of import-linter."""
+    """Number of layers of import-linter."""
     tomllib = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     return next(len(one["layers"]) for one in contracts if one["type"] == "layers")
 
 
 def side_by_side() -> int:
-    """Functions that take a client and a target."""
+    """Number of functions with both a client and a target."""
     return sum({"client", "target"} <= set(parameters(one)) for _, one in functions())
 
 
 def most_parameters() -> tuple[int, str]:
-    """The function with the most parameters, but for commands, whose signature is public, and `NearDupe`."""
+    """The function with the most parameters, except commands and `NearDupe`, whose signatures are public."""
     public = {"api.py", "resolve.py", "settings.py"}
     found = (
         (len(parameters(one)), f"{file.stem}.{one.name}")
@@ -63,7 +63,7 @@ def most_parameters() -> tuple[int, str]:
 
 
 def options_any() -> int:
-    """Methods of `NearDupe` that take anything."""
+    """Number of methods of `NearDupe` with ``**options``."""
     methods = [value for value in vars(NearDupe).values() if inspect.isfunction(value)]
     return sum(
         any(one.kind is inspect.Parameter.VAR_KEYWORD for one in inspect.signature(method).parameters.values())
@@ -83,7 +83,7 @@ def names_with_several_meanings() -> list[str]:
 
 
 def imported_once() -> int:
-    """Modules that exactly one other imports."""
+    """Number of modules that are imported by exactly one other."""
     importers: dict[str, set[Path]] = defaultdict(set)
     for file, tree in TREES.items():
         for node in ast.walk(tree):
@@ -96,7 +96,7 @@ def imported_once() -> int:
 
 
 def modules_of_group() -> int | None:
-    """Modules whose functions a run of ``group`` enters; None without a local server."""
+    """Number of modules with functions called by a run of ``group``; None without a local server."""
     running = control.running()
     if not running:
         return None
@@ -135,8 +135,8 @@ def main() -> None:
         ("modules", len(TREES), "175"),
         ("lines", lines, "28,500"),
         ("layers of import-linter", layers(), "10"),
-        ("modules that group runs through", "no local server" if group is None else group, "32"),
-        ("functions that take client and target side by side", side_by_side(), "0"),
+        ("modules used by group", "no local server" if group is None else group, "32"),
+        ("functions with both client and target", side_by_side(), "0"),
         (f"most parameters of a function ({where})", maximum, "8"),
         ("methods of NearDupe with **options", options_any(), "0"),
         (f"class names with several meanings ({', '.join(several)})", len(several), "0"),

@@ -26,6 +26,7 @@ import numpy as np
 
 from es_neardupe.candidates.pair_arrays import DistinctPairs, first_with_all, small_groups
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import CorruptFingerprint
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
@@ -36,7 +37,7 @@ from es_neardupe.keys.hashing import stream
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.records import FingerprintColumns, TextClasses
 from es_neardupe.server.search import fetch
-from es_neardupe.similarity.common_passages import beginning, common_passage
+from es_neardupe.similarity.common_passages import common_passage
 
 __all__ = [
     "Bucket",

@@ -1,8 +1,9 @@
-"""The commands put together, and how their errors end the program."""
+"""The command line program: its commands, its errors and its exit codes."""
 
 from __future__ import annotations
 
 import gc
+import inspect
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,14 +17,13 @@ import typer.main
 
 from es_neardupe.cli.command import Command, ConnectedCommand
 from es_neardupe.cli.output import ExitCode, fail, printable, say
-from es_neardupe.cli.run_log import end
+from es_neardupe.cli.run_log import end, program_version
 from es_neardupe.errors import NeardupeError, SettingsError
 
 __all__ = ["app", "main"]
 
-_Wrong: Any = typer.BadParameter.__base__
-"""What is raised for wrong usage, by whichever library typer brings for it."""
-
+_UsageError: Any = typer.BadParameter.__base__
+"""The error for wrong usage: of click, or of the copy of click in newer versions of typer."""
 
 _PANELS = {
     "Prepare": ("init", "load", "enrich", "migrate", "clean", "demo", "node"),
@@ -34,8 +34,8 @@ _PANELS = {
 _WITHOUT_CONNECTION = {"demo", "bands", "help"}
 
 
-class _Loaded(Mapping[str, Any]):
-    """The commands by their names; each is imported when it is asked for."""
+class _LazyCommands(Mapping[str, Any]):
+    """Name -> command; the module of a command is imported when the command is used."""
 
     def __init__(self) -> None:
         self._panels = {name: panel for panel, names in _PANELS.items() for name in names}
@@ -54,53 +54,79 @@ class _Loaded(Mapping[str, Any]):
 
 
 def _load(name: str, panel: str) -> Any:
-    module = import_module(f"es_neardupe.cli.commands.{name.replace('-', '_')}")
-    found = typer.Typer(rich_markup_mode="rich", add_completion=False)
+    module = _module(name)
+    program = typer.Typer(rich_markup_mode="rich", add_completion=False)
     if name == "node":
-        found = module.app
+        program = module.app
     else:
         kind = Command if name in _WITHOUT_CONNECTION else ConnectedCommand
-        found.command(name, cls=kind)(getattr(module, name.replace("-", "_")))
-    command: Any = typer.main.get_command(found)
+        program.command(name, cls=kind)(_function(name))
+    command: Any = typer.main.get_command(program)
     command.name, command.rich_help_panel = name, panel
     return command
 
 
-class _Commands(typer.core.TyperGroup):
-    """The commands, of which a message about wrong usage repeats no word that could steer a terminal."""
+def _summary(name: str, panel: str) -> Any:
+    """A command without options, for the list of commands: typer would take most of the time to create the options."""
+    text = _module(name).app.info.help if name == "node" else inspect.getdoc(_function(name))
+    return Command(name, help=text, rich_help_panel=panel, add_help_option=False)
+
+
+def _module(name: str) -> Any:
+    return import_module(f"es_neardupe.cli.commands.{name.replace('-', '_')}")
+
+
+def _function(name: str) -> Any:
+    return getattr(_module(name), name.replace("-", "_"))
+
+
+class _Program(typer.core.TyperGroup):
+    """The program. Its usage errors contain no characters that could control a terminal."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands: Any = _Loaded()
+        self.commands: Any = _LazyCommands()
 
     def make_context(self, *args: Any, **options: Any) -> Any:
-        with _harmless():
+        with _printable_errors():
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: Any) -> Any:
-        with _harmless():
+        with _printable_errors():
             return super().invoke(ctx)
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of the commands, without importing them."""
+        return list(self.commands)
+
     def get_params(self, ctx: Any) -> list[Any]:
-        """Flags that are not given are False: to convert None, typer would import pydantic."""
-        found = super().get_params(ctx)
-        for one in found:
+        """The options. Flags that are not given are False: typer would import pydantic to convert None."""
+        parameters = super().get_params(ctx)
+        for one in parameters:
             if getattr(one, "is_flag", False) and one.default is None:
                 one.default = False
-        return found
+        return parameters
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        commands = self.commands
+        self.commands = {name: _summary(name, panel) for panel, names in _PANELS.items() for name in names}
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self.commands = commands
 
 
 @contextmanager
-def _harmless() -> Iterator[None]:
+def _printable_errors() -> Iterator[None]:
     try:
         yield
-    except _Wrong as wrong:
-        wrong.message = printable(wrong.message)
+    except _UsageError as error:
+        error.message = printable(error.message)
         raise
 
 
 app = typer.Typer(
-    cls=_Commands,
+    cls=_Program,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -114,71 +140,66 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version as version_of
-
-        typer.echo(f"es-neardupe {version_of('es-neardupe')}")
+def _print_version(given: bool) -> None:
+    if given:
+        typer.echo(f"es-neardupe {program_version()}")
         raise typer.Exit
 
 
 @app.callback()
 def options(
-    shown: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Options before the command."""
+    """The options of the program itself."""
 
 
 def main() -> None:
-    """Run the command line. Known errors become one line and exit code 1 or 2, an interrupt 130."""
-    gc.freeze()  # what was imported stays, and thousands of documents are alive at a time: look at them less often
+    """Run the program. A `NeardupeError` becomes one line and exit code 1 or 2, an interrupt exit code 130."""
+    gc.freeze()  # imported modules stay in memory; with thousands of live documents, frequent collections are slow
     gc.set_threshold(50_000)
+    code, error = _run()
     try:
-        sys.exit(_ended(*_run()))
-    except NeardupeError as error:  # of the summary
-        fail(error)
-        sys.exit(ExitCode.FAILED)
-
-
-def _ended(code: int, error: BaseException | None) -> int:
-    end(code, error)
-    return code
+        end(code, error)
+    except NeardupeError as failure:  # the summary cannot be written
+        fail(failure)
+        code = ExitCode.FAILED
+    sys.exit(code)
 
 
 def _run() -> tuple[int, BaseException | None]:
-    """Run the command; its exit code, and the error that ended it."""
+    """Run the command. Returns the exit code, and the error that ended the command."""
     try:
         app()
     except NeardupeError as error:
         fail(error)
         return ExitCode.USAGE if isinstance(error, SettingsError) else ExitCode.FAILED, error
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # typer and rich make an exit code of it
-            return _closed(), None
+        if isinstance(stop.__context__, BrokenPipeError):  # typer and rich turn it into an exit code
+            return _discard_output(), None
         code = stop.code if isinstance(stop.code, int) else ExitCode.FAILED if stop.code else ExitCode.DONE
-        if code == ExitCode.INTERRUPTED:  # typer has made this of the KeyboardInterrupt
+        if code == ExitCode.INTERRUPTED:  # typer turns KeyboardInterrupt into it
             say("Interrupted. What was written stays; run the same command again for the rest.")
-        return _flushed(code), None
+        return _flush(code), None
     except BrokenPipeError:
-        return _closed(), None
-    except BaseException as error:  # a bug of ours: its traceback follows
+        return _discard_output(), None
+    except BaseException as error:  # a bug in this program: the traceback follows
         end(ExitCode.FAILED, error)
         raise
-    return _flushed(ExitCode.DONE), None
+    return _flush(ExitCode.DONE), None
 
 
-def _flushed(code: int) -> int:
-    """The exit code, once the reader of our output has all of it."""
+def _flush(code: int) -> int:
+    """Flush stdout. Returns ``code``, or the exit code for a closed pipe."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        return _closed()
+        return _discard_output()
     return code
 
 
-def _closed() -> int:
-    """The exit code where the reader of our output has gone. Python would complain again while closing stdout."""
+def _discard_output() -> int:
+    """Redirect stdout, else Python reports the error again when closing it. Returns the exit code for a closed pipe."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.DONE

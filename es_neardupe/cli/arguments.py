@@ -1,15 +1,112 @@
-"""Arguments and options that only the command line has, shared by several commands."""
+"""Arguments and options that several commands share on the command line only, and their completion by the shell.
+
+Completion runs each time the tab key is pressed. So it imports no driver, takes at most a second, and completes nothing
+if it fails.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote, urlsplit
 
 import typer
 
-from es_neardupe.cli.completion import complete_index
+from es_neardupe.errors import NeardupeError
 from es_neardupe.options import FEATURES
 
-__all__ = ["AsJson", "FeatureSources", "IndexName", "TextFile"]
+if TYPE_CHECKING:
+    from es_neardupe.server.login.settings import ConnectionSettings
+
+__all__ = ["AsJson", "FeatureSources", "IndexName", "TextFile", "complete_example", "complete_index"]
+
+_TIMEOUT = 1.0
+"""Seconds for a completion, including the lookup of the host name."""
+
+
+def complete_example(incomplete: str) -> list[str]:
+    """Names of the requests that ``duplicates --example`` prints."""
+    from es_neardupe.commands import duplicates
+
+    folder = Path(duplicates.__path__[0]) / "examples"
+    return sorted(name for file in folder.glob("*.json") if (name := file.stem).startswith(incomplete))
+
+
+def complete_index(ctx: Any, incomplete: str) -> list[str]:
+    """Names of indices, aliases and data streams on the server that the command line names so far.
+
+    In a comma-separated list, the last name is completed.
+    """
+    before, comma, last = incomplete.rpartition(",")
+    names: list[str] = []
+
+    def request() -> None:
+        from http.client import HTTPException
+
+        try:
+            names.extend(_index_names(ctx.params, last))
+        except (NeardupeError, OSError, ValueError, HTTPException, LookupError, TypeError, AttributeError):
+            return
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        thread = Thread(target=request, daemon=True)
+        thread.start()
+        thread.join(_TIMEOUT)
+    return [f"{before}{comma}{name}" for name in sorted(set(names))]
+
+
+def _index_names(arguments: dict[str, Any], prefix: str) -> Iterator[str]:
+    from es_neardupe.cli.connection import options
+    from es_neardupe.server.login.resolve import resolve_settings
+
+    flags: dict[str, Any] = {name: arguments.get(name) for name in inspect.signature(options).parameters}
+    settings = resolve_settings(**{**flags, "insecure": bool(flags["insecure"]), "timeout": None})
+    url = settings.url or (None if settings.cloud_id else _local_url())
+    if url is None:
+        return
+    response = _get(url, settings, f"/_resolve/index/{quote(prefix, safe='')}*")
+    for kind in ("indices", "aliases", "data_streams"):
+        for one in response.get(kind, ()):
+            name = one["name"]
+            if name.startswith(prefix) and name.startswith(".") <= prefix.startswith("."):
+                yield name
+
+
+def _get(url: str, settings: ConnectionSettings, path: str) -> Any:
+    """The JSON of a response. Its status is not checked: the body of an error contains no names."""
+    from http.client import HTTPConnection, HTTPSConnection
+
+    from es_neardupe.server.login.settings import authorization
+    from es_neardupe.server.login.tls import context
+
+    server = urlsplit(url)
+    host, port = server.hostname or "", server.port
+    connection = (
+        HTTPSConnection(host, port or 443, timeout=_TIMEOUT, context=context(settings))
+        if server.scheme == "https"
+        else HTTPConnection(host, port or 80, timeout=_TIMEOUT)
+    )
+    try:
+        headers = {"accept": "application/json", **authorization(settings)}
+        connection.request("GET", server.path + path, headers=headers)
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
+def _local_url() -> str | None:
+    """URL of a local server, from its PID file."""
+    from es_neardupe import folders
+
+    files = sorted(folders.run().glob("*.json"))
+    return next((str(json.loads(file.read_text("utf-8"))["url"]) for file in files), None)
+
 
 IndexName = Annotated[
     str,
@@ -25,4 +122,4 @@ TextFile = Annotated[
     str | None, typer.Option("--file", metavar="FILE", help="File with a text, or -.", show_default=False)
 ]
 FeatureSources = Annotated[list[str] | None, FEATURES]
-"""As `es_neardupe.options.Features`, which typer cannot take."""
+"""`es_neardupe.options.Features` with a type that typer supports."""

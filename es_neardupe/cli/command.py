@@ -1,4 +1,4 @@
-"""Commands of the command line as typer runs them: their help, their completion, their connection and their log."""
+"""Typer commands of the command line, with the options of connection and log that they share."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SHARED_HELP = "Connection and log (--url, --profile, ...): es-neardupe help con
 
 
 class Command(typer.core.TyperCommand):
-    """A command whose help flows to the width of the terminal and names options, not parameters."""
+    """A command whose help fills the width of the terminal and names options instead of parameters."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         names = _options_of(self.params)
-        self.help = with_options(_flowing(self.help or ""), names)
+        self.help = with_options(_unwrapped(self.help or ""), names)
         for parameter in self.params:
             parameter.help = with_options(getattr(parameter, "help", None) or "", names)  # type: ignore[attr-defined]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """For completion values stay as they are typed: typer imports pydantic to convert them."""
+        """Values are not converted for completion: typer would import pydantic."""
         if not ctx.resilient_parsing:
             return super().parse_args(ctx, args)
         values, ctx.args, _ = self.make_parser(ctx).parse_args(args=args)
@@ -46,14 +46,14 @@ class Command(typer.core.TyperCommand):
 
 
 class ConnectedCommand(Command):
-    """A command with the options of connection and log, which its function does not see; see `connection`."""
+    """A command with the options of connection and log. They are not passed to its function: see `open_index`."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **{**settings, "epilog": _SHARED_HELP})
         self.params.extend(shared_parameters())
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """One line for the shared options: `es-neardupe help connection` explains them."""
+        """Omit the shared options: `es-neardupe help connection` explains them."""
         for parameter in shared_parameters():
             parameter.hidden = True
         try:
@@ -64,10 +64,10 @@ class ConnectedCommand(Command):
 
     def invoke(self, ctx: Any) -> Any:
         phrase_for(_options_of(self.params), ctx.params)
-        of_run = {one.name: ctx.params.pop(one.name) for one in _parameters_of(run_log.options)}
+        log = {one.name: ctx.params.pop(one.name) for one in _parameters_of(run_log.options)}
         login = {one.name: ctx.params.pop(one.name) for one in _parameters_of(connection.options)}
         with ExitStack() as stack:
-            run = run_log.begin(self.name or "", {**ctx.params, **login}, **of_run)
+            run = run_log.begin(self.name or "", {**ctx.params, **login}, **log)
             run.connection, run.stack = login, stack
             stack.enter_context(connection.tuning_messages())
             return typer.core.TyperCommand.invoke(self, ctx)
@@ -80,7 +80,7 @@ def shared_parameters() -> list[Any]:
 
 @cache
 def _parameters_of(function: Callable[..., None]) -> list[Any]:
-    """The parameters that typer makes of a function."""
+    """The parameters of a function as typer objects."""
     app = typer.Typer(add_completion=False)
     app.command()(function)
     return [one for one in typer.main.get_command(app).params if one.name != "help"]
@@ -91,7 +91,7 @@ def _options_of(parameters: list[Any]) -> dict[str, str]:
     return {one.name: one.opts[0] for one in parameters if one.opts and one.opts[0].startswith("--")}
 
 
-def _flowing(text: str) -> str:
-    """A docstring as paragraphs without line breaks; examples, which are indented, each on a line."""
+def _unwrapped(text: str) -> str:
+    """A docstring with one line per paragraph, and one line for each indented example."""
     text = re.sub(r"(?<=\S)\n(?=\S)", " ", text.replace("``", "`"))
     return re.sub(r"\n\n(?=  es-neardupe|  \S+ .*es-neardupe)", "\n", text)

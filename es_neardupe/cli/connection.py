@@ -1,4 +1,4 @@
-"""The connection of a command: its options, and the index that they lead to."""
+"""The connection of a command: its options, client and index, and messages about interrupted requests."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ __all__ = [
     "tuning_messages",
 ]
 
-_IN_THE_LIST = (
+_URL_WARNING = (
     "The URL on the command line contains a password, which process lists and the shell history show: use "
     "--password-file or ES_NEARDUPE_PASSWORD."
 )
 AGAIN = "Run the same command again: it continues where it stopped."
-AGAIN_FROM_START = "Run the same command again: it writes all documents once more."
+AGAIN_FROM_START = "Run the same command again: it starts from the beginning."
 
 
 def options(
@@ -60,9 +60,9 @@ def options(
 def open_index(
     name: str, prefix: str = DEFAULT_PREFIX, *, max_rate: float | None = None, max_load: int | None = None
 ) -> Index:
-    """The index of the command under way, on the server that its options, the environment or a profile name.
+    """The index of the current command, on the server named by the options, the environment or a profile.
 
-    ``max_rate`` and ``max_load`` limit what is written: see `Pace.limit`.
+    ``max_rate`` and ``max_load`` limit the writes: see `Pace.limit`.
     """
     from es_neardupe.index.index import Index
 
@@ -72,7 +72,7 @@ def open_index(
 
 
 def open_client() -> Client:
-    """The client of the command under way; it is closed when the command ends."""
+    """The client of the current command. It is closed when the command ends."""
     run = run_log.current()
     assert run is not None
     if run.client is None:
@@ -81,7 +81,7 @@ def open_client() -> Client:
 
 
 def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
-    """A client as `resolve_settings` finds it, else on the node at ``local_url``; warnings become messages."""
+    """A client for the server of `resolve_settings`, or else for ``local_url``. Prints connection warnings."""
     from es_neardupe.server.connect import connect
     from es_neardupe.server.login.resolve import resolve_settings
     from es_neardupe.server.login.settings import ConnectionWarning
@@ -91,7 +91,7 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
         run = run_log.current()
         settings = replace(resolve_settings(**flags), run=run.name if run else None)
         if urlsplit(flags.get("url") or "").password:
-            warn(_IN_THE_LIST)
+            warn(_URL_WARNING)
         client = connect(settings, local_url=local_url)
     for warning in caught:
         if issubclass(warning.category, ConnectionWarning):
@@ -100,7 +100,7 @@ def connect_to(*, local_url: Callable[[], str | None], **flags: Any) -> Client:
 
 
 def local_url() -> str | None:
-    """The address of a local server that runs."""
+    """URL of a running local server."""
     from es_neardupe.local_server import control
 
     return next((one.url for one in control.running()), None)
@@ -108,37 +108,37 @@ def local_url() -> str | None:
 
 @contextmanager
 def tuning_messages() -> Iterator[None]:
-    """Warnings about settings that an earlier run has lowered become messages."""
+    """Print `TuningWarning`: an earlier run has lowered settings of an index."""
     from es_neardupe.index.tuning import TuningWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", TuningWarning)
-        shown = warnings.showwarning
+        original = warnings.showwarning
 
-        def tell(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        def show_warning(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
             if issubclass(category, TuningWarning):
                 warn(str(message))
             else:
-                shown(message, category, *rest, **more)
+                original(message, category, *rest, **more)
 
-        warnings.showwarning = tell
+        warnings.showwarning = show_warning
         yield
 
 
 @contextmanager
 def resumable(again: str = AGAIN) -> Iterator[None]:
-    """Work that may be started again at any time: where the server fails it, the error says what that does."""
+    """Add ``again`` to errors of the server: the command can be run again."""
     try:
         yield
     except (Unreachable, IncompleteAnswer) as error:
-        raise _of_same_request(type(error)(f"{error.args[0]} {again}"), error) from error
+        raise _with_request(type(error)(f"{error.args[0]} {again}"), error) from error
     except RequestError as error:
         if error.status < 500:
             raise
         repeated = RequestError(f"{error.args[0]} {again}", status=error.status, type=error.type, reason=error.reason)
-        raise _of_same_request(repeated, error) from error
+        raise _with_request(repeated, error) from error
 
 
-def _of_same_request(error: NeardupeError, before: NeardupeError) -> NeardupeError:
-    error.request = before.request
+def _with_request(error: NeardupeError, original: NeardupeError) -> NeardupeError:
+    error.request = original.request
     return error

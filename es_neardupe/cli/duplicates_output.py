@@ -1,4 +1,4 @@
-"""The results of ``es-neardupe duplicates`` as tables, as JSON, as lines and as CSV."""
+"""Results of ``es-neardupe duplicates`` as tables, JSON, lines and CSV."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from es_neardupe.commands.duplicates.results import (
 from es_neardupe.pages.files import replacing
 from es_neardupe.records import Address
 
-__all__ = ["duplicates_json", "print_pairs", "show_report", "tell_of_losses", "write_csv"]
+__all__ = ["duplicates_json", "print_pairs", "show_report", "warn_of_losses", "write_csv"]
 
 
 _MAX_GROUPS = 5
-"""Skipped groups that are named below a table; --json has those that the report lists."""
+"""Maximum number of skipped groups shown; --json has all of the report."""
 
 _MAX_VALUE = 60
-"""Characters of a value in a table; --json has all that the request asks for."""
+"""Maximum characters of a value in a table; --json has the whole value."""
 
 _COLUMNS = ["index_a", "id_a", "index_b", "id_b", "similarity", "explanation"]
 
@@ -35,7 +35,7 @@ Result = PairsResult | ContentResult | OverlapsResult
 
 
 def show_report(report: DuplicatesReport, top: int) -> None:
-    """Print each stage: at most ``top`` rows, how many there are, and how they were found."""
+    """Print each stage: at most ``top`` rows, their total number, and the diagnostics."""
     several = len(report.indices) > 1
     for name, result in report.stages.items():
         if isinstance(result, PairsResult):
@@ -56,15 +56,15 @@ def _show_pairs(name: str, result: PairsResult, top: int, several: bool) -> None
         f"{name}: {_of(len(result.pairs), 'pair')}, {len(shown):,} of them shown" + _more(len(result.pairs), len(shown))
     )
     steps = [(heading if place == 0 else "", what, _number(value)) for heading, place, what, value in _steps(result)]
-    print_table(["how", "", ""], steps)
+    print_table(["step", "diagnostic", "value"], steps)
 
 
 def _row(pair: DocumentPair, several: bool) -> tuple[object, ...]:
     return named(pair.a, several), named(pair.b, several), pair.similarity, pair.explanation
 
 
-def _more(there: int, shown: int) -> str:
-    return "" if there == shown else ": raise --top, or take all by --pairs-only or --csv"
+def _more(total: int, shown: int) -> str:
+    return "" if total == shown else ": raise --top, or use --pairs-only or --csv"
 
 
 def _steps(result: PairsResult) -> Iterator[tuple[str, int, str, Any]]:
@@ -103,16 +103,16 @@ def _show_overlaps(name: str, result: OverlapsResult, top: int, several: bool) -
     show(f"{name}: {_of(len(result.pairs), 'pair')}, {len(pairs):,} of them shown; --json has the blocks")
 
 
-def tell_of_losses(report: DuplicatesReport) -> None:
-    """Warn of what is not in the results, however they are shown."""
+def warn_of_losses(report: DuplicatesReport) -> None:
+    """Warn of documents and pairs that are not in the results."""
     for name, result in report.stages.items():
         for count, what in _losses(result):
             if count:
                 warn(f"{name}: {what}: {count:,}.")
         if isinstance(result, PairsResult) and _counted(result).get("Documents") == 0:
-            warn(f"{name}: no document is in scope: the query matches none, or the index is empty.")
+            warn(f"{name}: no document is in scope: the query matches nothing, or the index is empty.")
         if isinstance(result, PairsResult) and result.skipped_groups:
-            _tell_of_groups(name, result)
+            _warn_of_groups(name, result)
 
 
 def _losses(result: Result) -> list[tuple[int, str]]:
@@ -125,8 +125,8 @@ def _losses(result: Result) -> list[tuple[int, str]]:
     if isinstance(result, OverlapsResult):
         return [
             (result.not_compared, "pairs beyond the limit of the request"),
-            (result.too_long, "pairs with a text too long to be compared word by word"),
-            (result.missing, "pairs of which a document was deleted meanwhile"),
+            (result.too_long, "pairs with a text too long for a comparison word by word"),
+            (result.missing, "pairs with a document deleted meanwhile"),
         ]
     counted = _counted(result)
     lost = ("Documents without fingerprint", "Documents without features", "Documents deleted or changed")
@@ -134,14 +134,14 @@ def _losses(result: Result) -> list[tuple[int, str]]:
 
 
 def _counted(result: PairsResult) -> dict[str, Any]:
-    """The diagnostics of all steps together."""
+    """The diagnostics of all steps in one dictionary."""
     return {what: value for counters in result.diagnostics.values() for what, value in counters.items()}
 
 
-def _tell_of_groups(name: str, result: PairsResult) -> None:
-    """Name the features that made no pairs because too many documents share them."""
+def _warn_of_groups(name: str, result: PairsResult) -> None:
+    """Show the features that made no pairs because too many documents share them."""
     number = result.diagnostics["Aggregating results"]["Skipped large hash collision groups"]
-    warn(f"{name}: {_of(number, 'group')} of documents made no pairs, being larger than maxHashGroupSize. The largest:")
+    warn(f"{name}: {_of(number, 'group')} of documents larger than maxHashGroupSize made no pairs. The largest:")
     for group in result.skipped_groups[:_MAX_GROUPS]:
         feature = "a feature" if group.example is None else f"'{_short(group.example)}'"
         say(f"  {group.size:,} documents share {feature}")
@@ -159,9 +159,9 @@ def _short(value: object) -> str:
 
 
 def duplicates_json(report: DuplicatesReport) -> dict[str, Any]:
-    """The report as the documented JSON: the results themselves where there is one of a kind, else by stage.
+    """The report as the documented JSON: directly if each kind of result occurs once, otherwise by stage.
 
-    Pairs are an iterator: as records they would take more memory than everything else.
+    Pairs are an iterator, because a list of records would take too much memory.
     """
     answer: dict[str, Any] = {"index": report.index, "indices": report.indices, "seconds": report.seconds}
     results = report.stages.values()
@@ -211,12 +211,12 @@ def _pair_json(pair: DocumentPair) -> dict[str, Any]:
 
 
 def print_pairs(result: PairsResult) -> None:
-    """Each pair as a line of JSON, made one after the other."""
+    """Print each pair as a line of JSON."""
     print_lines(map(_pair_json, result.pairs))
 
 
 def write_csv(file: str, result: PairsResult) -> None:
-    """Each pair as a row, into the file or on stdout for ``-``. Raises `InputError`."""
+    """Write each pair as a row of CSV to a file, or to stdout for ``-``. Raises `InputError`."""
     if file == "-":
         return _write_rows(sys.stdout, result)
     with replacing(Path(file)) as stream:

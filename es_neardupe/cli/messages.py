@@ -1,4 +1,4 @@
-"""Commands that prepare documents: load and enrich."""
+"""Messages of several commands: skipped work, rejected writes, detection, and the next command."""
 
 from __future__ import annotations
 
@@ -20,123 +20,133 @@ if TYPE_CHECKING:
 __all__ = [
     "fail_on",
     "range_text",
+    "say_common",
     "say_next",
+    "say_prepared",
+    "say_tuning",
+    "say_weights",
     "show_first",
-    "tell_of_common",
-    "tell_of_large_buckets",
-    "tell_of_prepared",
-    "tell_of_tuning",
-    "tell_of_weights",
+    "warn_of_buckets",
     "warn_of_candidates",
     "warn_of_detection",
 ]
 
 
-_BUCKETS = 3
+_MAX_BUCKETS = 3
+"""Maximum number of large buckets shown with their passage."""
 
 
-def tell_of_large_buckets(large: Sequence[Bucket]) -> None:
-    """Say what was not compared, and what the texts of the largest buckets share."""
+def warn_of_buckets(large: Sequence[Bucket]) -> None:
+    """Warn of skipped comparisons, and show the passages that the texts of the largest buckets share."""
     skipped = sum(one.skipped for one in large)
     if not skipped:
         return
     warn(
-        f"{len(large):,} keys are shared by more distinct texts than --max-bucket: {skipped:,} comparisons in them "
-        f"were left out."
+        f"{len(large):,} keys are shared by more distinct texts than --max-bucket: {skipped:,} comparisons were "
+        f"skipped."
     )
     passages = {one.passage: one for one in reversed(large) if one.passage}
-    largest = sorted(passages.values(), key=lambda one: -one.documents)[:_BUCKETS]
+    largest = sorted(passages.values(), key=lambda one: -one.documents)[:_MAX_BUCKETS]
     for one in largest:
-        say(f"  {one.documents:,} documents share: '{one.passage}' ({one.skipped:,} left out by key {one.key})")
+        say(
+            f"  {one.documents:,} documents share: '{one.passage}' ({one.skipped:,} comparisons skipped, key {one.key})"
+        )
 
 
-def tell_of_common(common: CommonShinglesUsed | None) -> None:
-    """Say which shingles were ignored, and in a dry run what that changes."""
+def say_common(common: CommonShinglesUsed | None) -> None:
+    """Show how many shingles were ignored, and in a dry run the effect."""
     if common is None:
         return
     say(
         f"{common.shingles:,} shingles were ignored: more than {common.share:g} of {common.documents:,} random "
-        f"documents have them (list {common.version} of {common.at})."
+        f"documents contain them (list {common.version} of {common.at})."
     )
     if common.texts:
-        say(f"{common.texts:,} documents have no other shingles, and keep them.")
+        say(f"{common.texts:,} documents have no other shingles and keep them.")
     if (effect := common.effect) is not None:
-        say(f"Without that {effect.without:,} pairs match; it gains {effect.gained:,} and loses {effect.lost:,}.")
+        say(
+            f"Without --ignore-common {effect.without:,} pairs match; the option adds {effect.gained:,} and removes "
+            f"{effect.lost:,}."
+        )
         for example in effect.examples:
             say(f"  ignored: '{example}'")
 
 
 def show_first(requests: Iterable[ShownRequest]) -> None:
-    """Requests of a dry run on stdout, as they would be sent; what could steer a terminal as JSON escapes it."""
+    """Print requests of a dry run on stdout as they would be sent, with control characters escaped as in JSON."""
     for request in requests:
         sys.stdout.write(f"{request.method} {request.path}\n")
         sys.stdout.writelines(f"{escaped(line)}\n" for line in request.body.rstrip("\n").split("\n"))
 
 
-def tell_of_prepared(index: str, prepared: Sequence[str], *, dry_run: bool = False) -> None:
-    """Say which indices a rollover made, where some did not have our fields."""
+def say_prepared(index: str, prepared: Sequence[str], *, dry_run: bool = False) -> None:
+    """Show which indices of a rollover got the `neardupe` fields."""
     if prepared:
-        done = "would be" if dry_run else "were"
-        say(f"New behind {index} since a rollover, and {done} prepared like the others: {', '.join(prepared)}.")
+        done = "would be prepared" if dry_run else "were prepared"
+        say(f"New indices of {index} after a rollover, which {done} like the others: {', '.join(prepared)}.")
 
 
 def say_speed(states: Mapping[str, int], read: int, seconds: float) -> None:
+    """Show the written documents by state, and the speed."""
     counted = ", ".join(f"{number:,} {state}" for state, number in states.items()) or "nothing written"
     rate = f", {read / seconds:,.0f} documents a second" if read and seconds else ""
     say(f"{counted}; {seconds:.1f} s{rate}")
 
 
-def tell_of_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
-    """Say what was lowered for the run, and that it is back."""
+def say_tuning(tuned: Mapping[str, Mapping[str, str | None]] | None) -> None:
+    """Show the settings of the index that were lowered for the run and are restored."""
     for index, before in (tuned or {}).items():
         values = ", ".join(f"{name.removeprefix('index.')} {value or 'default'}" for name, value in before.items())
-        say(f"Index {index} has again: {values or 'what it had; there was nothing to lower'}.")
+        if values:
+            say(f"Settings of index {index} restored: {values}.")
+        else:
+            say(f"Settings of index {index} unchanged: there was nothing to lower.")
         if "index.number_of_replicas" in before:
-            say("Its replicas are being built now; till then the cluster is yellow.")
+            say("Its replicas are being rebuilt; until then the cluster is yellow.")
 
 
 def say_next(command: str, dry_run: bool) -> None:
-    """What to do with the result; a dry run has none."""
+    """Suggest the next command, unless this was a dry run."""
     say("Nothing was written: this was a dry run." if dry_run else f"Next: {command}")
 
 
 def fail_on(refused: int, refusals: tuple[str, ...], what: str = "documents") -> None:
-    """Say what the server refused; then the command has failed."""
+    """If the server rejected anything, warn of it and exit with code 1."""
     for reason in refusals:
-        warn(f"The server refused: {reason}")
+        warn(f"The server rejected: {reason}")
     if refused:
-        warn(f"{refused:,} {what} were refused by the server.")
+        warn(f"{refused:,} {what} were rejected by the server.")
         raise typer.Exit(ExitCode.FAILED)
 
 
 def range_text(measure: str, minimum: float, maximum: float) -> str:
-    """What a pair must fulfil, in words."""
+    """The condition for a match in words, such as "at least 0.8 similar"."""
     range = f"at least {minimum:g} similar" if maximum >= 1 else f"{minimum:g} to {maximum:g} similar"
     return range if measure == "resemblance" else f"{range} by {measure}"
 
 
-def tell_of_weights(weights: WeightsUsed | None) -> None:
-    """Say which sample the weights of features are from."""
+def say_weights(weights: WeightsUsed | None) -> None:
+    """Show from which sample the feature weights were computed."""
     if weights is not None:
-        say(f"Weights of features: from {weights.documents:,} random documents, taken {weights.at}.")
+        say(f"Feature weights: from {weights.documents:,} random documents, sampled {weights.at}.")
 
 
 def warn_of_candidates(not_compared: int) -> None:
-    """Say so when some candidates were left out."""
+    """Warn of candidates that were not compared."""
     if not_compared:
         warn(f"{not_compared:,} candidates with fewer shared keys were not compared: raise --max-candidates.")
 
 
 def warn_of_detection(minimum: float, probability: float | None, cases: Sequence[DetectionCase]) -> None:
-    """Say so when the bands do not find all pairs that are ``minimum`` similar."""
+    """Warn if the bands do not find all pairs that are at least ``minimum`` similar."""
     if probability is not None and probability < 0.985:
         warn(
-            f"Pairs exactly {minimum:g} similar become candidates with probability {probability:.3f} only: others of "
-            f"them are missed. For a lower threshold the index needs other bands."
+            f"Results are incomplete: pairs exactly {minimum:g} similar become candidates with probability "
+            f"{probability:.3f}, and the others are missed. To find more, migrate the index to a lower threshold."
         )
     if probability is None:
         shown = ", ".join(f"{one.probability:.3f} ({one.shape})" for one in cases)
         warn(
-            f"The keys are made for resemblance. Pairs exactly {minimum:g} similar by this measure become "
-            f"candidates with probability {shown}: others of them are missed."
+            f"Results are incomplete, because the keys are made for resemblance: pairs exactly {minimum:g} similar by "
+            f"this measure become candidates with probability {shown}, and the others are missed."
         )

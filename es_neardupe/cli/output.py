@@ -1,4 +1,4 @@
-"""How results and messages are shown: results on stdout, everything else on stderr, nothing raw from documents."""
+"""Output of the command line: results on stdout, messages on stderr, without the control characters of documents."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ import logging
 import math
 import re
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum, IntEnum
-from typing import Any, Protocol
+from math import log10
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from es_neardupe import progress
 from es_neardupe.cli.phrasing import phrase
-from es_neardupe.display_text import STEERING
+from es_neardupe.display_text import STEERING, beginning
 from es_neardupe.errors import NeardupeError
-from es_neardupe.log_events import log_event
+from es_neardupe.log_events import log_event, logged_progress
+
+if TYPE_CHECKING:
+    from es_neardupe.similarity.histogram import Histogram
 
 __all__ = [
     "ExitCode",
@@ -32,9 +34,10 @@ __all__ = [
     "escaped",
     "fail",
     "harmless_cell",
-    "logged_progress",
     "named",
     "plain",
+    "plot_counts",
+    "plot_curve",
     "print_json",
     "print_lines",
     "print_table",
@@ -44,34 +47,32 @@ __all__ = [
     "say",
     "show",
     "show_messages",
+    "value_cells",
     "warn",
     "without_controls",
 ]
 
 
 _CONTROLS = re.compile(rf"[\x00-\x1f\x7f-\x9f{STEERING}]")
-"""Control characters, and those that steer the text around them."""
+"""Control characters, and characters that change the direction or the lines of the text around them."""
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""With what cells begin that a spreadsheet would compute."""
+"""First characters of cells that a spreadsheet takes for formulas."""
 
 _FILE_WIDTH = 140
-"""Columns of tables that go into a file or a pipe."""
+"""Width of tables in a file or a pipe, in columns."""
 
 _shown = [logging.INFO]
-"""The least level of messages that are printed."""
-
-_SELDOM = 10.0
-"""Seconds between two events that tell of the same progress."""
+"""Minimum level of printed messages."""
 
 messages = Console(stderr=True, highlight=False, emoji=False)
 results = Console(highlight=False, emoji=False, width=None if sys.stdout.isatty() else _FILE_WIDTH)
 
 
 def printable(value: object) -> str:
-    """A value from outside in one line that cannot steer a terminal: control characters show as U+FFFD.
+    """A value as one line that cannot control a terminal: control characters become U+FFFD.
 
-    Blanks at the beginning stay, since lines of ours are set in by them.
+    Leading blanks are kept, as the indentation of a line.
     """
     text = str(value)
     body = text.lstrip(" ")
@@ -79,38 +80,38 @@ def printable(value: object) -> str:
 
 
 def without_controls(text: str) -> str:
-    """A text that cannot steer a terminal, otherwise as it is."""
+    """A text with U+FFFD instead of control characters, otherwise unchanged."""
     return _CONTROLS.sub("\ufffd", text)
 
 
 def escaped(json: str) -> str:
-    """A line of JSON that says the same and cannot steer a terminal."""
+    """An equivalent line of JSON, with control characters escaped."""
     return _CONTROLS.sub(lambda one: f"\\u{ord(one[0]):04x}", json)
 
 
 def harmless_cell(text: str) -> str:
-    """A cell of CSV that steers no terminal, and that no spreadsheet takes for a formula."""
+    """A cell of CSV that cannot control a terminal and is no formula for a spreadsheet."""
     plain = without_controls(text)
     return f"'{plain}" if plain.startswith(_FORMULA) else plain
 
 
 def show_messages(minimum: int | None) -> None:
-    """From which level on messages are printed; None: they are events of the log only."""
+    """Set the minimum level of printed messages. None: messages are only logged."""
     _shown[0] = logging.CRITICAL + 1 if minimum is None else minimum
 
 
 def say(message: str) -> None:
-    """A message for the person at the terminal."""
+    """Print and log a message."""
     _message(logging.INFO, Text(printable(phrase(message))))
 
 
 def warn(message: str) -> None:
-    """Something the person should know."""
+    """Print and log a warning."""
     _message(logging.WARNING, Text(printable(phrase(message)), "yellow"))
 
 
 def fail(error: NeardupeError) -> None:
-    """The error that ends a command."""
+    """Print and log the error that ends a command."""
     message = printable(phrase(str(error)))
     text = Text.assemble(("error:", "bold red"), " ", message)
     more = {"kind": type(error).__name__, "request": error.request or None}
@@ -124,13 +125,12 @@ def _message(level: int, text: Text, event: str = "message", message: str | None
 
 
 def show(text: str) -> None:
-    """A line of a result."""
+    """Print one line of a result."""
     results.print(Text(printable(text)), soft_wrap=True)
 
 
 def plain(value: Any) -> Any:
-    """Records as the types that JSON knows; names that begin with _ are left out, and numbers that it has none for
-    are None."""
+    """Records as JSON types. Fields whose names begin with _ are omitted; infinite numbers and NaN become None."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if is_dataclass(value) and not isinstance(value, type):
@@ -147,14 +147,14 @@ def plain(value: Any) -> Any:
 
 
 def as_json_text(value: Any, indent: int | None = None) -> str:
-    """A result as JSON, escaped to ASCII without any control character."""
+    """A result as JSON in ASCII, without control characters."""
     return json.dumps(plain(value), indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 def print_json(value: Any) -> None:
-    """One result as one line of JSON. Escaped to ASCII, so that any terminal and any text survive it.
+    """Print one result as one line of JSON, in ASCII.
 
-    An iterator becomes a list whose elements are written while they are made: it may have millions.
+    An iterator becomes a list. Its elements are written as they are produced, because there may be millions.
     """
     sys.stdout.writelines(_pieces(value))
     sys.stdout.write("\n")
@@ -177,28 +177,41 @@ def _pieces(value: Any) -> Iterator[str]:
 
 
 def print_lines(values: Iterable[Any]) -> None:
-    """Results as JSON lines."""
+    """Print results as JSON lines."""
     for value in values:
         sys.stdout.write(as_json_text(value) + "\n")
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> None:
-    """Rows under their headings; numbers are aligned right, also among words. Long values are folded, never cut."""
-    made = [list(row) for row in rows]
+    """Print rows under their headings. Long values are folded, never cut.
+
+    A column of numbers is aligned right. In a column of numbers and words, the numbers are aligned with each other.
+    """
+    values = [list(row) for row in rows]
     heading = None if title is None else Text(printable(title))
     table = Table(box=box.SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
+    made = []
     for place, name in enumerate(columns):
-        cells = [row[place] for row in made if row[place] not in _NOTHING]
-        numeric = bool(cells) and all(map(_is_number, cells))
-        table.add_column(Text(printable(name)), justify="right" if numeric else "left", overflow="fold")
-    for row in made:
-        table.add_row(*(Text(_cell(value), justify="right" if _is_number(value) else None) for value in row))
+        cells, justify = _column([row[place] for row in values])
+        table.add_column(Text(printable(name)), justify=justify, overflow="fold")
+        made.append(cells)
+    for row in zip(*made, strict=True):
+        table.add_row(*map(Text, row))
     results.print(table)
+
+
+def _column(values: list[object]) -> tuple[list[str], Literal["left", "right"]]:
+    """The cells of a column, and their alignment."""
+    cells, numeric = list(map(_cell, values)), list(map(_is_number, values))
+    if all(number or value in _NOTHING for value, number in zip(values, numeric, strict=True)):
+        return cells, "right" if any(numeric) else "left"
+    width = max((len(cell) for cell, number in zip(cells, numeric, strict=True) if number), default=0)
+    return [cell.rjust(width) if number else cell for cell, number in zip(cells, numeric, strict=True)], "left"
 
 
 _NOTHING = (None, "", "-")
 _NUMBER = re.compile(r"-?[0-9,]+\.[0-9]+")
-"""A number with decimals that somebody else has formatted; digits alone may be an id."""
+"""A formatted number with decimals. Digits alone may be an id."""
 
 
 def _is_number(value: object) -> bool:
@@ -206,7 +219,7 @@ def _is_number(value: object) -> bool:
 
 
 class Located(Protocol):
-    """A document, or something about it."""
+    """Anything with the address of a document."""
 
     @property
     def index(self) -> str: ...
@@ -215,8 +228,19 @@ class Located(Protocol):
 
 
 def named(document: Located, several: bool) -> str:
-    """A document in a table: its id, with its index where ``several`` are involved."""
+    """A document in a table: its id, preceded by its index if there are ``several``."""
     return f"{document.index}/{document.id}" if several else document.id
+
+
+_MIN_CELL = 20
+"""Minimum number of characters that a cell shows of a value."""
+
+
+def value_cells(fields: Mapping[str, str], names: Sequence[str], columns: int) -> list[str]:
+    """The named fields of a document as cells of a table that has about so many columns of this width; "" for a
+    missing field."""
+    width = max(_MIN_CELL, results.width // (columns * max(1, len(names))))
+    return [beginning(fields.get(name, ""), width) for name in names]
 
 
 def _cell(value: object) -> str:
@@ -231,11 +255,20 @@ def _cell(value: object) -> str:
 
 @contextmanager
 def progress_bars() -> Iterator[progress.Progress]:
-    """A bar for each stage, with rate and remaining time; where stderr is no terminal, events of the log only."""
+    """A progress callback that draws a bar for each stage and logs it. If stderr is not a terminal, it only logs."""
     logged = logged_progress()
     if not messages.is_terminal or _shown[0] > logging.INFO:
         yield logged
         return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -259,19 +292,45 @@ def progress_bars() -> Iterator[progress.Progress]:
         yield drawn
 
 
-def logged_progress(clock: Callable[[], float] = time.monotonic) -> progress.Progress:
-    """Tells the log how far a stage is: at its beginning, every ten seconds, and at its end."""
-    last: dict[str, float] = {}
+_CURVE_HEIGHT = 10
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
 
-    def logged(stage: str, done: int, total: int | None) -> None:
-        if total == 0:
-            return
-        now = clock()
-        if stage not in last or now - last[stage] >= _SELDOM or done == total:
-            last[stage] = now
-            log_event(logging.INFO, "progress", stage=stage, done=done, total=total)
 
-    return logged
+def plot_curve(curve: Sequence[tuple[float, float]], threshold: float) -> None:
+    """Plot probabilities, in [0, 1], over similarities as columns, with a caret at the threshold."""
+    width = 2
+    for level in range(_CURVE_HEIGHT, 0, -1):
+        label = f"{level / _CURVE_HEIGHT:4.1f} " if level in (_CURVE_HEIGHT, _CURVE_HEIGHT // 2) else "     "
+        columns = (_EIGHTHS[round(8 * min(1, max(0, p * _CURVE_HEIGHT - level + 1)))] * width for _, p in curve)
+        results.print(label + "".join(columns), markup=False)
+    labels = "".join(f"{s:<{2 * width}.1f}" for s, _ in curve[1::2])
+    results.print("     " + " " * width + labels, markup=False)
+    column = min(range(len(curve)), key=lambda place: abs(curve[place][0] - threshold))
+    results.print("     " + " " * (width * column) + f"^ threshold {threshold:g}", markup=False)
+
+
+_HISTOGRAM_HEIGHT = 8
+_FOOT = 0.5
+"""Decades below 1, so that a count of 1 is visible."""
+
+
+def plot_counts(histogram: Histogram, threshold: float) -> None:
+    """Plot counts over similarities as columns on a logarithmic scale, with separate columns for exactly 0 and 1."""
+    counts = [histogram.zero, *histogram.counts, histogram.one]
+    decades = max(1.0, log10(max(1, *counts))) + _FOOT
+    heights = [_HISTOGRAM_HEIGHT * (log10(count) + _FOOT) / decades if count else 0.0 for count in counts]
+    powers = range(int(decades - _FOOT) + 1)
+    rows = {
+        min(_HISTOGRAM_HEIGHT - 1, int(_HISTOGRAM_HEIGHT * (power + _FOOT) / decades)): f"{10**power:,}"
+        for power in powers
+    }
+    for level in range(_HISTOGRAM_HEIGHT - 1, -1, -1):
+        zero, *bins, one = (_EIGHTHS[round(8 * min(1, max(0, height - level)))] for height in heights)
+        label = rows.get(level, "")
+        results.print(f"{label:>13} {zero * 2} {''.join(bins)} {one * 2}", markup=False)
+    axis = "".join(f"{tenth / 10:<5g}" for tenth in range(10))
+    results.print(f"{'':13} =0 {axis}=1", markup=False)
+    results.print(f"{'':13}    {'':{round(50 * threshold)}}^ threshold {threshold:g}", markup=False)
 
 
 def by_measure(measure: str, similarity: float) -> dict[str, Any]:
@@ -285,10 +344,10 @@ class ExitCode(IntEnum):
     """The exit codes; `docs/operations.md` explains them."""
 
     DONE = 0
-    """All was done; there may be warnings. Also where the reader of the output closed it, as `head` does."""
+    """Success, perhaps with warnings. Also if the reader of the output closed the pipe, as `head` does."""
     FAILED = 1
-    """An error, said in one line; or documents were refused or left; or a question was answered no."""
+    """An error, printed in one line; or documents were rejected or skipped; or a question was answered no."""
     USAGE = 2
-    """An unknown command or option, or a value that is not valid: nothing was written."""
+    """An unknown command or option, or an invalid value or setting. Nothing was written."""
     INTERRUPTED = 130
-    """Ctrl-C: the same command can be run again."""
+    """Interrupted by Ctrl-C. Run the same command again to continue."""

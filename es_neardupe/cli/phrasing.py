@@ -1,7 +1,7 @@
-"""Phrasing of messages for the command line: options in the place of parameters, suggested commands to paste, and the
-singular where a number is 1.
+"""Phrasing of messages for the command line: option names, suggested commands, and the singular after the number 1.
 
-Texts of the library name a parameter in backticks (`min`) and suggest commands as ``es-neardupe enrich INDEX``.
+Messages of the library name a parameter in backticks (`min`) and suggest commands as ``es-neardupe enrich INDEX``. On
+the command line they name the option, and a suggested command contains the connection options of the current command.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _SINGULAR = {"have": "has", "are": "is", "were": "was", "share": "shares", "wait
     "keep": "keeps",
     "get": "gets",
 }
-_GIVEN = ("--url", "--profile", "--prefix")
+_REPEATED = ("--url", "--profile", "--prefix")
 
 _options: dict[str, str] = {}
-"""Parameter -> option, of the command under way."""
+"""Parameter -> option, of the current command."""
 
 _given: dict[str, str] = {}
-"""What was given of `_GIVEN`: other commands need it too."""
+"""Option -> value, for the options in `_REPEATED` that the current command was given."""
 
 
 def phrase_for(options: Mapping[str, str], given: Mapping[str, Any]) -> None:
-    """From now on, phrase for a command with these options, parameter -> option, and with these values of them."""
+    """Set the current command: its options (parameter -> option) and their values (parameter -> value)."""
     _options.clear()
     _options.update(options)
     values = {options[name]: value for name, value in given.items() if name in options and isinstance(value, str)}
     _given.clear()
-    _given.update({name: values[name] for name in _GIVEN if values.get(name)})
+    _given.update({name: values[name] for name in _REPEATED if values.get(name)})
     if "--url" in _given:
         _given["--url"] = _without_login(_given["--url"])
     if _given.get("--prefix") == DEFAULT_PREFIX:
@@ -58,30 +58,30 @@ def phrase_for(options: Mapping[str, str], given: Mapping[str, Any]) -> None:
 
 
 def phrase(text: str) -> str:
-    """A message as the command line says it."""
-    return _COMMAND.sub(_pasted, singular(with_options(text, _options)))
+    """A message of the library as a message of the command line."""
+    return _COMMAND.sub(_with_connection, singular(with_options(text, _options)))
 
 
 def with_options(text: str, options: Mapping[str, str]) -> str:
-    """A text with options in the place of the parameters that it names."""
-    return _PARAMETER.sub(lambda found: options.get(found[1], found[0]), text)
+    """A text with option names instead of the parameter names in backticks."""
+    return _PARAMETER.sub(lambda match: options.get(match[1], match[0]), text)
 
 
 def singular(text: str) -> str:
-    """A text with the singular where a clause begins with the number 1: ``1 document has no keys``."""
-    return _ONE.sub(_of_one, text)
+    """A text with the singular after the number 1: ``1 document has no keys``."""
+    return _ONE.sub(_in_singular, text)
 
 
-def _of_one(found: re.Match[str]) -> str:
-    noun = found[1]
+def _in_singular(match: re.Match[str]) -> str:
+    noun = match[1]
     one = noun[:-3] + "y" if noun.endswith("ies") else noun[:-2] if noun == "addresses" else noun[:-1]
-    head, _, rest = found[0].partition(noun)
+    head, _, rest = match[0].partition(noun)
     return head + one + re.sub(r"[a-z]+", lambda word: _SINGULAR.get(word[0], word[0]), rest)
 
 
-def _pasted(found: re.Match[str]) -> str:
-    """A suggested command with the connection and the prefix that this command was given."""
-    command, index, rest = found.groups()
+def _with_connection(match: re.Match[str]) -> str:
+    """A suggested command with the connection and the prefix of the current command."""
+    command, index, rest = match.groups()
     words = [f"{name} {shlex.quote(value)}" for name, value in _given.items() if f"{name} " not in rest]
     return " ".join(["es-neardupe", command, shlex.quote(index), *words]) + rest
 

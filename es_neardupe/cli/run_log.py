@@ -1,18 +1,15 @@
-"""A run of a command: what it is called in logs and requests, its log options, and the summary it may leave behind."""
+"""Log and summary of a run of a command: its name, its log options, and its events."""
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
-from importlib.metadata import version
-from logging.handlers import WatchedFileHandler
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,24 +18,36 @@ import typer
 from es_neardupe.cli.output import plain, show_messages, without_controls
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import InputError, NeardupeError, SettingsError
-from es_neardupe.log_events import LOGGER, fields_of, log_event, new_run
+from es_neardupe.log_events import LOGGER, fields_of, log_event, loggable_arguments, new_run
 from es_neardupe.pages.files import check_file, replacing
 
 if TYPE_CHECKING:
     from es_neardupe.server.client import Client
 
-__all__ = ["CommandRun", "LogFormat", "LogLevel", "begin", "configure", "current", "end", "options", "reset", "result"]
+__all__ = [
+    "CommandRun",
+    "LogFormat",
+    "LogLevel",
+    "begin",
+    "configure",
+    "current",
+    "end",
+    "options",
+    "program_version",
+    "reset",
+    "result",
+]
 
 
 class LogFormat(str, Enum):
-    """How events are written."""
+    """Format of events."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class LogLevel(str, Enum):
-    """The least level that is log_event."""
+    """Minimum level to log."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -47,16 +56,16 @@ class LogLevel(str, Enum):
 
     @property
     def number(self) -> int:
-        """As Python's logging counts them."""
+        """The number of the level in `logging`."""
         return int(logging.getLevelName(self.value.upper()))
 
 
 def configure(format: LogFormat, level: LogLevel, file: Path | None, context: Mapping[str, Any]) -> None:
-    """Send events where the options say, each with the fields of ``context``. Raises `InputError` for a file that
+    """Log events to stderr or to a file, each with the fields of ``context``. Raises `InputError` for a file that
     cannot be written.
 
-    In JSON all that is said on stderr is an event. In text messages stay as people read them, and the other events
-    stand beside them with the level ``debug`` only; a file has all of them.
+    In JSON everything on stderr is an event. In text, messages are printed as they are, and the other events only with
+    the level ``debug``. A file has all events.
     """
     reset()
     formatter = _JsonLines(context) if format is LogFormat.JSON else _TextLines(context)
@@ -72,12 +81,12 @@ def configure(format: LogFormat, level: LogLevel, file: Path | None, context: Ma
         handler.addFilter(lambda record: getattr(record, "event", "") not in {"message", "error"})
         _add(handler, formatter)
     show_messages(level.number)
-    if LOGGER.handlers[1:]:  # besides the one that does nothing
+    if LOGGER.handlers[1:]:  # in addition to the NullHandler
         LOGGER.setLevel(level.number)
 
 
 def reset() -> None:
-    """As if nothing had been configured."""
+    """Undo `configure`."""
     for handler in LOGGER.handlers[:]:
         if not isinstance(handler, logging.NullHandler):
             LOGGER.removeHandler(handler)
@@ -93,6 +102,8 @@ def _add(handler: logging.Handler, formatter: logging.Formatter) -> None:
 
 def _file_handler(file: Path) -> logging.Handler:
     """Appends, and opens the file anew when something like logrotate has moved it."""
+    from logging.handlers import WatchedFileHandler
+
     try:
         return WatchedFileHandler(file, encoding="utf-8", errors="backslashreplace")
     except OSError as error:
@@ -100,7 +111,7 @@ def _file_handler(file: Path) -> logging.Handler:
 
 
 class _JsonLines(logging.Formatter):
-    """One JSON object, in ASCII: nothing in it can steer a terminal or end the line."""
+    """Formats an event as one line of JSON, in ASCII and without control characters."""
 
     def __init__(self, context: Mapping[str, Any]) -> None:
         super().__init__()
@@ -113,12 +124,11 @@ class _JsonLines(logging.Formatter):
 
 
 class _TextLines(_JsonLines):
-    """Time, level, event and its fields."""
+    """Formats an event as time, level, name and fields."""
 
     def format(self, record: logging.LogRecord) -> str:
         event, fields = fields_of(record)
-        log_event = {**self._context, **fields}
-        words = [f"{name}={json.dumps(value, default=str)}" for name, value in log_event.items()]
+        words = [f"{name}={json.dumps(value, default=str)}" for name, value in {**self._context, **fields}.items()]
         return without_controls(" ".join([_moment(record), record.levelname.lower(), event, *words]))
 
 
@@ -127,12 +137,6 @@ def _moment(record: logging.LogRecord) -> str:
 
 
 _PANEL = "Log"
-
-_SECRET = re.compile("password|passphrase|secret|token|api_key|header")
-"""Options with such names hold what nobody else may read, unless they name the file with it."""
-
-_TEXTS = {"text"}
-"""Options that are texts."""
 
 
 def options(
@@ -158,12 +162,12 @@ def options(
         ),
     ] = None,
 ) -> None:
-    """The options of a run that all commands with a connection have."""
+    """The log options of all commands with a connection."""
 
 
 @dataclass
 class CommandRun:
-    """What is known of the run under way."""
+    """The current run."""
 
     command: str
     arguments: Mapping[str, Any]
@@ -174,19 +178,26 @@ class CommandRun:
     connection: Mapping[str, Any] = field(default_factory=dict)
     """The options of the connection."""
     stack: ExitStack = field(default_factory=ExitStack)
-    """Closed at the end of the command, and what was opened for it."""
+    """Closed at the end of the command, with the resources entered into it."""
     client: Client | None = None
-    """The connection, once it is open."""
+    """The connection; None until it is open."""
     result: Any = None
-    """The report, once there is one."""
+    """The report; None until the command has one."""
 
 
 _under_way: list[CommandRun] = []
-"""The run of this process: none, or one."""
+"""The current run of this process, if any."""
+
+
+def program_version() -> str:
+    """The version of the installed package."""
+    from importlib.metadata import version  # takes a tenth of the time of --help
+
+    return version("es-neardupe")
 
 
 def current() -> CommandRun | None:
-    """The run under way; None for a command without a connection."""
+    """The current run; None for a command without a connection."""
     return _under_way[0] if _under_way else None
 
 
@@ -199,25 +210,25 @@ def begin(
     log_file: str | None = None,
     summary: str | None = None,
 ) -> CommandRun:
-    """Begin a run. Raises `InputError` where its log or its summary cannot be written."""
-    run = CommandRun(command, _harmless(arguments), None if summary is None else Path(summary))
+    """Begin a run. Raises `InputError` if its log or its summary cannot be written."""
+    run = CommandRun(command, _arguments(arguments), None if summary is None else Path(summary))
     context = {"run": run.name, "command": command, "index": arguments.get("index")}
     configure(LogFormat(log_format), LogLevel(log_level), None if log_file is None else Path(log_file), context)
     if run.summary is not None:
         check_file(run.summary)
     _under_way[:] = [run]
-    log_event(logging.INFO, "started", version=version("es-neardupe"), arguments=run.arguments)
+    log_event(logging.INFO, "started", version=program_version(), arguments=run.arguments)
     return run
 
 
 def result(report: Any) -> None:
-    """Keep the report of the run under way for its summary."""
+    """Keep the report of the current run for its summary."""
     if _under_way:
         _under_way[0].result = report
 
 
 def end(code: int, error: BaseException | None = None) -> None:
-    """End the run under way, if there is one: log it, write its summary. Raises `InputError` if that is impossible."""
+    """End the current run, if any: log its end and write its summary. Raises `InputError` if that fails."""
     run = current()
     _under_way.clear()
     try:
@@ -238,7 +249,7 @@ def _summary(run: CommandRun, code: int, error: BaseException | None) -> dict[st
     report = plain(run.result)
     return {
         "program": "es-neardupe",
-        "version": version("es-neardupe"),
+        "version": program_version(),
         "run": run.name,
         "command": run.command,
         "index": run.arguments.get("index"),
@@ -271,20 +282,14 @@ def _seconds(run: CommandRun) -> float:
     return round(time.monotonic() - run.clock, 3)
 
 
-def _harmless(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given, without logins and without texts, which may be those of documents."""
-    given = {name: _told(name, plain(value)) for name, value in arguments.items() if value not in (None, (), [])}
-    return json.loads(json.dumps(given, default=str))  # type: ignore[no-any-return]
+def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments to log; without the password in a URL."""
+    from es_neardupe.server.login.settings import split_url
 
-
-def _told(name: str, value: Any) -> Any:
-    if name == "url":
-        from es_neardupe.server.login.settings import split_url
-
+    found = loggable_arguments(arguments)
+    if "url" in found:
         try:
-            return split_url(value)[0]
+            found["url"] = split_url(found["url"])[0]
         except SettingsError:
-            return "(unreadable)"
-    if _SECRET.search(name) and not name.endswith("_file"):
-        return "(hidden)"
-    return f"({len(value)} characters)" if name in _TEXTS and isinstance(value, str) else value
+            found["url"] = "(unreadable)"
+    return found

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from es_neardupe import options
 from es_neardupe.index.settings import Settings
+from es_neardupe.records import one_line
 
 __all__ = ["BandsReport", "bands"]
 
@@ -30,6 +31,11 @@ class BandsReport:
     wanted_detection: float
     curve: tuple[tuple[float, float], ...]
     """(similarity, probability), from 0.05 to 1 in steps of 0.05."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self, threshold=self.threshold, bands=self.bands, rows=self.rows, agree=self.agree, detection=self.detection
+        )
 
 
 def bands(

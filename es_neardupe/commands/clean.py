@@ -18,7 +18,7 @@ from es_neardupe.index.migration_state import is_switching, phase_of, replaced_p
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
 from es_neardupe.index.storage import settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
-from es_neardupe.index.tuning import mend, tuned_mappings
+from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import BulkCounts, chunked, write
@@ -95,7 +95,7 @@ def clean(
         check_may_delete(plain, [*hidden, *sidecars])
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
-        mend(plain, tuned_mappings(plain, index.name, index.prefix))
+        restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix))
         cleaning.run()
         if not cleaning.writes.left:
             _delete(plain, *hidden, *sidecars)

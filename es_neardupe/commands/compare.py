@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from es_neardupe import options
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.index.document_text import read_text
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import NO_FIELDS, ShownFields, shown_fields
 from es_neardupe.similarity.comparison import Comparison, compare_texts
 from es_neardupe.similarity.measure import Measure
 from es_neardupe.verification.current_texts import current_source
@@ -23,12 +26,14 @@ def compare(
     name: str = "text",
     shingle: options.ShingleOfPassages = None,
     weighted: options.Weighted = False,
+    fields: options.PageFields = (),
 ) -> Comparison:
     """Compare the current texts of the documents ``a`` and ``b``, or of ``a`` and a ``text``, named ``name``.
 
     ``shingle`` defaults to that of the index. ``weighted`` adds the measure of that name, with the feature frequencies
-    of the index. Raises `NotFound` for an unknown id, `InputError` for a document without readable text and for a text
-    that is too long, `SettingsError` for contradicting options.
+    of the index. ``fields`` are shown of each document; by default its title, if one exists. Raises `NotFound` for an
+    unknown id, `InputError` for a document without readable text and for a text that is too long, `SettingsError` for
+    contradicting options.
     """
     if (b is None) == (text is None):
         raise SettingsError("Give either the id of a second document or a text.")
@@ -39,22 +44,26 @@ def compare(
             f"The feature frequencies of {index.name} are for shingles of {index.settings.shingle} words. Omit either "
             f"`shingle` or `weighted`."
         )
-    one = _text(index, a)
-    other = text if text is not None else _text(index, b or "")
-    weights = frequencies(index, Measure(shingle=words)).weights if weighted else None
-    return compare_texts(
+    shown = shown_fields(index, fields)
+    if shown.only_beginning:  # of the texts that are compared anyway
+        shown = NO_FIELDS
+    one, fields_a = _text(index, a, shown)
+    other, fields_b = _text(index, b, shown) if b is not None else (text or "", {})
+    found = compare_texts(
         one,
         other,
         names=(a, name if b is None else b),
         shingle=words,
-        weights=weights,
+        weights=frequencies(index, Measure(shingle=words)).weights if weighted else None,
         scheme=index.settings.scheme if words == index.settings.shingle else None,
     )
+    return replace(found, a=replace(found.a, fields=fields_a), b=replace(found.b, fields=fields_b))
 
 
-def _text(index: Index, id: str) -> str:
-    concrete, source = current_source(index, id, index.settings.fields)
+def _text(index: Index, id: str, shown: ShownFields) -> tuple[str, dict[str, str]]:
+    """The text of a document, and its fields to show."""
+    concrete, source = current_source(index, id, [*index.settings.fields, *shown.names])
     try:
-        return read_text(source, index.settings.fields)
+        return read_text(source, index.settings.fields), shown.of(source)
     except InputError as error:
         raise InputError(f"Document {id!r} of index {concrete} cannot be compared: {error}") from error

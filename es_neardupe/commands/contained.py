@@ -65,6 +65,16 @@ class ContainedHit:
     """The longest passage, or its beginning."""
     group: str | None
 
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            id=self.id,
+            of_probe=self.of_probe,
+            of_document=self.of_document,
+            passages=len(self.passages),
+        )
+
 
 @dataclass(frozen=True)
 class SampledDetection:

@@ -12,7 +12,7 @@ from es_neardupe.commands.report_parts import EnrichScope, FingerprintWrites, on
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import check_range_field
 from es_neardupe.index.permissions import check_sees_all, check_updates
-from es_neardupe.index.storage import Send, ToEnrich
+from es_neardupe.index.storage import EnrichRequest, Send
 from es_neardupe.index.tuning import tunable
 from es_neardupe.options import DEFAULT_MAX_CHARS
 from es_neardupe.progress import Progress, silent
@@ -94,7 +94,7 @@ def enrich(
     send: Send = partial(write, index.client, batch=batch, workers=1 if dry_run else workers)
     if dry_run and not show_requests:
         send = pretend
-    done = index.storage.write_fingerprints(ToEnrich(query, check, since, all, max_chars), send, progress)
+    done = index.storage.write_fingerprints(EnrichRequest(query, check, since, all, max_chars), send, progress)
     if not dry_run:
         refresh(index.client, index.path)
     mirrored = index.storage.write_group_ids(batch=batch, workers=workers, dry_run=dry_run)

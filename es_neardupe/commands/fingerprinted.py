@@ -51,7 +51,7 @@ def fingerprinted(
     """
     found = opened_inline(index, "fingerprinted", writes=True)
     yield from fingerprinted_actions(
-        actions, found.settings, index=index.name, max_chars=max_chars, left_alone=found.target.left_alone
+        actions, found.settings, index=index.name, max_chars=max_chars, left_alone=found.target.skipped_relations
     )
 
 

@@ -14,12 +14,13 @@ from es_neardupe.groups.rules import policy_of
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
+from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
 from es_neardupe.index.stored_fields import count_of, group_of, stored_fields
-from es_neardupe.records import Address, Hit
+from es_neardupe.records import Address, Hit, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.search import refresh_if_allowed
 
-__all__ = ["KeepAdvice", "group_history", "groups", "suggest_keep"]
+__all__ = ["KeepAdvice", "group_history", "groups", "suggest_keep", "with_titles"]
 
 
 def groups(
@@ -28,13 +29,36 @@ def groups(
     min_size: options.MinSize = 2,
     top: options.TopGroups = None,
     group: options.GroupId = None,
+    fields: options.TitleFields = (),
 ) -> list[Group]:
-    """The groups of an index, largest first; with ``group``, only this one. Reads only grouped documents."""
+    """The groups of an index, largest first; with ``group`` only this one.
+
+    Reads only grouped documents. ``fields`` are shown of all members; None: none.
+    """
     index = opened(index)
+    shown = shown_fields(index, fields)
     refresh_if_allowed(index.client, index.path)
     found = read_groups(index, min_size=min_size, top=top, group=group)
     records = known_records(index, [one.group for one in found])
-    return [replace(one, known=_matching_record(one, records.get(one.group))) for one in found]
+    described = [replace(one, known=_matching_record(one, records.get(one.group))) for one in found]
+    return _with_fields(index, described, shown)
+
+
+def with_titles(index: Index, found: list[Group], fields: options.TitleFields = ()) -> list[Group]:
+    """Some groups of an index with the ``fields`` to show of their principals, not of other members."""
+    index = opened(index)
+    shown = shown_fields(index, fields)
+    principals = [replace(one, members=one.members[:1]) for one in found]
+    titled = _with_fields(index, principals, shown)
+    return [replace(one, members=(*head.members, *one.members[1:])) for one, head in zip(found, titled, strict=True)]
+
+
+def _with_fields(index: Index, found: list[Group], shown: ShownFields) -> list[Group]:
+    values = read_shown_fields(index, shown, [member.reference for one in found for member in one.members])
+    return [
+        replace(one, members=tuple(replace(two, fields=values.get(two.address, {})) for two in one.members))
+        for one in found
+    ]
 
 
 def _matching_record(group: Group, record: GroupRecord | None) -> GroupRecord | None:
@@ -70,7 +94,17 @@ class KeepAdvice:
     redundant: tuple[Address, ...]
     """All others, in the order of the policy."""
     is_principal: bool
-    """Whether the document to keep is the principal of the group."""
+    """Whether the document to keep is the principal."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            group=self.group,
+            policy=self.policy,
+            keep=self.keep.id,
+            redundant=len(self.redundant),
+            is_principal=self.is_principal,
+        )
 
 
 def suggest_keep(
@@ -83,8 +117,8 @@ def suggest_keep(
 ) -> list[KeepAdvice]:
     """For each group, largest first, the document to keep by ``policy``, and the others. Deletes nothing.
 
-    Policies are those of ``group --principal``; by default the one that the index was grouped by. Raises
-    `SettingsError` for an invalid policy or an unknown field.
+    The policies are those of ``group --principal``; the default is that of the last run. Raises `SettingsError` for an
+    invalid policy or an unknown field.
     """
     index = opened(index)
     if policy is None:
@@ -111,13 +145,13 @@ def _advice(index: Index, policy: Policy, groups: list[Group]) -> Iterator[KeepA
             members.get(group_of(stored) or "", []).append(hit)
     for one in groups:
         ordered = _ordered(members[one.group], policy, index.settings.prefix)
-        if len(ordered) > 1:  # not deleted in the meantime
+        if len(ordered) > 1:  # otherwise they were deleted meanwhile
             principal = one.members[0].address if one.principal is not None else None
             yield KeepAdvice(one.group, policy.name, ordered[0], tuple(ordered[1:]), ordered[0] == principal)
 
 
 def _ordered(hits: list[Hit], policy: Policy, prefix: str) -> list[Address]:
-    """The addresses in the order in which principals are chosen: by policy, length and id."""
+    """In the order in which principals are chosen: by the policy, then the longest, then by id."""
     places = policy.places([hit.source for hit in hits])
     keys = [
         (place, -count_of(stored_fields(hit.source, prefix), "tokens"), hit.id, hit.index)

@@ -15,21 +15,21 @@ from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.index import Index
-from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_left_alone
+from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.random_samples import random_hits
-from es_neardupe.index.rollover import families_of, family_named, next_index_has
+from es_neardupe.index.rollover import alias_named, next_index_has, rollover_aliases
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import Sidecars, check_inline
 from es_neardupe.index.target import (
     check_name,
+    mapping_to_add,
     mappings_of,
-    our_mapping,
     put_settings,
     stored_settings,
     with_source_modes,
 )
-from es_neardupe.index.tuning import mend, tuned_mappings
+from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
 from es_neardupe.keys.scheme import MAX_SAMPLE_MOD
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.server.bulk import chunked
@@ -158,7 +158,7 @@ def init(
         report = _create(writer, name, settings, sample_keys, template=template, dry_run=dry_run)
     else:
         if not dry_run:
-            mend(client, tuned_mappings(client, name, settings.prefix))
+            restore_abandoned(client, tuned_mappings(client, name, settings.prefix))
             mappings = mappings_of(client, name)
         mappings = with_source_modes(client, name, mappings)
         if sidecar:
@@ -186,7 +186,7 @@ def _init_inline(
     """Add fields and settings to the mapping of the indices."""
     settings, sampling = _with_sample_mod(client, name, mappings, settings, sample_keys)
     left_alone = _checked_relations(mappings, settings)
-    rollover = family_named(families_of(client, name, mappings), name)
+    rollover = alias_named(rollover_aliases(client, name, mappings), name)
     next_prepared = None
     if rollover is not None:
         next_prepared = next_index_has(client, rollover, settings.prefix, settings.to_meta())
@@ -231,7 +231,7 @@ def _init_sidecars(
     """Create the sidecar indices that are missing."""
     sidecars = Sidecars(client, name, mappings, settings, write_group=write_group)
     settings, sampling = _with_sample_mod(client, name, sidecars.known or mappings, settings, sample_keys)
-    rollover = family_named(families_of(client, name, mappings), name)
+    rollover = alias_named(rollover_aliases(client, name, mappings), name)
     left_alone = _checked_relations(mappings, settings)
     return replace(
         _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
@@ -248,7 +248,7 @@ def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mappi
     """Join field -> the relations that are not processed. Raises `IndexUnusable` if an index lacks a chosen one."""
     for name, mapping in mappings.items() if settings.relations else ():
         check_relations(name, mapping, settings.relations)
-    return relations_left_alone(mappings.values(), settings.relations)
+    return relations_to_skip(mappings.values(), settings.relations)
 
 
 def _create(
@@ -262,7 +262,7 @@ def _create(
         raise SettingsError("A new index has no join field, so no relations: create it yourself, then run init.")
     text_fields = schema.text_mapping(settings.fields)
     if not template:
-        mapping = our_mapping(settings)
+        mapping = mapping_to_add(settings)
         _create_index(client, name, mapping | {"properties": mapping["properties"] | text_fields})
     report = _report(name, (name,), settings, dry_run=dry_run)
     return replace(report, prepared=(name,), created=not template)
@@ -375,4 +375,4 @@ def _lengths(client: Client, name: str, settings: Settings, scope: Mapping[str, 
 
 def _component_template(settings: Settings) -> dict[str, Any]:
     """The body of a component template that adds fields and settings to new indices."""
-    return {"template": {"mappings": our_mapping(settings)}}
+    return {"template": {"mappings": mapping_to_add(settings)}}

@@ -203,7 +203,7 @@ def _pretend(client: Client, actions: Iterable[Action], *, fields: Sequence[str]
 
 def _check_single(target: IndexTarget) -> None:
     """Raises `InputError` unless the name is one index, or an alias of one."""
-    if target.family is not None and target.family.data_stream:
+    if target.rollover_alias is not None and target.rollover_alias.data_stream:
         raise InputError(
             f"{target.name} is a data stream: a document whose id is in one of its older indices would be loaded "
             f"twice. Index into it with your own code (NearDupe.fingerprinted adds the keys), or run enrich afterwards."
@@ -246,7 +246,7 @@ def _prepared(record: FileRecord, target: IndexTarget, text_field: str | None) -
     """The record with an id, and with its text in the field that the index expects."""
     fields = target.settings.fields
     source = dict(record.source)
-    for name, relations in target.left_alone.items():
+    for name, relations in target.skipped_relations.items():
         if (relation := relation_in(source, name)) in relations:
             return Problem(record.place, f"{name} is {relation!r}, which this index does not process (init --relation)")
     if text_field is not None and text_field != fields[0]:

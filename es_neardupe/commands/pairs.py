@@ -1,26 +1,27 @@
-"""List every verified pair of an index with its exact similarity."""
+"""All verified pairs of an index with their exact similarities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, islice, product
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import Bucket, with_passages
 from es_neardupe.candidates.who_may_meet import GroupRules
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import ShownFields, read_shown_fields, shown_fields
+from es_neardupe.keys.arrays import Floats, Ints, Positions
 from es_neardupe.options import DEFAULT_MAX_BUCKET
 from es_neardupe.progress import Progress, silent
-from es_neardupe.records import Address
+from es_neardupe.records import Address, one_line
+from es_neardupe.server.bulk import chunked
 from es_neardupe.verification.common_shingles import CommonShinglesUsed, used
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.verify import verified_pairs
@@ -36,6 +37,11 @@ class Pair:
     b: Address
     similarity: float
     measure: str = "resemblance"
+    fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict, hash=False)
+    """``a`` and ``b`` -> field -> its text; only of `Pairs.with_fields`."""
+
+    def __repr__(self) -> str:
+        return one_line(self, a=self.a, b=self.b, similarity=self.similarity, measure=self.measure)
 
     @property
     def resemblance(self) -> float | None:
@@ -43,41 +49,61 @@ class Pair:
         return self.similarity if self.measure == "resemblance" else None
 
 
+_PAIRS_READ = 250
+"""Pairs whose fields are read at a time."""
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """The fields to show of the documents in pairs."""
+
+    index: Index
+    shown: ShownFields
+    routings: Mapping[Address, str]
+    """Routing values of the documents that have one."""
+
+    def read(self, pairs: Sequence[Pair]) -> dict[Address, dict[str, str]]:
+        """The fields of all documents in some pairs."""
+        documents = dict.fromkeys(one for pair in pairs for one in (pair.a, pair.b))
+        return read_shown_fields(self.index, self.shown, [(*one, self.routings.get(one)) for one in documents])
+
+
 @dataclass(frozen=True, eq=False)
 class Pairs(Sequence[Pair]):
-    """A list of pairs, most similar first; copies that need no comparing come before all others.
+    """A sequence of pairs, most similar first; exact copies, which need no comparison, come before all others.
 
-    Each pair is made when it is asked for: there may be millions.
+    There may be millions, so each `Pair` is made when it is accessed.
     """
 
     indices: tuple[str, ...]
     """Concrete indices that were read."""
     measure: str
-    """What decided, in words."""
+    """Name of the measure with its options."""
     min: float
     max: float
     detection: float | None
-    """Probability that a pair exactly ``min`` similar became a candidate; None where the measure does not decide it."""
+    """Probability that a pair exactly ``min`` similar became a candidate; None if the measure does not determine it."""
     detection_cases: tuple[DetectionCase, ...]
-    """In that case, for some kinds of pairs."""
+    """If it does not, the probabilities of some kinds of pairs."""
     weights: WeightsUsed | None
-    """For the measure weighted: where the weights are from."""
+    """For the measure weighted: the source of the weights."""
     common: CommonShinglesUsed | None
-    """With ``ignore_common``: the shingles that did not count."""
+    """With ``ignore_common``: the ignored shingles."""
     candidates: int
     """Pairs of distinct texts that were verified."""
     skipped: int
-    """Comparisons left out in large buckets."""
+    """Comparisons skipped in large buckets."""
     large_buckets: tuple[Bucket, ...]
     stale: int
-    """Documents whose text is not the one that was fingerprinted: in no pair."""
+    """Documents whose text has changed since it was fingerprinted: in no pair."""
     _classes: list[list[Address]]
-    _left: NDArray[np.intp]
-    _right: NDArray[np.intp]
-    _similarity: NDArray[np.float64]
+    _left: Positions
+    _right: Positions
+    _similarity: Floats
     _copies: bool
-    """Whether exact copies are pairs of their own."""
+    """Whether two exact copies are a pair."""
     _maximum_copies: int
+    _shown: _Fields | None = None
 
     def __repr__(self) -> str:
         return one_line(
@@ -91,20 +117,30 @@ class Pairs(Sequence[Pair]):
             skipped=self.skipped,
         )
 
+    def with_fields(self, top: int | None = None) -> Iterator[Pair]:
+        """The pairs, or the first ``top`` of them, with the fields to show of both documents.
+
+        Reads the fields of some hundred pairs at a time while it is iterated. A deleted document has no fields.
+        """
+        for some in chunked(islice(self, top), _PAIRS_READ):
+            values = {} if self._shown is None else self._shown.read(some)
+            for pair in some:
+                yield replace(pair, fields={"a": values.get(pair.a, {}), "b": values.get(pair.b, {})})
+
     @property
     def copies_not_listed(self) -> int:
         """Pairs left out because one of the two is a copy beyond the ``max_bucket``-th of the same text."""
         return int(self._numbers(None).sum()) - len(self)
 
-    def _numbers(self, maximum: int | None) -> NDArray[np.int64]:
-        """How many pairs each class of copies makes, then each pair of classes."""
+    def _numbers(self, maximum: int | None) -> Ints:
+        """Number of pairs within each class of copies, then of each pair of classes."""
         sizes = np.array([len(rows[:maximum]) for rows in self._classes], np.int64)
         copies = sizes * (sizes - 1) // 2 * self._copies
         return np.concatenate([copies, sizes[self._left] * sizes[self._right]])
 
     @cached_property
-    def _ends(self) -> NDArray[np.int64]:
-        """Up to which place the pairs of each of them are listed."""
+    def _ends(self) -> Ints:
+        """Place after the last pair of each of them."""
         return np.cumsum(self._numbers(self._maximum_copies))
 
     def __len__(self) -> int:
@@ -122,7 +158,7 @@ class Pairs(Sequence[Pair]):
         return self._at(place % len(self))
 
     def _at(self, place: int) -> Pair:
-        """The pair that iterating comes to after ``place`` others."""
+        """The pair at this place."""
         source = int(np.searchsorted(self._ends, place, "right"))
         rest = place - (int(self._ends[source - 1]) if source else 0)
         if source < len(self._classes):
@@ -162,11 +198,15 @@ def pairs(
     renew: options.Renew = False,
     ignore_common: options.IgnoreCommon = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    fields: options.TitleFields = (),
     progress: Progress = silent,
 ) -> Pairs:
     """Verify all candidate pairs of an enriched index, and list those from ``min`` (default: the threshold of the
-    index) to ``max`` similar by ``measure``, both included. Options are those of `group`, but nothing is written, no
-    list of common shingles either. Raises `SettingsError` as `group` does."""
+    index) to ``max`` similar by ``measure``, both included.
+
+    The options are those of `group`, but nothing is written, not even the list of common shingles. ``fields`` are
+    shown of both documents by `Pairs.with_fields`. Raises `SettingsError` as `group` does.
+    """
     index = opened(index, texts=True)
     options = MatchOptions().having(
         measure=measure,
@@ -178,34 +218,36 @@ def pairs(
         whitespace=whitespace,
         ignore_common=ignore_common,
     )
-    wanted = match_criterion(index, options, renew=renew)
+    match = match_criterion(index, options, renew=renew)
+    shown = shown_fields(index, fields)
     corpus = read_fingerprints(index, progress)
-    copies, rules = wanted.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
-    found = verified_pairs(index, wanted.measure, corpus, copies=copies, rules=rules, progress=progress)
+    copies, rules = match.measure.copies_are_equal, GroupRules(max_bucket=max_bucket)
+    found = verified_pairs(index, match.measure, corpus, copies=copies, rules=rules, progress=progress)
     classes, candidates, verifier, similarity = found.classes, found.candidates, found.verifier, found.similarity
     verifier.check_copies(progress)
-    match = np.flatnonzero(wanted.matches(similarity))
-    order = match[np.lexsort((candidates.right[match], candidates.left[match], -similarity[match]))]
-    away = verifier.documents.changed_or_deleted
+    matches = np.flatnonzero(match.matches(similarity))
+    order = matches[np.lexsort((candidates.right[matches], candidates.left[matches], -similarity[matches]))]
+    changed = verifier.documents.changed_or_deleted
+    addresses = [Address(*reference[:2]) for reference in corpus.references]
+    routings = {one: ref[2] for one, ref in zip(addresses, corpus.references, strict=True) if ref[2] is not None}
     return Pairs(
         indices=index.target.indices,
-        measure=wanted.measure.label,
-        min=wanted.min,
-        max=wanted.max,
-        detection=wanted.detection,
-        detection_cases=wanted.detection_cases,
-        weights=wanted.weights,
-        common=used(wanted.common, verifier) if wanted.common else None,
+        measure=match.measure.label,
+        min=match.min,
+        max=match.max,
+        detection=match.detection,
+        detection_cases=match.detection_cases,
+        weights=match.weights,
+        common=used(match.common, verifier) if match.common else None,
         candidates=len(candidates),
         skipped=candidates.skipped,
         large_buckets=with_passages(index, corpus, classes, candidates.large),
-        stale=int(away.sum()),
-        _classes=[
-            [Address(*corpus.references[row][:2]) for row in rows.tolist() if not away[row]] for rows in classes.members
-        ],
+        stale=int(changed.sum()),
+        _classes=[[addresses[row] for row in rows.tolist() if not changed[row]] for rows in classes.members],
         _left=candidates.left[order],
         _right=candidates.right[order],
         _similarity=similarity[order],
-        _copies=wanted.copies_match,
+        _copies=match.copies_match,
         _maximum_copies=max_bucket,
+        _shown=_Fields(index, shown, routings),
     )

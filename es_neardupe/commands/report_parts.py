@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from es_neardupe.candidates.join import Bucket
 from es_neardupe.index.storage import GroupIdsWritten
+from es_neardupe.records import one_line
 
 __all__ = [
     "EnrichScope",
@@ -167,8 +168,3 @@ class FingerprintWrites(WriteCounts):
     """Documents written, by state."""
     numeric: int
     """Signed and short documents whose tokens are all numbers."""
-
-
-def one_line(report: object, **main: object) -> str:
-    """``repr`` of a report, with its main numbers."""
-    return f"{type(report).__name__}({', '.join(f'{name}={value!r}' for name, value in main.items())})"

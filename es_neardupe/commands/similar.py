@@ -1,23 +1,23 @@
-"""The near-duplicates of one document or of any text."""
+"""Near-duplicates of one document or of any text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
 from es_neardupe.candidates.detection import DetectionCase
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text
 from es_neardupe.index.index import Index, opened
+from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Fingerprint, Reference, State
+from es_neardupe.records import Fingerprint, Reference, State, one_line
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
@@ -36,6 +36,18 @@ class SimilarHit:
     shared_bands: int
     group: str | None
     measure: str = "resemblance"
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Field -> its text, for the fields to show."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            id=self.id,
+            similarity=self.similarity,
+            shared_bands=self.shared_bands,
+            group=self.group,
+        )
 
     @property
     def resemblance(self) -> float | None:
@@ -45,8 +57,7 @@ class SimilarHit:
 
 @dataclass(frozen=True)
 class Detection:
-    """How likely a document exactly ``min`` similar is a candidate; ``probability`` is None where
-    the measure does not decide that."""
+    """Probability that a document exactly ``min`` similar is a candidate; None if the measure does not determine it."""
 
     min: float
     probability: float | None
@@ -54,23 +65,23 @@ class Detection:
 
 @dataclass(frozen=True)
 class Similar:
-    """The answer, most similar first; equal ones by shared bands, then by address."""
+    """The hits, most similar first; equal ones by shared bands, then by index and id."""
 
     query: Mapping[str, Any]
-    """``index`` and ``id``, or ``text`` (its beginning); with the probe's ``state`` and ``tokens``."""
+    """``index`` and ``id``, or ``text`` (its beginning); with ``state`` and ``tokens`` of the probe."""
     hits: tuple[SimilarHit, ...]
     candidates: int
-    """Documents that share enough band keys: one, unless the scheme asks for more."""
+    """Documents that share enough band keys: one, unless the scheme requires more."""
     not_compared: int
-    """Candidates beyond ``max_candidates``, those that share the fewest keys."""
+    """Candidates beyond ``max_candidates``, with the fewest shared keys."""
     detection: Detection
     measure: str
-    """What decided, in words; ``resemblance`` by default."""
+    """Name of the measure with its options; ``resemblance`` by default."""
     max: float
     detection_cases: tuple[DetectionCase, ...]
-    """For another measure than the resemblance: how likely some kinds of documents are candidates."""
+    """For other measures than the resemblance: probabilities of some kinds of documents to be candidates."""
     weights: WeightsUsed | None
-    """For the measure weighted: where the weights are from."""
+    """For the measure weighted: the source of the weights."""
 
     def __repr__(self) -> str:
         return one_line(
@@ -107,13 +118,15 @@ def similar(
     top: options.TopHits = 10,
     query: options.Query = None,
     max_candidates: options.CandidatesByKeys = 1000,
+    fields: options.TitleFields = (),
 ) -> Similar:
     """Documents whose exact similarity to a document of the index, or to any text, lies between ``min`` (default: the
     threshold of the index) and ``max``.
 
-    Give ``id`` or ``text``. ``query`` filters the documents to compare with. Both sides are compared by their
-    present texts. Raises `NotFound` for an unknown id, `InputError` for a probe without readable text, and
-    `SettingsError` for options that are unknown, contradict each other or mean nothing to the measure.
+    Give ``id`` or ``text``. ``query`` selects the documents to compare with. Both sides are compared by their current
+    texts. ``fields`` are shown of each hit; None: none. Raises `NotFound` for an unknown id, `InputError` for a
+    document without readable text, and `SettingsError` for options that are unknown, contradict each other or do not
+    apply to the measure.
     """
     if (id is None) == (text is None):
         raise SettingsError("Give either the id of a document or a text.")
@@ -123,41 +136,41 @@ def similar(
     options = MatchOptions().having(
         measure=measure, matching=matching, min=min, max=max, features=features, ngram=ngram, whitespace=whitespace
     )
-    wanted = match_criterion(index, options, renew=renew)
-    probe = _document(index, id, wanted) if id is not None else _text(text or "", index.target, wanted)
+    match = match_criterion(index, options, renew=renew)
+    shown = shown_fields(index, fields)
+    probe = _document(index, id, match) if id is not None else _text(text or "", index.target, match)
     (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
-    named = probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens}
-    found: list[tuple[Reference, int]] = []
+    candidates: list[tuple[Reference, int]] = []
     hits: list[SimilarHit] = []
     total = 0
     if fingerprint.state in (State.SIGNED, State.SHORT):
-        found, total = _candidates(index, fingerprint, probe=probe, query=query, maximum=max_candidates)
-        hits = list(_verified(index, wanted, probe, found))
+        candidates, total = _candidates(index, fingerprint, probe=probe, query=query, maximum=max_candidates)
+        hits = list(_verified(index, match, probe, candidates, shown))
         hits.sort(key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
     return Similar(
-        query=named,
+        query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},
         hits=tuple(hits[:top]),
         candidates=total,
-        not_compared=total - len(found),
-        detection=Detection(wanted.min, wanted.detection),
-        measure=wanted.measure.label,
-        max=wanted.max,
-        detection_cases=wanted.detection_cases,
-        weights=wanted.weights,
+        not_compared=total - len(candidates),
+        detection=Detection(match.min, match.detection),
+        measure=match.measure.label,
+        max=match.max,
+        detection_cases=match.detection_cases,
+        weights=match.weights,
     )
 
 
-def _text(text: str, target: IndexTarget, wanted: MatchCriterion) -> _Probe:
-    """Any text, as a document that has it in the first field of the index."""
-    named = named_fields(wanted.measure.sources)
-    if named:
-        raise SettingsError(f"A text has no field {named[0]!r}: compare a document of the index by its `id`.")
+def _text(text: str, target: IndexTarget, match: MatchCriterion) -> _Probe:
+    """Any text, as a document with this text in the first field of the index."""
+    names = named_fields(match.measure.sources)
+    if names:
+        raise SettingsError(f"A text has no field {names[0]!r}: compare a document of the index by its `id`.")
     return _Probe(text, {target.settings.fields[0]: text}, {"text": text[:80]})
 
 
-def _document(index: Index, id: str, wanted: MatchCriterion) -> _Probe:
-    """The present text of a document, and whatever else of it is compared."""
-    concrete, source = current_source(index, id, wanted.measure.fields(index.settings.fields))
+def _document(index: Index, id: str, match: MatchCriterion) -> _Probe:
+    """The current text of a document, and the other fields that are compared."""
+    concrete, source = current_source(index, id, match.measure.fields(index.settings.fields))
     text = read_text(source, index.settings.fields)
     return _Probe(text, source, {"index": concrete, "id": id}, (concrete, id))
 
@@ -170,7 +183,8 @@ def _candidates(
     query: Mapping[str, Any] | None,
     maximum: int,
 ) -> tuple[list[tuple[Reference, int]], int]:
-    """Documents that share keys with the probe, each with how many, and their total; the probe itself left out."""
+    """Documents that share keys with the probe, each with the number of these keys, and the total of such documents.
+    The probe itself is left out."""
     size = min(maximum + 1, index.target.max_result_window)
     body = queries.candidates(
         index.fields, fingerprint.bands, size=size, agree=index.settings.scheme.agree, scope=query
@@ -183,13 +197,21 @@ def _candidates(
 
 
 def _verified(
-    index: Index, wanted: MatchCriterion, probe: _Probe, found: Sequence[tuple[Reference, int]]
+    index: Index, match: MatchCriterion, probe: _Probe, candidates: Sequence[tuple[Reference, int]], shown: ShownFields
 ) -> Iterator[SimilarHit]:
-    """Compare the probe with the present text of each candidate; one deleted meanwhile is no hit."""
-    shared = {reference[:2]: bands for reference, bands in found}
-    references = [reference for reference, _ in found]
-    group = index.fields.group
-    for hit, similarity in compared_with(index, wanted.measure, probe.source, references, more=[group]):
-        if wanted.min <= similarity <= wanted.max:
-            own = group_of(stored_fields(hit.source, index.settings.prefix))
-            yield SimilarHit(hit.index, hit.id, similarity, shared[hit.address], own, wanted.measure.label)
+    """Compare the probe with the current text of each candidate. Candidates that were deleted are no hits."""
+    shared = {reference[:2]: bands for reference, bands in candidates}
+    references = [reference for reference, _ in candidates]
+    more = [index.fields.group, *shown.names]
+    for hit, similarity in compared_with(index, match.measure, probe.source, references, more=more):
+        if match.min <= similarity <= match.max:
+            group = group_of(stored_fields(hit.source, index.settings.prefix))
+            yield SimilarHit(
+                index=hit.index,
+                id=hit.id,
+                similarity=similarity,
+                shared_bands=shared[hit.address],
+                group=group,
+                measure=match.measure.label,
+                fields=shown.of(hit.source),
+            )

@@ -138,7 +138,7 @@ def stats(
         threshold=index.settings.threshold,
         scope=StatsScope(
             documents=documents,
-            left_alone=count(index.client, index.path) - documents if index.target.left_alone else 0,
+            left_alone=count(index.client, index.path) - documents if index.target.skipped_relations else 0,
             states={state.value: parts[state.value] for state in State},
             numeric=numeric[State.SIGNED.value] + numeric[State.SHORT.value],
             unknown=parts["unknown"],

@@ -13,6 +13,7 @@ from es_neardupe.index.index import Index
 from es_neardupe.index.settings import Settings
 from es_neardupe.keys import hashing
 from es_neardupe.keys.scheme import Scheme
+from es_neardupe.records import one_line
 
 __all__ = ["VersionReport", "version"]
 
@@ -42,6 +43,16 @@ class VersionReport:
     """Product and version; None without a server."""
     problem: str | None = None
     """Why the version of the server is unknown, if it was requested."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            version=self.version,
+            scheme=self.scheme,
+            compiled=self.compiled,
+            python=self.python,
+            server=self.server,
+        )
 
 
 def version(index: Index | None = None) -> VersionReport:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe.errors import Forbidden, SettingsError
@@ -11,7 +11,7 @@ from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index import queries
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
-from es_neardupe.records import Address, Hit
+from es_neardupe.records import Address, Hit, Reference, one_line
 from es_neardupe.server.bulk import chunked
 
 __all__ = ["Group", "Member", "known_records", "read_groups"]
@@ -27,11 +27,19 @@ class Member:
     index: str
     id: str
     similarity: float
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    """Field -> its text, for the fields to show."""
+    _routing: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def address(self) -> Address:
         """Index and id."""
         return Address(self.index, self.id)
+
+    @property
+    def reference(self) -> Reference:
+        """Index, id and routing."""
+        return self.index, self.id, self._routing
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,10 @@ class Group:
     """Its record in the registry; None if there is none, if it is about other documents, or if this user may not read
     the registry."""
 
+    def __repr__(self) -> str:
+        principal = None if self.principal is None else self.principal.id
+        return one_line(self, group=self.group, principal=principal, size=self.size, min_similarity=self.min_similarity)
+
 
 def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, group: str | None = None) -> list[Group]:
     """As `groups`, but from the documents alone: ``known`` is None."""
@@ -62,7 +74,7 @@ def read_groups(index: Index, *, min_size: int = 2, top: int | None = None, grou
     for ids in chunked(sorted(members), _TERMS):
         for hit in _read(index, queries.groups_by_id(index.fields, ids)):
             id = stored_fields(hit.source, prefix).get("group", "")
-            principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0))
+            principals.setdefault(id, []).append(Member(hit.index, hit.id, 1.0, _routing=hit.routing))
     records = known_records(index, [id for id, several in principals.items() if len(several) > 1])
     found = [_group(id, _principal(principals.get(id, []), records.get(id)), some) for id, some in members.items()]
     large = [one for one in found if one.size >= min_size]
@@ -95,7 +107,9 @@ def _read(index: Index, query: dict[str, Any]) -> Iterator[Hit]:
 def _add(members: dict[str, list[Member]], hit: Hit, prefix: str) -> None:
     grouping = decode_grouping(stored_fields(hit.source, prefix))
     if grouping is not None:
-        members.setdefault(grouping.group, []).append(Member(hit.index, hit.id, grouping.similarity))
+        members.setdefault(grouping.group, []).append(
+            Member(hit.index, hit.id, grouping.similarity, _routing=hit.routing)
+        )
 
 
 def _group(id: str, principal: Member | None, members: list[Member]) -> Group:

@@ -19,7 +19,7 @@ from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
 from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, exists, hidden_index_name, read, store
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MAX_TERMS
-from es_neardupe.records import Action, Address
+from es_neardupe.records import Action, Address, one_line
 from es_neardupe.server.bulk import chunked, write
 from es_neardupe.server.search import fetch, refresh, refresh_if_allowed, search
 from es_neardupe.verification.criterion import MatchOptions
@@ -68,6 +68,17 @@ class GroupRecord:
     settings: RunRules | None
     """None if another version wrote the record."""
     history: tuple[GroupEvent, ...] = ()
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            group=self.group,
+            ended=self.ended,
+            size=self.size,
+            principal=self.principal.id,
+            min_similarity=self.min_similarity,
+            history=len(self.history),
+        )
 
     def same(self, other: GroupRecord) -> bool:
         """Whether both are equal except for ``updated``."""

@@ -1,4 +1,4 @@
-"""Search whose hits the server collapses by the group ids in the user's documents."""
+"""Searches collapsed by group: request and result, and collapsing on the server by the group ids in documents."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 __all__ = ["MEMBERS", "CollapsedHit", "CollapsedPage", "CollapsedSearch", "collapse_request", "collapsed_by_server"]
 
 MEMBERS = 99
-"""With the hit itself 100, the most that servers return of a group (``index.max_inner_result_window``)."""
+"""Maximum number of near-copies per hit: with the hit itself 100, the default ``index.max_inner_result_window``."""
 
 
 @dataclass(frozen=True)
 class CollapsedSearch:
-    """A search, and what is shown of its hits."""
+    """A search to collapse by group, and the fields to return."""
 
     query: JSON
     sort: Any
-    """None: by score."""
+    """None sorts by score."""
     start: int
     size: int
     shown: tuple[str, ...]
-    """Fields of each document."""
+    """Fields to return of each document."""
     expand: bool
     """Whether near-copies are returned with each hit."""
 
@@ -42,45 +42,45 @@ class CollapsedHit:
     hit: JSON
     group: str
     near_copies: int
-    """Other documents of the group that the query finds."""
+    """Number of other documents of the group that match the query."""
     members: Sequence[JSON]
-    """Some of these, with our fields."""
+    """Up to `MEMBERS` of these, with their `neardupe` fields."""
 
 
 @dataclass(frozen=True)
 class CollapsedPage:
-    """A page of groups, and what is counted of all hits."""
+    """A page of groups, and counts of all hits."""
 
     documents: int
-    """With a group id, that the query finds."""
+    """Number of documents that match the query and have a group id."""
     groups: int
     without_group: int
     waiting: int
-    """For ``group``, those without a group id included."""
+    """Number of documents that wait for ``group``, including those without a group id."""
     hits: Sequence[CollapsedHit]
     apart: Sequence[JSON]
-    """The same page of the hits without a group id."""
+    """The same page of hits without a group id."""
 
 
-def collapse_request(index: Index, wanted: CollapsedSearch, *, grouping: bool = True) -> JSON:
-    """The body of the search. ``grouping``: the documents have all of our fields, not only the group id."""
-    fields, shown = index.fields, list(wanted.shown)
+def collapse_request(index: Index, request: CollapsedSearch, *, grouping: bool = True) -> JSON:
+    """The body of the search. ``grouping``: documents have all `neardupe` fields, not only the group id."""
+    fields, shown = index.fields, list(request.shown)
     body = queries.collapsed(
         fields,
-        wanted.query,
-        size=wanted.size,
-        start=wanted.start,
-        members=MEMBERS if wanted.expand else 0,
-        source=[*shown, fields.similarity, fields.principal] if wanted.expand and grouping else shown,
-        sort=wanted.sort,
+        request.query,
+        size=request.size,
+        start=request.start,
+        members=MEMBERS if request.expand else 0,
+        source=[*shown, fields.similarity, fields.principal] if request.expand and grouping else shown,
+        sort=request.sort,
     )
     if not grouping:
         del body["aggs"]["waiting"]
     return body
 
 
-def collapsed_by_server(index: Index, client: Client, wanted: CollapsedSearch, body: JSON) -> CollapsedPage:
-    """The answer of the server's ``collapse``. Without our other fields in the documents, all that have a group id
+def collapsed_by_server(index: Index, client: Client, request: CollapsedSearch, body: JSON) -> CollapsedPage:
+    """The result of the server's ``collapse``. If documents have no `neardupe` field but the group id, all with an id
     count as grouped."""
     answer = search(client, index.path, body)
     counted = answer["aggregations"]
@@ -90,25 +90,25 @@ def collapsed_by_server(index: Index, client: Client, wanted: CollapsedSearch, b
         groups=counted["groups"]["value"],
         without_group=without,
         waiting=counted.get("waiting", counted["without_group"])["doc_count"],
-        hits=[_collapsed_hit(index, client, wanted, hit) for hit in answer["hits"]["hits"]],
-        apart=_apart(index, client, wanted, body) if without else (),
+        hits=[_collapsed_hit(index, client, request, hit) for hit in answer["hits"]["hits"]],
+        apart=_apart(index, client, request, body) if without else (),
     )
 
 
-def _collapsed_hit(index: Index, client: Client, wanted: CollapsedSearch, hit: JSON) -> CollapsedHit:
-    """A hit with its near-copies; where the server stopped counting them, they are counted."""
+def _collapsed_hit(index: Index, client: Client, request: CollapsedSearch, hit: JSON) -> CollapsedHit:
+    """A hit with its near-copies. If the server stopped counting them, they are counted by another request."""
     (group,) = hit["fields"][index.fields.group]
     copies = hit["inner_hits"]["copies"]["hits"]
     total = copies["total"]["value"]
     if copies["total"]["relation"] != "eq":
-        total = count(client, index.path, queries.all_of(wanted.query, {"term": {index.fields.group: group}}))
+        total = count(client, index.path, queries.all_of(request.query, {"term": {index.fields.group: group}}))
     others = [one for one in copies["hits"] if (one["_index"], one["_id"]) != (hit["_index"], hit["_id"])]
     return CollapsedHit(hit, group, max(total - 1, 0), others[:MEMBERS])
 
 
-def _apart(index: Index, client: Client, wanted: CollapsedSearch, body: JSON) -> list[JSON]:
+def _apart(index: Index, client: Client, request: CollapsedSearch, body: JSON) -> list[JSON]:
     plain = {name: part for name, part in body.items() if name in ("sort", "from", "size", "_source")}
-    hits: list[JSON] = search(client, index.path, plain | {"query": queries.without_group(index.fields, wanted.query)})[
-        "hits"
-    ]["hits"]
+    hits: list[JSON] = search(
+        client, index.path, plain | {"query": queries.without_group(index.fields, request.query)}
+    )["hits"]["hits"]
     return hits

@@ -1,7 +1,4 @@
-"""The codec between documents and fingerprints: what is read from a source, what is written into it.
-
-Writer and reader stand side by side; the reader checks first, since anybody can write to an index.
-"""
+"""Texts of documents: reading pages of documents, joining their text fields, and fingerprinting the result."""
 
 from __future__ import annotations
 
@@ -20,11 +17,13 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
+    "SAMPLE",
     "field_pages",
     "fingerprint_sources",
     "has_any",
     "read_text",
     "readable_text",
+    "sized_pages",
     "text_of",
     "text_pages",
     "values_at",
@@ -36,12 +35,13 @@ __all__ = [
 def fingerprint_sources(
     sources: Sequence[Mapping[str, Any]], settings: Settings, max_chars: int
 ) -> Iterator[Fingerprint]:
-    """The fingerprint of each document's text, in order; state ``failed`` where the fields hold no text."""
+    """The fingerprint of each document's text, in order; of state ``failed`` if a field does not contain text."""
     texts = [readable_text(source, settings.fields) for source in sources]
-    found = stream_fingerprints([text for text in texts if text is not None], settings.scheme, max_chars=max_chars)
+    readable = [text for text in texts if text is not None]
+    fingerprints = stream_fingerprints(readable, settings.scheme, max_chars=max_chars)
     failed = without_keys(settings.scheme, State.FAILED)
     for text in texts:
-        yield failed if text is None else next(found)
+        yield failed if text is None else next(fingerprints)
 
 
 def readable_text(source: Mapping[str, Any], fields: Sequence[str]) -> str | None:
@@ -58,16 +58,16 @@ def text_of(source: Mapping[str, Any], fields: Sequence[str]) -> str:
 
 
 def has_any(source: Mapping[str, Any], fields: Sequence[str]) -> bool:
-    """Whether at least one of the fields stands in the source, be it null."""
+    """Whether the source contains at least one of the fields, even if it is null."""
     return any(_at(source, name.split(".")) for name in fields)
 
 
 def read_text(source: Mapping[str, Any], fields: Sequence[str]) -> str:
-    """The text of a document: the values of the fields in the given order, one a line.
+    """The text of a document: the values of the fields in the given order, one per line.
 
-    Dotted names reach into objects and arrays of objects, and match keys that hold the dot themselves. Arrays
-    give their strings in order; null and missing fields give nothing; numbers and booleans are taken as JSON
-    writes them. Raises `InputError` where an object stands in the place of a text.
+    Dotted names refer to fields of objects and of arrays of objects, and also match keys that contain the dot. Arrays
+    yield their strings in order; null and missing fields yield nothing; numbers and booleans are formatted as in JSON.
+    Raises `InputError` if a field contains an object instead of a text.
     """
     parts: list[str] = []
     for name in fields:
@@ -80,7 +80,7 @@ def read_text(source: Mapping[str, Any], fields: Sequence[str]) -> str:
 
 
 def values_by_field(source: Mapping[str, Any], fields: Sequence[str]) -> dict[str, list[str]]:
-    """The values of each field, as `read_text` takes them; none of a field that holds an object."""
+    """The values of each field, as in `read_text`; none for a field that contains an object."""
     plain = {name: source.get(name) for name in fields if "." not in name}
     return {
         name: [value] if isinstance(value := plain.get(name), str) else values_of(source, [name]) for name in fields
@@ -88,12 +88,12 @@ def values_by_field(source: Mapping[str, Any], fields: Sequence[str]) -> dict[st
 
 
 def values_at(source: Mapping[str, Any], name: str) -> list[Any]:
-    """What stands under a name that may be dotted, as JSON, in document order; one element where there is one place."""
+    """The JSON values under a name, which may be dotted, in document order; arrays are not flattened."""
     return _at(source, name.split("."))
 
 
 def values_of(source: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
-    """The values of the fields in the given order: what `read_text` joins."""
+    """The values of the fields in the given order, as joined by `read_text`; none if a field contains an object."""
     try:
         return [part for name in fields for part in _parts(source, name)]
     except InputError:
@@ -102,23 +102,23 @@ def values_of(source: Mapping[str, Any], fields: Sequence[str]) -> list[str]:
 
 def _parts(source: Mapping[str, Any], name: str) -> list[str]:
     try:
-        return [part for found in _at(source, name.split(".")) for part in _strings(found, name)]
+        return [part for value in _at(source, name.split(".")) for part in _strings(value, name)]
     except RecursionError:
         raise InputError(f"The arrays in field {name} are nested too deeply for a text.") from None
 
 
 def _at(source: Any, names: Sequence[str]) -> list[Any]:
-    """The values that a dotted name reaches, in document order."""
+    """The values that a dotted name refers to, in document order."""
     if isinstance(source, list):
         return [value for element in source for value in _at(element, names)]
     if not isinstance(source, Mapping):
         return []
-    found = []
+    values = []
     for length in range(1, len(names) + 1):
         key = ".".join(names[:length])
         if key in source:
-            found += [source[key]] if length == len(names) else _at(source[key], names[length:])
-    return found
+            values += [source[key]] if length == len(names) else _at(source[key], names[length:])
+    return values
 
 
 def _strings(value: Any, name: str) -> list[str]:
@@ -134,51 +134,57 @@ def _strings(value: Any, name: str) -> list[str]:
 
 
 _PAGE_CHARS = 8_000_000
-"""Characters aimed at in one page."""
+"""Approximate number of characters in one page."""
 
 _FIRST_PAGE = 300
-"""Most documents of the first page: while it is read, nobody else has anything to do."""
+"""Maximum number of documents in the first page: until it is read, no other work can start."""
 
-_SAMPLE = 20
-"""Documents that tell how large the others are."""
+SAMPLE = 20
+"""Number of documents from which the size of the others is estimated."""
 
-_MAX = 0.6
-"""Share of a document from which on it is read whole."""
+_WHOLE = 0.6
+"""Minimum share of the fields in a document for reading the whole document."""
 
 
 def text_pages(index: Index, query: Mapping[str, Any], source: Sequence[str]) -> Iterator[list[Hit]]:
-    """The matching documents of an initialised index with the named parts, see `field_pages`.
+    """The matching documents of an opened index with the ``source`` fields, see `field_pages`.
 
-    Those of an index that came behind the name since the target was opened are left for the next run: our mapping has
-    to be there first. (Only where the indices are too many to be named in a request can there be any.)
+    Documents of an index that the name resolves to only since the target was opened are skipped: the index must be
+    prepared first. This can only happen if the concrete indices are too many to be named in a request.
     """
     known = frozenset(index.target.indices)
     for page in field_pages(index.client, index.path, index.settings.fields, query, source):
-        if found := [hit for hit in page if hit.index in known]:
-            yield found
+        if hits := [hit for hit in page if hit.index in known]:
+            yield hits
 
 
 def field_pages(
     client: Client, index: str, fields: Sequence[str], query: Mapping[str, Any], source: Sequence[str]
 ) -> Iterator[list[Hit]]:
-    """The matching documents with the named parts, in pages of about `_PAGE_CHARS` characters of the fields, judged
-    by the first.
+    """The matching documents with the ``source`` fields, in pages of about `_PAGE_CHARS` characters in ``fields``, as
+    estimated from the first documents.
 
-    Where the texts are most of a document, it is read whole: to pick out parts costs the server more than to send all.
+    If the texts are most of a document, the whole document is read: extracting fields takes the server longer than
+    sending all of them.
     """
-    sample = search(client, index, {"size": _SAMPLE, "query": dict(query)})["hits"]["hits"]
+    sample = search(client, index, {"size": SAMPLE, "query": dict(query)})["hits"]["hits"]
     sources = [hit.get("_source", {}) for hit in sample]
     whole = sum(map(_length, sources))
     needed = sum(len(text_of(one, fields)) for one in sources)
-    read_whole = needed >= _MAX * whole
+    read_whole = needed >= _WHOLE * whole
     chars = (whole if read_whole else needed) / max(len(sources), 1)
+    return sized_pages(client, index, {"query": dict(query), "_source": True if read_whole else list(source)}, chars)
+
+
+def sized_pages(client: Client, index: str, body: Mapping[str, Any], chars: float) -> Iterator[list[Hit]]:
+    """The documents that match ``body``, in pages of about `_PAGE_CHARS` characters. ``chars``: characters read of one
+    document, on average."""
     page_size = max(10, min(1000, int(_PAGE_CHARS / max(chars, 1))))
-    body = {"query": dict(query), "_source": True if read_whole else list(source)}
     return client.pages(index, body, page_size=page_size, first_page=min(_FIRST_PAGE, page_size))
 
 
 def _length(source: object) -> int:
-    """Characters of a source, about; 0 for one nested more deeply than Python follows, which has no text."""
+    """Approximate number of characters of a source; 0 if it is nested too deeply for Python, and so has no text."""
     try:
         return len(str(source))
     except RecursionError:

@@ -1,6 +1,6 @@
-"""Indices of our own beside the user's: the registry of groups, and the evidence of pairs.
+"""Hidden indices: the registry of groups and the evidence of pairs, each in a separate index.
 
-They are hidden, so that a pattern such as ``news-*`` does not search them with the user's own.
+They are hidden so that a pattern such as ``news-*`` does not include them in a search.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import Conflict, Forbidden, NotFound, RequestError
-from es_neardupe.index.mapping import companion_mapping
+from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path, to_json
 
@@ -34,23 +34,23 @@ __all__ = [
     "store",
 ]
 
-_LONGEST = 255
-"""Bytes of the name of an index."""
+_MAX_NAME = 255
+"""Maximum length of the name of an index, in bytes."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
 
 
 class HiddenIndex(str, Enum):
-    """What an index of ours holds; its mapping is ``mappings/<value>.json``."""
+    """Kind of a hidden index; its mapping is ``mappings/<value>.json``."""
 
     GROUPS = "groups"
-    """The registry: one document a group, the settings of the last run, the lease of a running one."""
+    """The registry: one document per group, the settings of the last run, and the lease of a running one."""
     PAIRS = "pairs"
-    """The evidence: one document a verified pair."""
+    """The evidence: one document per verified pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document of ours with the version it was read at."""
+    """A document of a hidden index, with the version that was read."""
 
     source: Mapping[str, Any]
     seq_no: int
@@ -58,50 +58,47 @@ class StoredDocument:
 
 
 def hidden_index_name(target: IndexTarget, kind: HiddenIndex) -> str:
-    """``<index>-<prefix>-groups`` beside one concrete index; else ``<prefix>-groups-<name>``, after what was named.
+    """``<index>-<prefix>-groups`` for one concrete index; otherwise ``<prefix>-groups-<name>``, by the opened name.
 
-    The second is for an alias or a pattern of several, and for a data stream or an alias with a write index, even if
-    that has but one index now. The template of such indices (``<name>-*``) does not take it for another of them. What
-    index names may not hold is replaced, one that would be too long is cut, and a hash keeps such names apart.
+    The second form is for names that resolve to several indices, and for rollover aliases, even if these have only one
+    index now. The template of such indices (``<name>-*``) does not match it. Characters that are not allowed in index
+    names are replaced, and names that are too long are cut; a hash keeps such names distinct.
     """
     prefix = target.settings.prefix.lower()
-    if target.family is not None or len(target.indices) > 1:
+    if target.rollover_alias is not None or len(target.indices) > 1:
         front = f"{prefix}-{kind.value}-"
-        return front + _plain(target.name, _LONGEST - len(front))
+        return front + _plain(target.name, _MAX_NAME - len(front))
     end = f"-{prefix}-{kind.value}"
-    return _plain(target.indices[0], _LONGEST - len(end)) + end
+    return _plain(target.indices[0], _MAX_NAME - len(end)) + end
 
 
-def _plain(name: str, longest: int) -> str:
-    """What an index may be called; no dot in front, which is for the indices of the server itself."""
+def _plain(name: str, maximum: int) -> str:
+    """A valid index name of at most ``maximum`` characters. Leading dots, reserved for the server, are removed."""
     plain = _NOT_IN_NAMES.sub("_", name).lstrip(".")
-    if plain == name and len(plain) <= longest:
+    if plain == name and len(plain) <= maximum:
         return plain
     hashed = f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
-    return plain[: longest - len(hashed)] + hashed
+    return plain[: maximum - len(hashed)] + hashed
 
 
 def hidden_indices_of_all(client: Client, prefix: str, kind: HiddenIndex) -> list[str]:
-    """The names of the indices of this kind under a prefix, whichever index they are beside; as far as this user may
-    know of them."""
+    """The names of all hidden indices of a kind under a prefix, of any index; only those that this user may see."""
     prefix = prefix.lower()
     patterns = f"*-{prefix}-{kind.value},{prefix}-{kind.value}-*"
     try:
-        found = client.request("GET", path(patterns, "_settings", "index.uuid"), params={"expand_wildcards": "all"})
+        names = client.request("GET", path(patterns, "_settings", "index.uuid"), params={"expand_wildcards": "all"})
     except (Forbidden, NotFound):
         return []
-    return sorted(found or ())
+    return sorted(names or ())
 
 
 def ensure(index: Index, kind: HiddenIndex) -> str:
-    """The name of the index, made if it is missing. Raises `RequestError` where the user may not make it."""
+    """The name of a hidden index, created if it is missing. Raises `RequestError` if the user may not create it."""
     name = hidden_index_name(index.target, kind)
     settings = {"index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1"}}
     try:
         if not exists(index.client, name):
-            index.client.request(
-                "PUT", path(name), body={"settings": settings, "mappings": companion_mapping(kind.value)}
-            )
+            index.client.request("PUT", path(name), body={"settings": settings, "mappings": load_mapping(kind.value)})
     except RequestError as error:
         if error.type != "resource_already_exists_exception":  # another run was faster
             raise
@@ -109,7 +106,7 @@ def ensure(index: Index, kind: HiddenIndex) -> str:
 
 
 def exists(client: Client, name: str) -> bool:
-    """Whether there is an index of this name."""
+    """Whether an index of this name exists."""
     try:
         client.request("GET", path(name, "_settings", "index.uuid"))
     except NotFound:
@@ -118,7 +115,7 @@ def exists(client: Client, name: str) -> bool:
 
 
 def read(client: Client, name: str, id: str) -> StoredDocument | None:
-    """One document as it is this moment, before any refresh; None if it, or the index, is missing."""
+    """The current version of a document, without a refresh; None if it or the index does not exist."""
     try:
         answer = client.request("GET", path(name, "_doc", id))
     except NotFound:
@@ -127,10 +124,10 @@ def read(client: Client, name: str, id: str) -> StoredDocument | None:
 
 
 def store(client: Client, name: str, id: str, source: Mapping[str, Any], before: StoredDocument | None) -> None:
-    """Write one document in the place of what was read before (None: of nothing). `read` sees it at once.
+    """Replace the version ``before`` of a document, or create it (None). `read` returns it at once.
 
-    Raises `Conflict` if somebody else wrote it since. That it stands there as it was to be is none: then the answer to
-    our own write was lost, and it was sent again.
+    Raises `Conflict` if another client has written it since. If the stored document equals ``source``, this is not a
+    conflict: the answer to this write was lost, and the request was repeated.
     """
     params: dict[str, str | int | bool] = {"op_type": "create"}
     if before is not None:
@@ -138,13 +135,13 @@ def store(client: Client, name: str, id: str, source: Mapping[str, Any], before:
     try:
         client.request("PUT", path(name, "_doc", id), params=params, body=source)
     except Conflict:
-        found = read(client, name, id)
-        if found is None or found.source != json.loads(to_json(source)):
+        stored = read(client, name, id)
+        if stored is None or stored.source != json.loads(to_json(source)):
             raise
 
 
 def remove(index: Index) -> list[str]:
-    """Delete the companions of an index; returns the names of those that were there."""
+    """Delete the hidden indices of an index; returns the names of those that existed."""
     removed = []
     for kind in HiddenIndex:
         name = hidden_index_name(index.target, kind)

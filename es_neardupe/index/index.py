@@ -1,14 +1,14 @@
-"""One index: the connection to it, and what its name stands for there."""
+"""An index: its name, the connection to the server, and once opened, its concrete indices, settings and storage."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
 from es_neardupe.errors import IndexUnusable, NotInitialised, RolledOver
-from es_neardupe.index.inline.storage import InlineStorage
+from es_neardupe.index.inline import InlineStorage
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.open import hidden_sidecar, open_sidecar_target
+from es_neardupe.index.sidecar.indices import invisible_sidecar, open_sidecar_target
 from es_neardupe.index.sidecar.storage import SidecarStorage
 from es_neardupe.index.storage import Storage
 from es_neardupe.index.target import IndexTarget, open_target
@@ -19,10 +19,10 @@ __all__ = ["Index", "opened", "opened_inline"]
 
 
 class Index:
-    """An index, alias, data stream or pattern on a server: what every command and most functions work on.
+    """An index, alias, data stream or pattern on a server. All commands and most functions take one.
 
-    A new one is a name and a connection. `opened` resolves the name and gives one with a `target`; every command opens
-    its index anew, because indices come and go behind a name, and settings and rights change.
+    A new `Index` is a name and a connection. `opened` resolves the name and returns one with a `target`. Every command
+    opens its index again, because the indices that a name resolves to, settings and privileges can change.
     """
 
     def __init__(
@@ -32,21 +32,21 @@ class Index:
         self.plain = client
         """The connection itself."""
         self.prefix = prefix if target is None else target.settings.prefix
-        """The object field that is ours."""
+        """The object field that holds all `neardupe` fields."""
         self._target = target
         self.client: Client = client if target is None else self.storage.client
-        """The connection that shows our fields in the user's documents, wherever they are stored."""
+        """The connection that shows documents with their `neardupe` fields, wherever these are stored."""
 
     @property
     def target(self) -> IndexTarget:
-        """The concrete indices and their settings; only of an index that was `opened`."""
+        """The concrete indices and their settings. Only an `opened` index has one."""
         if self._target is None:
             raise RuntimeError(f"the index {self.name} was not opened")
         return self._target
 
     @cached_property
     def storage(self) -> Storage:
-        """Where keys and groups are; only of an index that was `opened`."""
+        """Where keys and groups are stored. Only an `opened` index has one."""
         layout = self.target.sidecar
         return InlineStorage(self) if layout is None else SidecarStorage(self, layout)
 
@@ -57,21 +57,21 @@ class Index:
 
     @property
     def fields(self) -> Fields:
-        """The full names of our fields."""
+        """The full names of the `neardupe` fields."""
         return self.target.fields
 
     @property
     def path(self) -> str:
-        """The indices as requests name them."""
+        """The concrete indices, as a part of a request path."""
         return self.target.path
 
     @property
     def scheme_id(self) -> str:
-        """The scheme that fingerprints must have."""
+        """The id of the scheme that fingerprints must have."""
         return self.target.scheme_id
 
     def through(self, client: Client) -> Index:
-        """The same index by another connection, such as one that only pretends to write."""
+        """The same index with another connection, such as that of a dry run."""
         return Index(self.name, client, self.prefix, target=self._target)
 
     def with_target(self, target: IndexTarget) -> Index:
@@ -82,31 +82,32 @@ class Index:
 def opened(
     index: Index, *, texts: bool = False, adopting: bool = False, writes: bool = False, prefix: str | None = None
 ) -> Index:
-    """Resolve the name of an index, and check that all indices behind it were initialised alike.
+    """Resolve the name of an index, and check that all concrete indices have the same settings.
 
-    ``texts``: the caller compares texts, so this user must see the fields that they are in. ``adopting``: the caller
-    prepares the indices that a rollover made. ``writes``: the caller writes. ``prefix``: another one than that of the
-    index. Raises what `open_target` does.
+    ``texts``: the caller compares texts, so the user must have access to the text fields. ``adopting``: the caller
+    prepares the indices that a rollover created. ``writes``: the caller writes. ``prefix``: replaces that of the index.
+    Raises what `open_target` raises.
     """
     client, name, prefix = index.plain, index.name, prefix or index.prefix
     try:
         target = open_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
     except NotInitialised as error:
-        found = open_sidecar_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
-        if found is None:
-            if not isinstance(error, RolledOver) and (hidden := hidden_sidecar(client, name, prefix)):
-                raise NotInitialised(f"{error} If it has a sidecar index: this user may not read {hidden}.") from error
+        with_sidecar = open_sidecar_target(client, name, prefix, texts=texts, adopting=adopting, writes=writes)
+        if with_sidecar is None:
+            if not isinstance(error, RolledOver) and (sidecar := invisible_sidecar(client, name, prefix)):
+                raise NotInitialised(f"{error} If it has a sidecar index: this user may not read {sidecar}.") from error
             raise
-        target = found
+        target = with_sidecar
     return Index(name, client, target=target)
 
 
-def opened_inline(index: Index, what: str, *, writes: bool = False) -> Index:
-    """As `opened`, for commands that work in the user's documents only. Raises `IndexUnusable` for any other index."""
+def opened_inline(index: Index, operation: str, *, writes: bool = False) -> Index:
+    """As `opened`, for operations that write keys into documents. Raises `IndexUnusable` for an index with sidecar
+    storage."""
     found = opened(index, writes=writes)
     if found.storage.sidecars:
         raise IndexUnusable(
-            f"{what} writes keys into documents, and those of {index.name} are in a sidecar index: index documents as "
-            f"usual, then run `es-neardupe enrich {index.name}`."
+            f"{operation} writes keys into documents, and those of {index.name} are in a sidecar index: index "
+            f"documents as usual, then run `es-neardupe enrich {index.name}`."
         )
     return found

@@ -1,13 +1,14 @@
-"""One run at a time writes the groups of an index: a lease in the registry, taken by optimistic concurrency.
+"""Lease of an index: a document in the registry, so that only one run at a time writes groups.
 
-An index can be reached by several names (itself, an alias, a pattern), each with a registry of its own. So whoever has
-taken a lease looks whether another one that holds good is about any of the same indices, and then gives way. Each of
-two writes its own before it looks for the other: never do both go on, at worst none.
+A lease is taken by optimistic concurrency. An index can be opened by several names (its own, an alias, a pattern), each
+with its own registry. So after taking a lease, a run reads the leases in all other registries; if a valid one includes
+any of the same concrete indices, the run ends. Each of two runs writes its lease before it reads the other's: they
+never both continue, but both can end.
 
-Its end is told by the clocks of those who take part. A lease is renewed when a third of its time is over, so clocks
-may differ by two thirds of it before one run takes the lease of another that is at work; that one notices at its next
-`Lease.check`. The lease of a process that is gone from this machine is free at once, and so is that of a run of this
-process that ended and could not give it back; any other when its time is over.
+Expiry depends on the clocks of the machines. A lease is renewed after a third of its time, so if clocks differ by more
+than two thirds of it, a run can take the lease of another that is still running; that one notices at its next
+`Lease.check`. The lease of a process of this machine that no longer exists can be taken at once, and so can that of a
+run of this process that ended without releasing it. Any other lease can be taken when it has expired.
 """
 
 from __future__ import annotations
@@ -36,21 +37,22 @@ if TYPE_CHECKING:
 __all__ = ["LEASE_ID", "Lease", "held", "is_held", "written_now"]
 
 LEASE_ID = "lease"
-"""Id of the document in the registry, for who writes groups."""
+"""Id of the lease for writing groups, a document in the registry."""
 
-_AT_WORK: set[str] = set()
-"""The tokens of the runs of this process that have not ended."""
+_RUNNING: set[str] = set()
+"""Tokens of the runs of this process that have not ended."""
 
-_GOODBYE = 5
-"""Seconds that a run waits at its end for a server that does not answer to take the lease back."""
+_RELEASE_TIMEOUT = 5
+"""Maximum number of seconds to wait for the server to release the lease at the end of a run."""
 
 
 @contextmanager
 def held(index: Index, command: str = "group", *, seconds: float = 60, id: str = LEASE_ID) -> Iterator[Lease]:
-    """Hold the lease of an index for as long as the block runs; it is given back at the end, also after an error.
+    """Hold the lease of an index during a block. It is released at the end, also after an error.
 
-    Leases of another ``id`` are for other things than writing groups. Call `Lease.check` before each step that writes.
-    Raises `LeaseHeld` if another run has it, and what `companions.ensure` raises where the registry cannot be made.
+    Leases with another ``id`` are for other operations than writing groups. Call `Lease.check` before each step that
+    writes. Raises `LeaseHeld` if another run has the lease, and what `hidden_indices.ensure` raises if the registry
+    cannot be created.
     """
     lease = Lease(index.client, ensure(index, HiddenIndex.GROUPS), index.target, command, seconds, id)
     done = Event()
@@ -62,52 +64,52 @@ def held(index: Index, command: str = "group", *, seconds: float = 60, id: str =
         yield lease
     finally:
         done.set()
-        if renewing.ident is None:  # it may be written all the same
+        if renewing.ident is None:  # after an error of `take`, which may have written the lease
             renewing.start()
-        renewing.join(_GOODBYE)
-        _AT_WORK.discard(lease.token)
+        renewing.join(_RELEASE_TIMEOUT)
+        _RUNNING.discard(lease.token)
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to write the groups of an index, as the run that has it sees it."""
+    """The exclusive right of a run to write the groups of an index."""
 
     client: Client
     registry: str
     """The index that holds the document."""
     target: IndexTarget
-    """What the run works on."""
+    """The indices that the run processes."""
     command: str
     seconds: float
     id: str = LEASE_ID
     token: str = field(default_factory=lambda: secrets.token_hex(8))
-    """What tells this run from every other."""
+    """Identifies the run."""
     taken: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
 
     def take(self) -> None:
-        """Write the lease in the place of one that is over. Raises `LeaseHeld`.
+        """Write the lease if there is none, or if the stored one can be taken. Raises `LeaseHeld`.
 
-        What the server holds afterwards decides: the answer to a write may be lost, and of two runs one is faster.
+        The lease is read back after writing: the answer to a write can be lost, and another run can be faster.
         """
-        _AT_WORK.add(self.token)
-        while not self._is_ours(found := self._read()):
-            there = _held(found)
-            if there is not None and not there.is_free:
-                raise LeaseHeld(there.description(self.target.name))
+        _RUNNING.add(self.token)
+        while not self._is_own(document := self._read()):
+            other = _decode_document(document)
+            if other is not None and not other.is_free:
+                raise LeaseHeld(other.description(self.target.name))
             with suppress(Conflict):
-                self._store(found)
+                self._store(document)
 
     def give_way(self) -> None:
-        """Raises `LeaseHeld` if a run by another name works on any of the same indices; to be called after `take`."""
-        for there in self._others():
-            if not there.is_free and (shared := sorted(there.indices.intersection(self.target.indices))):
-                raise LeaseHeld(there.description(shared[0]))
+        """Raises `LeaseHeld` if a run that opened the index by another name has any of the same concrete indices. Call
+        it after `take`."""
+        for other in self._others():
+            if not other.is_free and (shared := sorted(other.indices.intersection(self.target.indices))):
+                raise LeaseHeld(other.description(shared[0]))
 
-    def _others(self) -> list[_Held]:
-        """The leases in the other registries that this user may read, as they are this moment."""
-        names = set(hidden_indices_of_all(self.client, self.target.settings.prefix, HiddenIndex.GROUPS)) - {
-            self.registry
-        }
+    def _others(self) -> list[_StoredLease]:
+        """The current leases in the other registries that this user may read."""
+        registries = hidden_indices_of_all(self.client, self.target.settings.prefix, HiddenIndex.GROUPS)
+        names = set(registries) - {self.registry}
         if not names:
             return []
         docs = [{"_index": name, "_id": self.id} for name in sorted(names)]
@@ -116,41 +118,43 @@ class Lease:
         except Forbidden:
             return []
         sources = (one["_source"] for one in answer["docs"] if one.get("found"))
-        return [there for there in map(_read_lease, sources) if there is not None]
+        return [lease for lease in map(_decode, sources) if lease is not None]
 
     def check(self) -> None:
-        """Raises `LeaseLost` if another run has taken over, for instance while this process was suspended."""
-        found = self._read()
-        if self._is_ours(found) and (there := _held(found)) is not None and there.is_over:
+        """Raises `LeaseLost` if another run has taken the lease, for instance while this process was suspended."""
+        document = self._read()
+        if self._is_own(document) and (stored := _decode_document(document)) is not None and stored.is_expired:
             with suppress(Conflict):
-                self._store(found)
-            found = self._read()
-        if not self._is_ours(found):
+                self._store(document)
+            document = self._read()
+        if not self._is_own(document):
             raise LeaseLost(
-                f"This run stood still for so long that its lease on index {self.target.name} ended, and another run "
-                f"took over or removed it. Nothing more is written: run the same command again when the other is done."
+                f"This run was suspended for so long that its lease on index {self.target.name} expired, and another "
+                f"run took or removed it. Nothing more is written: run the same command again when the other is done."
             )
 
     def keep(self, done: Event) -> None:
-        """Renew the lease every third of its time until ``done``, then give it back: the next run has it at once.
+        """Renew the lease every third of its time until ``done``, then release it, so that the next run can take it at
+        once.
 
-        Where the server does not take that, the next time it may, or `check` tells, or the lease ends by itself.
+        Errors are ignored: the next renewal can succeed, `check` notices a lost lease, and a lease that is not released
+        expires.
         """
         while not done.wait(self.seconds / 3):
-            self._write_if_ours()
-        self._write_if_ours(returned=_written(_now()))
+            self._write_if_own()
+        self._write_if_own(returned=_written(_now()))
 
-    def _write_if_ours(self, **more: str) -> None:
+    def _write_if_own(self, **more: str) -> None:
         with suppress(NeardupeError):
-            if self._is_ours(found := self._read()):
-                self._store(found, **more)
+            if self._is_own(document := self._read()):
+                self._store(document, **more)
 
     def _read(self) -> StoredDocument | None:
         return read(self.client, self.registry, self.id)
 
-    def _is_ours(self, found: StoredDocument | None) -> bool:
-        there = _held(found)
-        return there is not None and there.token == self.token
+    def _is_own(self, document: StoredDocument | None) -> bool:
+        stored = _decode_document(document)
+        return stored is not None and stored.token == self.token
 
     def _store(self, before: StoredDocument | None, **more: str) -> None:
         value = {
@@ -165,8 +169,8 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
-    """A lease as it is stored."""
+class _StoredLease:
+    """A lease as stored in a registry."""
 
     host: str
     machine: str | None
@@ -177,46 +181,46 @@ class _Held:
     expires: datetime
     returned: bool
     indices: frozenset[str]
-    """What it is about."""
+    """The concrete indices of the run."""
 
     @property
-    def is_over(self) -> bool:
+    def is_expired(self) -> bool:
         return self.expires <= _now()
 
     @property
     def is_free(self) -> bool:
-        return self.returned or self.is_over or self._is_dead()
+        return self.returned or self.is_expired or self._is_dead()
 
     def _is_dead(self) -> bool:
-        """Whether the holder was a process of this machine that is there no more, or a run of ours that has ended."""
+        """Whether the holder was a process of this machine that no longer exists, or a run of this process that has
+        ended."""
         if self.machine is None or self.machine != _machine():
             return False
         if self.pid == os.getpid():
-            return self.token not in _AT_WORK
+            return self.token not in _RUNNING
         return not psutil.pid_exists(self.pid)
 
     def description(self, index: str) -> str:
-        """Who works on the index, for a message."""
+        """The run that holds the lease, for a message."""
         since, end = (f"{moment:%Y-%m-%d %H:%M:%S} UTC" for moment in (self.taken, self.expires))
         return (
-            f"Another run ({self.command} by pid {self.pid} on host {self.host}, since {since}, its lease ends at "
-            f"{end}) works on index {index}. Wait for it, or, if it is dead, for the end of its lease."
+            f"Another run ({self.command}, pid {self.pid} on host {self.host}, since {since}; its lease expires at "
+            f"{end}) is processing index {index}. Wait until it ends; if it was killed, until its lease expires."
         )
 
 
-def is_held(found: StoredDocument | None, token: str) -> bool:
-    """Whether a stored lease is that of this token, and holds good."""
-    there = _held(found)
-    return there is not None and there.token == token and not there.is_free
+def is_held(document: StoredDocument | None, token: str) -> bool:
+    """Whether a stored lease belongs to the run with this token, and is valid."""
+    stored = _decode_document(document)
+    return stored is not None and stored.token == token and not stored.is_free
 
 
-def _held(found: StoredDocument | None) -> _Held | None:
-    """As `_read_lease`, of a document that may not be there."""
-    return None if found is None else _read_lease(found.source)
+def _decode_document(document: StoredDocument | None) -> _StoredLease | None:
+    return None if document is None else _decode(document.source)
 
 
-def _read_lease(source: Mapping[str, Any]) -> _Held | None:
-    """Read what `Lease` stored; None for anything else, which holds nobody up."""
+def _decode(source: Mapping[str, Any]) -> _StoredLease | None:
+    """Decode what `Lease` stored; None for any other value, which is ignored."""
     try:
         value = source["value"]
         holder = value["holder"]
@@ -226,15 +230,14 @@ def _read_lease(source: Mapping[str, Any]) -> _Held | None:
         taken, expires = (datetime.fromisoformat(value[name]).astimezone(timezone.utc) for name in ("taken", "expires"))
         indices = frozenset(value["indices"]) if "indices" in value else frozenset[str]()
         command, returned = str(value["command"]), "returned" in value
-        return _Held(str(holder["host"]), machine, pid, token, command, taken, expires, returned, indices)
+        return _StoredLease(str(holder["host"]), machine, pid, token, command, taken, expires, returned, indices)
     except (KeyError, TypeError, ValueError, OverflowError):
         return None
 
 
 def _machine() -> str | None:
-    """What process numbers belong to: this boot of this system, and its namespace (a container has its own).
-
-    None where the system does not tell.
+    """An id of the boot and the process namespace (of a container) that process ids belong to; None if the system has
+    none.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
@@ -248,7 +251,7 @@ def _now() -> datetime:
 
 
 def written_now() -> str:
-    """The present moment, as leases have it."""
+    """The current time in the format of leases."""
     return _written(_now())
 
 

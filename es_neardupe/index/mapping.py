@@ -1,4 +1,4 @@
-"""Our part of a mapping: loads ``mappings/*.json``, owns the field names, compares with what is there."""
+"""Mappings: loads ``mappings/*.json``, names the `neardupe` fields, and checks the mappings of indices."""
 
 from __future__ import annotations
 
@@ -19,44 +19,45 @@ __all__ = [
     "VALUE_TYPES",
     "Fields",
     "check_fields",
+    "check_fields_visible",
     "check_range_field",
     "check_relations",
-    "check_seen",
     "check_source",
     "check_text_fields",
-    "companion_mapping",
     "conflicts",
     "field_types",
     "fields_mapping",
     "is_mapped",
     "lies_in",
+    "load_mapping",
     "missing",
     "nested_objects",
     "relation_in",
     "relations",
-    "relations_left_alone",
+    "relations_to_skip",
     "text_mapping",
     "value_fields",
 ]
 
 
 TEXT_TYPES = frozenset({"text", "match_only_text", "annotated_text", "search_as_you_type"})
-"""Field types whose value in ``_source`` is running text."""
+"""Field types that hold text in ``_source``."""
 
 
 VALUE_TYPES = frozenset({"keyword", "constant_keyword", "wildcard", "boolean", "date", "date_nanos", "ip", "version"})
 VALUE_TYPES |= {"byte", "short", "integer", "long", "unsigned_long", "half_float", "float", "double", "scaled_float"}
-"""Field types, besides texts, that hold plain values in ``_source``."""
+"""Other field types that hold plain values in ``_source``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The full names of our fields below a prefix."""
+    """The full names of the `neardupe` fields under a prefix."""
 
     prefix: str
 
     def __getattr__(self, name: str) -> str:
-        """``fields.bands`` is ``"neardupe.bands"``; only names that ``fields.json`` has."""
+        """``fields.bands`` is ``"neardupe.bands"``. Raises `AttributeError` for names that are not in
+        ``fields.json``."""
         if name not in fields_mapping()["properties"]:
             raise AttributeError(name)
         return f"{self.prefix}.{name}"
@@ -64,13 +65,13 @@ class Fields:
 
 @cache
 def fields_mapping() -> dict[str, Any]:
-    """The mapping of our object field, as ``mappings/fields.json`` has it. Do not change what is returned."""
-    return companion_mapping("fields")
+    """The mapping of the `neardupe` object, ``mappings/fields.json``. Do not modify the returned object."""
+    return load_mapping("fields")
 
 
 @cache
-def companion_mapping(name: str) -> dict[str, Any]:
-    """The mapping in ``mappings/<name>.json``. Do not change what is returned."""
+def load_mapping(name: str) -> dict[str, Any]:
+    """The mapping in ``mappings/<name>.json``. Do not modify the returned object."""
     installed = files("es_neardupe") / "mappings"
     folder = installed if installed.is_dir() else Path(__file__).parents[2] / "mappings"  # run from the repository
     mapping: dict[str, Any] = json.loads((folder / f"{name}.json").read_text("utf-8"))
@@ -80,13 +81,13 @@ def companion_mapping(name: str) -> dict[str, Any]:
 def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:
     """``properties`` for new text fields; dotted names become objects.
 
-    Raises `SettingsError` where one name is the beginning of another: a field is a text or an object.
+    Raises `SettingsError` if one name is the parent of another: a field is either a text or an object.
     """
     properties: dict[str, Any] = {}
     for name in names:
         inner = next((other for other in names if other.startswith(f"{name}.")), None)
         if inner is not None:
-            raise SettingsError(f"{name} cannot be a text and hold {inner}.")
+            raise SettingsError(f"{name} cannot be both a text and an object that contains {inner}.")
         *parents, leaf = name.split(".")
         level = properties
         for parent in parents:
@@ -96,56 +97,56 @@ def text_mapping(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def conflicts(present: Mapping[str, Any], prefix: str) -> list[str]:
-    """What stands in the way of our fields in the ``properties`` of a mapping; empty if nothing does.
+    """Conflicts of the `neardupe` fields with the ``properties`` of a mapping.
 
-    A field of ours that is missing is no conflict: it can be added. One with another type, or with doc values
-    where we have none, can never be changed in place.
+    A missing field is not a conflict: it can be added. A field with another type, or with other doc values, cannot be
+    changed in place.
     """
-    there = present.get(prefix)
-    if there is None:
+    existing = present.get(prefix)
+    if existing is None:
         return []
-    if (kind := there.get("type", "object")) != "object":
+    if (kind := existing.get("type", "object")) != "object":
         return [f"{prefix} is mapped as {kind}, not as an object"]
-    if there.get("enabled") is False:
-        return [f"{prefix} is switched off (enabled: false)"]
+    if existing.get("enabled") is False:
+        return [f"{prefix} is disabled (enabled: false)"]
     found = []
-    for name, wanted in fields_mapping()["properties"].items():
-        actual = there.get("properties", {}).get(name)
-        if actual is not None and (said := _difference(actual, wanted)):
-            found.append(f"{prefix}.{name} {said}")
+    for name, required in fields_mapping()["properties"].items():
+        actual = existing.get("properties", {}).get(name)
+        if actual is not None and (difference := _difference(actual, required)):
+            found.append(f"{prefix}.{name} {difference}")
     return found
 
 
-def _difference(actual: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+def _difference(actual: Mapping[str, Any], required: Mapping[str, Any]) -> str:
     kind = actual.get("type", "object")
-    if kind != wanted["type"]:
-        return f"is mapped as {kind}, not as {wanted['type']}"
+    if kind != required["type"]:
+        return f"is mapped as {kind}, not as {required['type']}"
     if actual.get("index") is False:
         return "is not indexed"
     if "ignore_above" in actual:
         return "has ignore_above"
     if "normalizer" in actual:
         return "has a normalizer"
-    if _has_doc_values(actual) != _has_doc_values(wanted):
+    if _has_doc_values(actual) != _has_doc_values(required):
         return "has doc values" if _has_doc_values(actual) else "has no doc values"
     return ""
 
 
 def _has_doc_values(mapping: Mapping[str, Any]) -> bool:
-    """As mapped, or by default of the type."""
+    """As mapped, or the default of the type."""
     return bool(mapping.get("doc_values", mapping["type"] != "binary"))
 
 
 def missing(present: Mapping[str, Any], prefix: str, *, sampled: bool = False) -> list[str]:
-    """Names of our fields that a mapping's ``properties`` lack. Only where features are ``sampled`` is the field of
-    sampled keys among them: older indices have none."""
-    there = present.get(prefix, {}).get("properties", {})
-    wanted = [name for name in fields_mapping()["properties"] if sampled or name != "samples"]
-    return [f"{prefix}.{name}" for name in wanted if name not in there]
+    """Full names of the `neardupe` fields that the ``properties`` of a mapping lack. The field of sampled keys is only
+    required if features are ``sampled``: older indices lack it."""
+    existing = present.get(prefix, {}).get("properties", {})
+    required = [name for name in fields_mapping()["properties"] if sampled or name != "samples"]
+    return [f"{prefix}.{name}" for name in required if name not in existing]
 
 
 def is_mapped(properties: Mapping[str, Any], name: str) -> bool:
-    """Whether anything stands under a name that may be dotted, be it an object."""
+    """Whether a field or object with a name, which may be dotted, is mapped."""
     if name in properties:
         return True
     parent, _, rest = name.partition(".")
@@ -164,7 +165,7 @@ def field_types(properties: Mapping[str, Any], parent: str = "") -> Iterator[tup
 
 
 def nested_objects(properties: Mapping[str, Any], parent: str = "") -> Iterator[str]:
-    """Full names of the nested objects: what lies in them a query of the document itself does not see."""
+    """Full names of the nested objects. A query of the document itself does not match fields inside them."""
     for name, mapping in properties.items():
         full = f"{parent}{name}"
         if mapping.get("type") == "nested":
@@ -173,21 +174,19 @@ def nested_objects(properties: Mapping[str, Any], parent: str = "") -> Iterator[
 
 
 def lies_in(name: str, objects: Iterable[str]) -> str | None:
-    """The innermost of some objects that a field lies in, if any."""
+    """The innermost of the given objects that contains a field, if any."""
     return max((one for one in objects if name.startswith(f"{one}.")), key=len, default=None)
 
 
 def value_fields(mappings: Iterable[Mapping[str, Any]], prefix: str) -> list[str]:
-    """The fields that hold texts or plain values in at least one of the mappings, sorted; ours left out."""
+    """Names of the fields that hold texts or plain values in at least one of the mappings, without those under the
+    prefix; sorted."""
     found = (field for mapping in mappings for field in field_types(mapping.get("properties", {})))
     plain = {name for name, kind in found if kind in VALUE_TYPES | TEXT_TYPES}
     return sorted(name for name in plain if not name.startswith(f"{prefix}."))
 
 
-JSON = Mapping[str, Any]
-
-
-def relations(properties: JSON, parent: str = "") -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
+def relations(properties: Mapping[str, Any], parent: str = "") -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
     """(full name, parent relation -> its child relations) of every join field below ``properties``."""
     for name, mapping in properties.items():
         full = f"{parent}{name}"
@@ -197,47 +196,48 @@ def relations(properties: JSON, parent: str = "") -> Iterator[tuple[str, dict[st
         yield from relations(mapping.get("properties", {}), f"{full}.")
 
 
-def relations_left_alone(mappings: Iterable[JSON], chosen: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Join field -> the relations whose documents are left alone: all but the chosen ones; without a choice, those
-    that are children."""
+def relations_to_skip(mappings: Iterable[Mapping[str, Any]], chosen: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Join field -> the relations whose documents are not processed: all but the chosen ones; without a choice, those
+    of children."""
     found: dict[str, set[str]] = {}
     for mapping in mappings:
-        for name, families in relations(mapping.get("properties", {})):
-            children = {child for some in families.values() for child in some}
-            unwanted = (children | families.keys()) - set(chosen) if chosen else children
-            found.setdefault(name, set()).update(unwanted)
-    return {name: tuple(sorted(unwanted)) for name, unwanted in sorted(found.items()) if unwanted}
+        for name, children_of in relations(mapping.get("properties", {})):
+            children = {child for some in children_of.values() for child in some}
+            skipped = (children | children_of.keys()) - set(chosen) if chosen else children
+            found.setdefault(name, set()).update(skipped)
+    return {name: tuple(sorted(skipped)) for name, skipped in sorted(found.items()) if skipped}
 
 
-def check_relations(index: str, mapping: JSON, chosen: Sequence[str]) -> None:
+def check_relations(index: str, mapping: Mapping[str, Any], chosen: Sequence[str]) -> None:
     """Raises `IndexUnusable` for a chosen relation that no join field of the index has."""
-    there = {
+    existing = {
         relation
-        for _, families in relations(mapping.get("properties", {}))
-        for parent, children in families.items()
+        for _, children_of in relations(mapping.get("properties", {}))
+        for parent, children in children_of.items()
         for relation in (parent, *children)
     }
-    if unknown := [name for name in chosen if name not in there]:
-        known = f"Relations there: {', '.join(sorted(there))}." if there else "It has no join field at all."
+    if unknown := [name for name in chosen if name not in existing]:
+        known = f"Its relations: {', '.join(sorted(existing))}." if existing else "It has no join field."
         raise IndexUnusable(f"Index {index} has no relation {', '.join(unknown)}. {known}")
 
 
-def relation_in(source: JSON, field: str) -> str | None:
-    """The relation of a document by its join field: of ``"answer"``, or of ``{"name": "answer", "parent": ...}``."""
+def relation_in(source: Mapping[str, Any], field: str) -> str | None:
+    """The relation of a document: the value of its join field, ``"answer"`` or ``{"name": "answer", "parent":
+    ...}``."""
     value: Any = source
     for part in (field,) if field in source else field.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
-    told = value.get("name") if isinstance(value, Mapping) else value
-    return told if isinstance(told, str) else None
+    relation = value.get("name") if isinstance(value, Mapping) else value
+    return relation if isinstance(relation, str) else None
 
 
 def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, prepared: bool = True) -> None:
-    """Raises `MappingConflict` or, of a ``prepared`` index, `NotInitialised` where our fields are not as they have to
-    be."""
+    """Raises `MappingConflict` if an index cannot have the `neardupe` fields, `NotInitialised` if a ``prepared`` index
+    lacks some."""
     properties, prefix = mapping.get("properties", {}), settings.prefix
     if found := conflicts(properties, prefix):
         raise MappingConflict(
-            f"Index {index} cannot take our fields: {'; '.join(found)}. A mapping cannot be changed in place: "
+            f"Index {index} cannot have the {prefix} fields: {'; '.join(found)}. A mapping cannot be changed in place: "
             f"choose another `prefix`, or re-index without that field."
         )
     lacking = missing(properties, prefix, sampled=settings.scheme.sample_mod > 0)
@@ -247,8 +247,8 @@ def check_fields(index: str, mapping: Mapping[str, Any], settings: Settings, *, 
         )
 
 
-def check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
-    """Raises `Forbidden` where roles hide a text field: its texts would be taken for empty, and be all alike."""
+def check_fields_visible(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
+    """Raises `Forbidden` if roles hide a text field: all its texts would be treated as empty, and as identical."""
     if hidden := [name for name in settings.fields if not is_mapped(mapping.get("properties", {}), name)]:
         raise Forbidden(
             f"This user does not see {', '.join(hidden)} of index {index}, which holds the texts to be compared: "
@@ -258,47 +258,51 @@ def check_seen(index: str, mapping: Mapping[str, Any], settings: Settings) -> No
 
 
 def check_source(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
-    """Raises `IndexUnusable` where a partial update would lose what ``_source`` does not hold."""
+    """Raises `IndexUnusable` if a partial update would lose values that ``_source`` does not contain."""
     source = mapping.get("_source", {})
     if source.get("enabled") is False or source.get("mode") == "disabled":
         raise IndexUnusable(
             f"Index {index} has _source disabled: its texts cannot be read back, and updates are impossible. "
-            f"Re-index it from where the texts are, with _source."
+            f"Re-index it from the original texts, with _source."
         )
     if source.get("excludes") or source.get("includes"):
         raise IndexUnusable(
             f"Index {index} keeps only a part of each document in _source (includes/excludes): any partial update "
-            f"would lose the rest for good, so {settings.prefix} fields are not written there."
+            f"would lose the rest, so {settings.prefix} fields are not written there."
         )
 
 
 def check_text_fields(index: str, mapping: Mapping[str, Any], settings: Settings) -> None:
-    """Raises `IndexUnusable` unless every field to fingerprint is a text field; names those that are."""
+    """Raises `IndexUnusable` if a field to fingerprint is not a text field; the message lists those that are."""
     types = dict(field_types(mapping.get("properties", {})))
     texts = sorted(name for name, kind in types.items() if kind in TEXT_TYPES)
-    known = f"Text fields there: {', '.join(texts)}." if texts else "It has no text field at all."
+    known = f"Its text fields: {', '.join(texts)}." if texts else "It has no text field."
     for name in settings.fields:
         kind = types.get(name)
         if kind is None:
             raise IndexUnusable(f"Index {index} has no field {name!r}. {known}")
         if kind == "multi-field":
             whole = name.rpartition(".")[0]
-            raise IndexUnusable(f"{name} is a multi-field, which _source does not hold: name {whole} itself. {known}")
+            raise IndexUnusable(
+                f"{name} is a multi-field, which _source does not contain: name {whole} itself. {known}"
+            )
         if kind not in TEXT_TYPES:
             raise IndexUnusable(f"Field {name!r} of index {index} is {kind}, not text. {known}")
 
 
 def check_range_field(client: Client, index: str, name: str) -> None:
-    """Raises `SettingsError` for a field that no index has: a range over it would match nothing, silently."""
+    """Raises `SettingsError` for a field that no index has: a range over it would match nothing, without an error."""
     known = client.request("GET", path(index, "_field_caps"), params={"fields": f"{name},*"})["fields"]
     nested = [field for field, kinds in known.items() if "nested" in kinds]
     if (inside := lies_in(name, nested)) is not None:
-        raise SettingsError(f"{name} lies in the nested objects {inside}, which a range over documents does not see.")
+        raise SettingsError(
+            f"{name} is inside the nested objects {inside}, where a range query on documents does not match."
+        )
     if name not in known:
         dates = sorted(
             field
             for field, kinds in known.items()
             if {"date", "date_nanos"} & kinds.keys() and not lies_in(field, nested)
         )
-        there = f"Date fields there: {', '.join(dates)}." if dates else "It has no date field at all."
-        raise SettingsError(f"Index {index} has no field {name!r}. {there}")
+        known_dates = f"Its date fields: {', '.join(dates)}." if dates else "It has no date field."
+        raise SettingsError(f"Index {index} has no field {name!r}. {known_dates}")

@@ -1,4 +1,4 @@
-"""A change of scheme that is under way: the new one has a prefix of its own, whose ``_meta`` says how far it is."""
+"""State of a migration: the new scheme has a prefix of its own, and the ``_meta`` of this prefix holds the phase."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ _KEY = "migration"
 
 
 class Phase(str, Enum):
-    """How far a migration is, in this order."""
+    """Phase of a migration, in this order."""
 
     PREPARING = "preparing"
-    """The new fields are made beside the old ones, which serve."""
+    """The new fields are written under their own prefix. Commands use the old ones."""
     SWITCHING = "switching"
-    """The new fields serve from their own prefix, while each document gets them under the old one."""
+    """Commands use the new fields under their own prefix, while these are copied to the old one."""
     CLEANING = "cleaning"
-    """The new scheme serves under the old prefix; what is left under the other one is taken away."""
+    """Commands use the new scheme under the old prefix. The fields under the other prefix are removed."""
 
 
 @dataclass(frozen=True)
 class Migration:
-    """What the ``_meta`` of the new prefix says besides its settings."""
+    """State stored in the ``_meta`` of the new prefix, with its settings."""
 
     phase: Phase
     evidence: bool = False
-    """Whether evidence of the new keys is kept."""
+    """Whether evidence is stored for the pairs of the new keys."""
 
     def to_meta(self) -> dict[str, Any]:
-        """What is stored beside the settings."""
+        """The JSON object to add to the settings."""
         return {_KEY: {"phase": self.phase.value, "evidence": self.evidence}}
 
 
 def next_prefix(prefix: str) -> str:
-    """Where the fields of the new scheme are made."""
+    """The prefix under which a migration prepares the fields of the new scheme."""
     return prefix + _SUFFIX
 
 
 def replaced_prefix(prefix: str) -> str:
-    """The prefix of the keys that those of `next_prefix` replace; any other prefix as it is."""
+    """The prefix whose keys are replaced by those under a `next_prefix`; any other prefix unchanged."""
     return prefix.removesuffix(_SUFFIX)
 
 
@@ -64,30 +64,31 @@ def migration_of(mapping: Mapping[str, Any], prefix: str) -> Migration | None:
 
 
 def phase_of(mappings: Iterable[Mapping[str, Any]], prefix: str) -> Phase | None:
-    """The phase of several indices together: one may have been told of it before the others were."""
-    found = {one.phase for mapping in mappings if (one := migration_of(mapping, prefix)) is not None}
+    """The phase of several indices together. They can differ, since it is written index by index."""
+    phases = {one.phase for mapping in mappings if (one := migration_of(mapping, prefix)) is not None}
     order = (Phase.SWITCHING, Phase.PREPARING, Phase.CLEANING)
-    return next((phase for phase in order if phase in found), None)
+    return next((phase for phase in order if phase in phases), None)
 
 
 def is_switching(mappings: Iterable[Mapping[str, Any]], prefix: str) -> bool:
-    """Whether documents are on their way to a prefix, so that its fields are of two schemes."""
+    """Whether new fields are being copied to a prefix, so that its fields are of two schemes."""
     return phase_of(mappings, prefix) is Phase.SWITCHING
 
 
 def inherited_prefix(mappings: Iterable[Mapping[str, Any]], prefix: str) -> str | None:
-    """The prefix whose group ids the documents of this one begin with: that of the keys which these will replace."""
+    """The prefix from which documents take their first group ids under this prefix: that of the keys to be replaced,
+    while a migration is being prepared."""
     former = replaced_prefix(prefix)
     return former if phase_of(mappings, former) is Phase.PREPARING and former != prefix else None
 
 
 def _read(mapping: Mapping[str, Any], prefix: str) -> Migration | None:
     meta = mapping.get("_meta", {}).get(prefix)
-    found = meta.get(_KEY) if isinstance(meta, Mapping) else None
-    if found is None:
+    stored = meta.get(_KEY) if isinstance(meta, Mapping) else None
+    if stored is None:
         return None
     try:
-        return Migration(Phase(found["phase"]), found["evidence"] is True)
+        return Migration(Phase(stored["phase"]), stored["evidence"] is True)
     except (KeyError, TypeError, ValueError) as error:
         raise SettingsError(
             f"The stored state of a migration under _meta.{prefix} cannot be read ({error!r}): was it edited by hand?"

@@ -1,9 +1,10 @@
-"""Whether a user sees an index whole, and may do what comes last: asked before anything is done.
+"""Permission checks before a command starts: access to all documents and fields, updates, deletion, write blocks.
 
-Servers can hide documents and fields of an index from some users. Elasticsearch tells whether they do. OpenSearch does
-not; but it refuses updates to such users, so before anything is written it is asked for one that can change nothing.
+Servers can hide documents and fields of an index from some users. Elasticsearch has an API that reports this.
+OpenSearch has none, but rejects updates by such users; so before anything is written, an update of a document that does
+not exist is sent.
 
-What only looks needs no such question: the user's own connection asks, so it finds what this user may see.
+Read-only commands need no check: their results are what the user may see.
 """
 
 from __future__ import annotations
@@ -24,75 +25,75 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
-    "ASKED",
+    "BLOCK_SETTINGS",
+    "block_names",
     "check_may_delete",
     "check_sees_all",
     "check_updates",
     "check_writable",
-    "names_of",
-    "seen_in_part",
-    "way_out",
+    "how_to_unblock",
+    "partly_visible",
     "write_blocks",
 ]
 
 
 _READING = {"read", "all"}
 
-_NOBODY = "es-neardupe-no-such-document"
+_NO_DOCUMENT = "es-neardupe-no-such-document"
 _HIDDEN = re.compile(r"\b(DLS|FLS)\b|field or document level security")
-"""In the words in which OpenSearch, and Elasticsearch, refuse an update of what a user sees a part of."""
+"""Words in the error if OpenSearch or Elasticsearch rejects an update because documents or fields are hidden."""
 
 
-def check_sees_all(index: Index, what: str) -> None:
-    """Raises `Forbidden` if this user sees only a part of the documents or fields; ``what`` needs all of them."""
-    _refuse(seen_in_part(index), what)
+def check_sees_all(index: Index, operation: str) -> None:
+    """Raises `Forbidden` if the user may see only a part of the documents or fields; ``operation`` needs all."""
+    _check_none_partly_visible(partly_visible(index), operation)
 
 
-def check_updates(index: Index, what: str, *, whole: bool = False) -> None:
-    """Raises `Forbidden` if this user's updates are refused since he sees only a part of the documents or fields.
+def check_updates(index: Index, operation: str, *, whole: bool = False) -> None:
+    """Raises `Forbidden` if the server rejects the user's updates because documents or fields are hidden.
 
-    An update of a document that is not there is asked for. Elasticsearch, which `check_sees_all` has asked, only if
-    ``whole`` documents will be written: then whoever may not update is refused too, as nobody knows what he sees.
+    Sends an update of a document that does not exist: to OpenSearch with security, and if ``whole`` documents will be
+    written, also to Elasticsearch, which does not report the privileges of every login (see `partly_visible`). With
+    ``whole``, rejections for other reasons are raised too.
     """
     if whole or _has_security_plugin(index.client):
-        _refuse(
-            [concrete for concrete in index.target.indices if not _may_update(index.client, concrete, surely=whole)],
-            what,
-        )
+        hidden = [one for one in index.target.indices if not _may_update(index.client, one, raise_others=whole)]
+        _check_none_partly_visible(hidden, operation)
 
 
-def _refuse(partly: Sequence[str], what: str) -> None:
-    if partly:
+def _check_none_partly_visible(indices: Sequence[str], operation: str) -> None:
+    if indices:
         raise Forbidden(
-            f"This user sees only a part of the documents or fields of {', '.join(partly)}, and {what} is about all "
-            f"of them: log in as a user whose roles have no query and no list of fields for it.",
+            f"This user sees only a part of the documents or fields of {', '.join(indices)}, and {operation} needs "
+            f"all of them: log in as a user whose roles have no query and no list of fields for it.",
             status=403,
         )
 
 
 def _has_security_plugin(client: Client) -> bool:
-    """Whether this is an OpenSearch that may hide something."""
+    """Whether this is an OpenSearch with security, which can hide documents and fields."""
     opensearch = client.server.product is Product.OPENSEARCH
     return opensearch and knows(client, "GET", path("_plugins", "_security", "authinfo"))
 
 
-def _may_update(client: Client, index: str, *, surely: bool) -> bool:
-    """Whether updates are not refused for what is hidden. Refusals for another reason are raised if it must be known
-    ``surely``; else they will come when something is written."""
+def _may_update(client: Client, index: str, *, raise_others: bool) -> bool:
+    """Whether updates are not rejected because documents or fields are hidden. Rejections for other reasons are raised
+    if ``raise_others``; otherwise the first write will report them."""
     try:
-        client.request("POST", path(index, "_update", _NOBODY), params={"routing": _NOBODY}, body={"doc": {}})
+        client.request("POST", path(index, "_update", _NO_DOCUMENT), params={"routing": _NO_DOCUMENT}, body={"doc": {}})
     except NotFound:
         pass
     except RequestError as error:
         if _HIDDEN.search(error.reason):
             return False
-        if surely:
+        if raise_others:
             raise
     return True
 
 
 def check_may_delete(client: Client, names: Sequence[str]) -> None:
-    """Raises `Forbidden` if this user may not delete all of these indices; not where nobody tells."""
+    """Raises `Forbidden` if the user may not delete all of the indices. Does nothing if the server has no API for
+    this."""
     if not names or client.server.product is not Product.ELASTICSEARCH:
         return
     body = {"index": [{"names": list(names), "privileges": ["delete_index"]}]}
@@ -102,33 +103,36 @@ def check_may_delete(client: Client, names: Sequence[str]) -> None:
         return
     if lacking := [name for name in names if not answer["index"][name]["delete_index"]]:
         raise Forbidden(
-            f"{answer['username']} lacks the index privilege 'delete_index' on {', '.join(lacking)}: our hidden "
-            f"indices there are deleted in the end. Nothing was changed: have it granted; `es-neardupe doctor` says "
-            f"what each command needs.",
+            f"{answer['username']} lacks the index privilege 'delete_index' on the hidden indices "
+            f"{', '.join(lacking)}, which the command deletes. Nothing was changed: ask an administrator to grant it; "
+            f"`es-neardupe doctor` lists the privileges that each command needs.",
             status=403,
         )
 
 
-def seen_in_part(index: Index) -> list[str]:
-    """The indices of which roles hide documents or fields from this user. None of them where nobody tells:
-    OpenSearch has no such request, and Elasticsearch may not answer it for an API key."""
+def partly_visible(index: Index) -> list[str]:
+    """The indices with documents or fields that roles hide from the user. Empty if the server does not report this:
+    OpenSearch has no API for it, and Elasticsearch may not answer for an API key."""
     if index.client.server.product is not Product.ELASTICSEARCH:
         return []
     try:
         answer = index.client.request("GET", path("_security", "user", "_privileges"))
-    except RequestError:  # no security here, or no answer for this kind of login
+    except RequestError:  # no security, or not available for this kind of login
         return []
     grants = [one for one in answer["indices"] if _READING & set(one["privileges"])]
     return [concrete for concrete in index.target.indices if _in_part(grants, {concrete, index.name})]
 
 
 def _in_part(grants: list[Mapping[str, Any]], names: set[str]) -> bool:
-    """Rights add up: one grant without a limit shows everything. Where none fits, it is by a regex of Lucene's that
-    the user reads the index, and any limit under one counts."""
-    fitting = [one for one in grants if any(_fits(pattern, name) for pattern in one["names"] for name in names)]
-    if not fitting:
+    """Whether all grants for an index limit documents or fields: privileges add up, so one without a limit is enough.
+
+    If no grant matches, the user must have access by a regular expression of Lucene, which is not evaluated here: then
+    one limited grant with a regular expression is enough.
+    """
+    matching = [one for one in grants if any(_matches(pattern, name) for pattern in one["names"] for name in names)]
+    if not matching:
         return any(_is_limited(one) for one in grants if any(_is_regex(pattern) for pattern in one["names"]))
-    return all(_is_limited(one) for one in fitting)
+    return all(_is_limited(one) for one in matching)
 
 
 def _is_limited(grant: Mapping[str, Any]) -> bool:
@@ -136,12 +140,12 @@ def _is_limited(grant: Mapping[str, Any]) -> bool:
     return bool(grant.get("query")) or not any("*" in one["grant"] and not one.get("except") for one in fields)
 
 
-def _fits(pattern: str, name: str) -> bool:
-    """Whether an index is among those that a role names: by name, with ``*`` and ``?``, or by ``/a regex/``."""
+def _matches(pattern: str, name: str) -> bool:
+    """Whether an index matches a pattern of a role: a name, with ``*`` and ``?``, or a ``/regex/``."""
     if _is_regex(pattern):
         try:
             return re.fullmatch(pattern[1:-1], name) is not None
-        except re.error:  # Lucene's own syntax
+        except re.error:  # syntax of Lucene only
             return False
     return fnmatchcase(name, pattern)
 
@@ -152,18 +156,18 @@ def _is_regex(pattern: str) -> bool:
 
 _STORE = "index.store.type"
 _SNAPSHOTS = ("snapshot", "remote_snapshot")
-"""Stores of searchable snapshots, in Elasticsearch and in OpenSearch: such an index is never written again."""
+"""Store types of searchable snapshots, in Elasticsearch and in OpenSearch: such an index can never be written."""
 
-ASKED = f"index.blocks.*,{_STORE}"
-"""The settings that tell."""
+BLOCK_SETTINGS = f"index.blocks.*,{_STORE}"
+"""The settings that can make an index read-only."""
 
 Blocks = Mapping[str, list[str]]
-"""Concrete index -> the names of the settings that keep it from being written, at least one."""
+"""Concrete index -> names of the settings that make it read-only, at least one."""
 
 
 def write_blocks(client: Client, name: str) -> Blocks:
-    """What keeps an index, or those behind a name, from being written, such as ``index.blocks.read_only``."""
-    answer = client.request("GET", path(name, "_settings", ASKED), params={"flat_settings": "true"}) or {}
+    """The settings that make the indices of a name read-only, such as ``index.blocks.read_only``."""
+    answer = client.request("GET", path(name, "_settings", BLOCK_SETTINGS), params={"flat_settings": "true"}) or {}
     found = {
         index: sorted(key for key, value in entry["settings"].items() if _forbids(key, value))
         for index, entry in sorted(answer.items())
@@ -178,37 +182,41 @@ def _forbids(key: str, value: object) -> bool:
 
 
 def check_writable(client: Client, name: str, *, written: str | None = None, new: bool = False) -> None:
-    """Raises `Blocked` for an index that is read-only, before any work is done in vain.
+    """Raises `Blocked` if an index is read-only.
 
-    ``written``: the indices that are written for it, if these are others. ``new``: it has no keys yet, and these can be
-    elsewhere.
+    ``written``: the indices that will be written, if not ``name`` itself. ``new``: the index has no keys yet, so these
+    can be stored in a sidecar index instead.
     """
     if blocks := write_blocks(client, written or name):
         raise Blocked(
-            f"Index {name} is blocked for writing by {', '.join(names_of(blocks))}. {way_out(name, blocks, new=new)}",
+            f"Index {name} is blocked for writing by {', '.join(block_names(blocks))}. "
+            f"{how_to_unblock(name, blocks, new=new)}",
             status=403,
             type="cluster_block_exception",
         )
 
 
-def names_of(blocks: Blocks) -> list[str]:
-    """The settings, each once."""
+def block_names(blocks: Blocks) -> list[str]:
+    """The names of the settings, without duplicates."""
     return sorted({*chain.from_iterable(blocks.values())})
 
 
-def way_out(name: str, blocks: Blocks, *, new: bool = False) -> str:
-    """What to say of the `write_blocks` of a name; see `check_writable`."""
+def how_to_unblock(name: str, blocks: Blocks, *, new: bool = False) -> str:
+    """How to fix the `write_blocks` of a name, for a message. ``new``: see `check_writable`."""
     frozen = [index for index, keys in blocks.items() if _STORE in keys]
     others = {index: keys for index, keys in blocks.items() if index not in frozen}
-    sidecar, said = f"`es-neardupe init {name} --sidecar`", []
+    sidecar, sentences = f"`es-neardupe init {name} --sidecar`", []
     if frozen:
-        said.append(
-            f"{', '.join(frozen)}: a searchable snapshot, which nobody can write to. Store keys and group "
-            f"ids in a sidecar index, with {sidecar}."
+        sentences.append(
+            f"{', '.join(frozen)}: a searchable snapshot, which cannot be written. Store keys and group ids in a "
+            f"sidecar index, with {sidecar}."
         )
     if others:
-        settings = json.dumps(dict.fromkeys(names_of(others)))
-        said.append(f"If that is a mistake, or the disk has room again: PUT /{','.join(others)}/_settings {settings}")
+        settings = json.dumps(dict.fromkeys(block_names(others)))
+        sentences.append(
+            f"To remove the block, if it is a mistake or the disk has space again: "
+            f"PUT /{','.join(others)}/_settings {settings}"
+        )
         if new and not frozen:
-            said.append(f"If it is meant to stay, store the keys in a sidecar index, with {sidecar}.")
-    return " ".join(said)
+            sentences.append(f"To keep the block, store the keys in a sidecar index, with {sidecar}.")
+    return " ".join(sentences)

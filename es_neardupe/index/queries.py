@@ -1,7 +1,7 @@
-"""Request bodies as pure functions. Nothing here sends anything.
+"""Queries and search bodies, as pure functions: no requests are sent.
 
-Every clause stands in filter context or in ``constant_score``: a score of a similarity search engine is not a
-similarity, and BM25 over keys would only cost time.
+Every clause is in filter context or in ``constant_score``: a relevance score is not a similarity, and computing BM25
+for keys takes time.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ __all__ = [
     "stale",
     "states",
     "ungrouped",
+    "waiting",
     "without_group",
     "without_relations",
 ]
@@ -41,28 +42,28 @@ __all__ = [
 JSON = dict[str, Any]
 
 MAX_CLAUSES = 1000
-"""Scored clauses of one query: servers allow 1,024 by default."""
+"""Maximum number of scored clauses in one query: servers allow 1,024 by default."""
 
 MAX_TERMS = 8192
-"""Terms of one query: servers allow 65,536 by default, and some are set to fewer."""
+"""Maximum number of terms in one query: servers allow 65,536 by default, and some are configured for fewer."""
 
 
 def matching(scope: Mapping[str, Any] | None) -> JSON:
-    """The user's scope as a query; everything without one."""
+    """A scope as a query; all documents for None."""
     return dict(scope) if scope else {"match_all": {}}
 
 
 def without_relations(
-    left_alone: Mapping[str, Sequence[str]], scope: Mapping[str, Any] | None = None
+    skipped: Mapping[str, Sequence[str]], scope: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any] | None:
-    """The user's scope without the documents of some relations of join fields; None is everything."""
-    if not left_alone:
+    """A scope without the documents of ``skipped``: join field -> relations. None is all documents."""
+    if not skipped:
         return scope
-    return {"bool": {"filter": [matching(scope)], "must_not": [of_relations(left_alone)]}}
+    return {"bool": {"filter": [matching(scope)], "must_not": [of_relations(skipped)]}}
 
 
 def of_relations(relations: Mapping[str, Sequence[str]]) -> JSON:
-    """Documents of any of the relations of each join field."""
+    """Documents of the given relations: join field -> relations."""
     if not relations:
         return {"match_none": {}}
     clauses = [{"terms": {name: list(some)}} for name, some in relations.items()]
@@ -70,7 +71,7 @@ def of_relations(relations: Mapping[str, Sequence[str]]) -> JSON:
 
 
 def all_of(*clauses: Mapping[str, Any] | None) -> JSON:
-    """Documents that fulfil every given clause, unscored; None is no clause."""
+    """Documents that match all clauses, unscored; None is ignored."""
     return {"bool": {"filter": [dict(clause) for clause in clauses if clause]}}
 
 
@@ -99,6 +100,11 @@ def ungrouped(fields: Fields, scheme: str) -> JSON:
     }
 
 
+def waiting(fields: Fields) -> JSON:
+    """Documents that are not grouped since they last changed: they wait for ``group``."""
+    return _none_of({"exists": {"field": fields.similarity}})
+
+
 def since(field: str, date: str) -> JSON:
     """Documents whose date field is at or after ``date``."""
     return {"range": {field: {"gte": date}}}
@@ -113,10 +119,10 @@ def candidates(
     scope: Mapping[str, Any] | None = None,
     group: str | None = None,
 ) -> JSON:
-    """Search for the documents that share ``agree`` band keys or more with a probe, most shared keys first.
+    """A search for documents that have at least ``agree`` of the band ``keys``, most shared keys first.
 
     Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys. ``group``:
-    also the members of a group, those of them that share no key too.
+    also finds all members of this group, even without a shared key.
     """
     query = _sharing(fields.bands, keys, agree)
     if group is not None:
@@ -131,22 +137,22 @@ def candidates(
 
 
 def _sharing(field: str, keys: Sequence[str], minimum: int = 1) -> JSON:
-    """Documents that have ``minimum`` of the keys or more, scored by their number."""
+    """Documents that have at least ``minimum`` of the keys, scored by their number."""
     clauses = [{"constant_score": {"filter": {"term": {field: key}}}} for key in keys]
     return {"bool": {"should": clauses, "minimum_should_match": minimum}}
 
 
 def _within(query: JSON, scope: Mapping[str, Any] | None) -> JSON:
-    """The same within a scope."""
+    """A ``bool`` query, restricted to a scope."""
     return {"bool": query["bool"] | {"filter": [dict(scope)]}} if scope else query
 
 
 def others(scope: Mapping[str, Any] | None, address: Address | None) -> JSON:
-    """The user's scope without one document."""
+    """A scope without one document."""
     if address is None:
         return matching(scope)
-    itself = all_of({"term": {"_index": address[0]}}, {"ids": {"values": [address[1]]}})
-    return {"bool": {"filter": [matching(scope)], "must_not": [itself]}}
+    document = all_of({"term": {"_index": address[0]}}, {"ids": {"values": [address[1]]}})
+    return {"bool": {"filter": [matching(scope)], "must_not": [document]}}
 
 
 def sampled(fields: Fields, keys: Sequence[str]) -> JSON:
@@ -157,15 +163,16 @@ def sampled(fields: Fields, keys: Sequence[str]) -> JSON:
 
 
 def sampled_frequencies(fields: Fields, keys: Sequence[str], scope: Mapping[str, Any]) -> JSON:
-    """Search that counts the documents of the scope which have each sampled key: ``buckets`` in the order of keys."""
+    """A search that counts, for each sampled key, the documents of the scope that have it: ``buckets`` in the order of
+    keys."""
     filters = [{"term": {fields.samples: key}} for key in keys]
     query = all_of(sampled(fields, keys), scope)
     return {"size": 0, "query": query, "aggs": {"keys": {"filters": {"filters": filters}}}}
 
 
 def sampled_matches(fields: Fields, keys: Sequence[str], *, size: int, scope: Mapping[str, Any]) -> JSON:
-    """Search for the documents of the scope that share sampled keys, most shared keys first; the score is their
-    number, as of `candidates`."""
+    """A search for documents of the scope that share sampled keys, most shared keys first; as in `candidates`, the
+    score is their number."""
     return {
         "size": size,
         "query": _within(_sharing(fields.samples, keys), scope),
@@ -184,13 +191,13 @@ def collapsed(
     source: Sequence[str] = (),
     sort: Any = None,
 ) -> JSON:
-    """Search with one hit for each group; ``members`` of the group's other hits are told with it, in the same order.
+    """A search with one hit per group, and up to ``members`` other hits of the group with it, in the same order.
 
-    ``collapse`` makes one hit of all documents without a group id, so these are left out of the hits and counted. So
-    are those that wait for ``group``.
+    ``collapse`` would return one hit for all documents without a group id, so these are excluded from the hits and
+    counted. Documents that wait for ``group`` are counted too.
     """
     ordered = {} if sort is None else {"sort": sort}
-    # One more: the hit itself is among them.
+    # One more, since they include the hit itself.
     copies = {"name": "copies", "size": members + 1 if members else 0, "_source": list(source), **ordered}
     return {
         "query": dict(query),
@@ -204,18 +211,18 @@ def collapsed(
         "aggs": {
             "groups": {"cardinality": {"field": fields.group}},
             "without_group": {"missing": {"field": fields.group}},
-            "waiting": {"filter": {"bool": {"must_not": [{"exists": {"field": fields.similarity}}]}}},
+            "waiting": {"filter": waiting(fields)},
         },
     }
 
 
 def without_group(fields: Fields, query: Mapping[str, Any]) -> JSON:
-    """The documents that `collapsed` leaves out, with their scores."""
+    """The documents that `collapsed` excludes, with their scores."""
     return {"bool": {"must": [dict(query)], "must_not": [{"exists": {"field": fields.group}}]}}
 
 
 def grouped_members(fields: Fields, group: str | None = None) -> JSON:
-    """Documents that were joined to a principal, in one group or in all."""
+    """Documents that are in a group but not its principal, in one group or in all."""
     return all_of({"term": {fields.principal: False}}, {"term": {fields.group: group}} if group else None)
 
 
@@ -225,17 +232,18 @@ def groups_by_id(fields: Fields, groups: Sequence[str]) -> JSON:
 
 
 def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
-    """Search for random documents of the scope: the same for the same seed, as long as the index stays as it is."""
+    """A search for random documents of the scope: the same ones for the same seed, as long as the index does not
+    change."""
     random = {"random_score": {"seed": seed, "field": "_seq_no"}, "boost_mode": "replace"}
     return {"size": size, "query": {"function_score": {"query": dict(scope), **random}}}
 
 
 def states(fields: Fields, scheme: str, scope: Mapping[str, Any] | None = None) -> JSON:
-    """A search that counts every document of the scope once: ``unprocessed``, ``other_schemes``, one of the states, or
-    ``unknown``.
+    """A search that counts every document of the scope once: as ``unprocessed``, ``other_schemes``, one of the states,
+    or ``unknown``.
 
-    Whatever somebody has written into our fields, several values in one of them too, a document is counted for the
-    first of these that it fits. Of each part ``numeric`` counts those that are marked as numbers.
+    A document is counted for the first of these that applies, even if another client wrote several values into a field.
+    ``numeric`` counts, for each, the documents that are marked as numbers.
     """
     of_scheme = {"term": {fields.scheme: scheme}}
     parts = {"unprocessed": _none_of(processed(fields)), "other_schemes": _none_of(of_scheme)}

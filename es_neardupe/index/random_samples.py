@@ -1,4 +1,4 @@
-"""Random samples of the documents of an index: the same ones for the same seed."""
+"""Random samples of the documents of an index, reproducible by a seed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["address_hashes", "random_hits"]
 def random_hits(
     client: Client, index: str, scope: Mapping[str, Any], size: int, source: Sequence[str] | bool, *, seed: int = 1
 ) -> list[Hit]:
-    """Random documents of the scope, chosen by the server: the same ones as long as the index stays as it is."""
+    """Random documents of the scope, chosen by the server: the same ones as long as the index does not change."""
     body = queries.sample(scope, size, seed) | {"_source": source if isinstance(source, bool) else list(source)}
     return [
         Hit(hit["_index"], hit["_id"], hit.get("_routing"), None, None, hit.get("_source", {}))
@@ -29,9 +29,9 @@ def random_hits(
 
 
 def address_hashes(references: Iterable[Reference], seed: int = 0) -> U64:
-    """A number for each document that depends on its address and the seed only (uint64 of their number).
+    """A hash of the address of each document, by a seed (uint64, one per reference).
 
-    The documents with the lowest numbers are a random sample, and a smaller sample is a part of a larger one.
+    The documents with the lowest hashes are a random sample; a smaller sample is a subset of a larger one.
     """
     addresses = ("\0".join(reference[:2]).encode("utf-8", "surrogatepass") for reference in references)
     return np.array([xxhash.xxh3_64_intdigest(address, seed) for address in addresses], np.uint64)

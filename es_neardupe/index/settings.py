@@ -1,4 +1,4 @@
-"""The settings of an index: which fields, which scheme. Chosen once by ``init``, stored in the mapping."""
+"""Settings of an index: text fields, threshold and scheme. ``init`` stores them in the mapping."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _PREFIX = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``init`` decides for an index.
+    """The settings that ``init`` chooses for an index.
 
-    ``threshold`` and ``detection`` say which keys are wanted: of the pairs that are exactly ``threshold``
-    similar, the share ``detection`` must become candidates. ``bands`` and ``rows``, given together,
-    overrule that choice; with them, ``agree`` bands may be asked of a candidate. ``sample_mod`` makes one in so many
-    shingles a sampled key besides, for ``contained``; 0: none. ``relations`` are those of join fields whose documents
-    are processed; without any, all but children. Raises `SettingsError` for values out of range.
+    The keys are derived from ``threshold`` and ``detection``: of the pairs with a similarity of exactly ``threshold``,
+    at least the share ``detection`` become candidates. ``bands`` and ``rows``, given together, replace this choice;
+    then ``agree`` is the number of bands that candidates must share. ``sample_mod``: one in this many shingles is also
+    stored as a sampled key, for ``contained``; 0 for none. ``relations``: the relations of join fields whose documents
+    are processed; by default all but children. Raises `SettingsError` for values out of range.
     """
 
     fields: tuple[str, ...]
@@ -49,7 +49,7 @@ class Settings:
         bands, rows = self.bands, self.rows
         if bands is None or rows is None:
             if self.agree != 1:
-                raise SettingsError("agree takes bands and rows: those that are chosen are made for one band.")
+                raise SettingsError("agree requires bands and rows: the automatic choice is for one band.")
             bands, rows = choose_bands(self.threshold, self.detection, self.permutations)
         elif not 0 < self.threshold <= 1:
             raise SettingsError(f"The threshold must lie in (0, 1], not {self.threshold}.")
@@ -67,7 +67,7 @@ class Settings:
 
     @classmethod
     def chosen(cls, fields: tuple[str, ...], *, preset: str | None = None, **options: Any) -> Settings:
-        """Settings by the options that were given: None stands for that of the preset, or else the default.
+        """Settings from options: None is replaced by the value of the preset, or else the default.
 
         Raises `SettingsError` for an unknown preset, and for options that contradict it.
         """
@@ -75,7 +75,7 @@ class Settings:
         if preset is None:
             return cls(fields, **given)
         if preset not in PRESETS:
-            raise SettingsError(f"There is no preset {preset!r}. Known: {', '.join(PRESETS)}.")
+            raise SettingsError(f"Unknown preset {preset!r}. Presets: {', '.join(PRESETS)}.")
         fixed = PRESETS[preset]
         for name in sorted(fixed.keys() & given.keys() - {"threshold"}):
             if given[name] != fixed[name]:
@@ -87,17 +87,17 @@ class Settings:
 
     def _check_names(self) -> None:
         if isinstance(self.fields, str):
-            raise SettingsError(f"fields is a list of names, not one name: ({self.fields!r},).")
+            raise SettingsError(f"fields must be a list of names, not one name: ({self.fields!r},).")
         if not self.fields or not all(self.fields):
             raise SettingsError("Name at least one text field with `fields`.")
         if len(set(self.fields)) < len(self.fields):
             raise SettingsError(f"A field is named twice: {', '.join(self.fields)}.")
         if not _PREFIX.fullmatch(self.prefix):
-            raise SettingsError(
-                f"The prefix {self.prefix!r} cannot be a field name: a letter, then letters, digits, _ or -."
-            )
+            raise SettingsError(f"The prefix {self.prefix!r} is not valid: use a letter, then letters, digits, _ or -.")
         if any(name == self.prefix or name.startswith(f"{self.prefix}.") for name in self.fields):
-            raise SettingsError(f"A field of ours cannot be fingerprinted: {', '.join(self.fields)}.")
+            raise SettingsError(
+                f"Fields under the prefix {self.prefix!r} cannot be fingerprinted: {', '.join(self.fields)}."
+            )
 
     def to_meta(self) -> dict[str, Any]:
         """The JSON object stored in the mapping's ``_meta`` under the prefix."""
@@ -113,7 +113,7 @@ class Settings:
 
     @classmethod
     def from_meta(cls, meta: object, prefix: str) -> Settings:
-        """Read what `to_meta` wrote. Raises `IndexUnusable` if it is anything else."""
+        """Decode what `to_meta` wrote. Raises `IndexUnusable` for any other value."""
         try:
             return cls._read_meta(meta, prefix)
         except (SettingsError, KeyError, TypeError, ValueError, OverflowError) as error:
@@ -126,12 +126,12 @@ class Settings:
         if not isinstance(meta, Mapping):
             raise TypeError("not an object")
         fields, relations = meta["fields"], meta.get("relations", [])
-        for what, names in (("fields", fields), ("relations", relations)):
+        for key, names in (("fields", fields), ("relations", relations)):
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                raise TypeError(f"{what} is no list of names")
+                raise TypeError(f"{key} is not a list of names")
         scheme = Scheme.from_dict(meta["scheme"])
         if scheme.id != meta["id"]:
-            raise ValueError(f"scheme id {meta['id']} does not fit its parts ({scheme.id})")
+            raise ValueError(f"scheme id {meta['id']} does not match its parts ({scheme.id})")
         settings = cls(
             fields=tuple(fields),
             threshold=float(meta["threshold"]),
@@ -146,11 +146,11 @@ class Settings:
             relations=tuple(relations),
         )
         if settings.scheme != scheme:
-            raise ValueError(f"scheme {scheme.id} is of another version of this program")
+            raise ValueError(f"scheme {scheme.id} is from another version of this program")
         return settings
 
     def differences(self, other: Settings) -> list[str]:
-        """What keeps two settings apart, as ``name: mine, not theirs``; empty if there is nothing."""
+        """The differences between two settings, each as ``name: value, not other value``."""
         mine, theirs = self._comparable(), other._comparable()
         return [f"{name}: {mine[name]}, not {theirs[name]}" for name in mine if mine[name] != theirs[name]]
 

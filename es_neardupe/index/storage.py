@@ -1,7 +1,7 @@
-"""Storage of keys and groups: the one interface of its two kinds, inline and sidecar.
+"""Storage of keys and groups: one interface for its two kinds, inline and sidecar.
 
-Inline, they are fields of the user's documents; a sidecar index holds them where these are not to be written. `Storage`
-is what commands ask; which kind an index has, they need not know.
+Inline storage keeps them in fields of the documents; sidecar storage in a separate index for each index. Commands use
+`Storage` and need not know which kind an index has.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch
 from es_neardupe.index.migration_state import Phase, next_prefix, replaced_prefix
+from es_neardupe.index.queries import JSON
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import sidecar_name, sidecars_of
 from es_neardupe.index.target import mappings_of
+from es_neardupe.keys.arrays import Ints
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Outcome, Reference
 from es_neardupe.server.bulk import BulkCounts
@@ -27,23 +26,21 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = [
-    "Enriched",
+    "EnrichRequest",
+    "EnrichResult",
     "GroupIdsWritten",
     "Send",
     "Storage",
-    "ToEnrich",
     "settings_mappings",
     "sidecar_mappings",
 ]
-
-JSON = dict[str, Any]
 
 Send = Callable[[Iterable[Action]], Iterable[Outcome]]
 
 
 @dataclass(frozen=True)
-class ToEnrich:
-    """The documents that get fingerprints; see `es_neardupe.commands.enrich`."""
+class EnrichRequest:
+    """Selects the documents to fingerprint; see `es_neardupe.commands.enrich`."""
 
     query: Mapping[str, Any] | None
     check: bool
@@ -53,37 +50,38 @@ class ToEnrich:
 
 
 @dataclass
-class Enriched:
-    """Fingerprints that were written, and what was counted."""
+class EnrichResult:
+    """Counts of a run that wrote fingerprints."""
 
     before: Mapping[str, int]
-    """Documents of ``scope``, of ``everything``, and those ``left_alone``."""
+    """Documents before the run: of the ``scope``, of ``everything``, and of skipped relations (``left_alone``)."""
     current: int
-    """Of those in scope, had a fingerprint of the scheme already."""
+    """Documents in scope that had a fingerprint of the scheme before the run."""
     tally: BulkCounts
     states: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class GroupIdsWritten:
-    """Group ids that the user's documents lacked."""
+    """Counts of missing group ids that were written into documents."""
 
     written: int = 0
     left: int = 0
-    """Changed or deleted since they were enriched, or refused: the next run of ``enrich`` takes them."""
+    """Documents that changed or were deleted since they were enriched, or whose update was rejected: the next run of
+    ``enrich`` processes them."""
 
 
 class Storage(Protocol):
-    """Where the keys and groups of an opened index are."""
+    """Where an opened index keeps keys and groups."""
 
     @property
     def client(self) -> Client:
-        """The connection that reads and writes the user's documents as if our fields were in them: by its pages,
-        searches, counts and bulk requests, which are the same for both kinds."""
+        """The connection that reads and writes documents as if they had the `neardupe` fields: pages, searches, counts
+        and bulk requests are the same for both kinds."""
 
     @property
     def sidecars(self) -> tuple[str, ...]:
-        """The sidecar indices; none if keys are in the documents."""
+        """The existing sidecar indices; none with inline storage."""
 
     @property
     def written(self) -> tuple[str, ...]:
@@ -91,82 +89,89 @@ class Storage(Protocol):
 
     @property
     def path(self) -> str:
-        """These as requests name them."""
+        """These indices, as a part of a request path."""
 
     @property
     def groups_in_documents(self) -> bool:
-        """Whether the user's documents have their group ids: searches can collapse on them, and ``clean`` removes
+        """Whether documents contain their group ids: then searches can collapse on them, and ``clean`` removes
         them."""
 
     def check_writable(self) -> None:
-        """Raises `Blocked` if an index that is to be written, for keys or for group ids, is read-only."""
+        """Raises `Blocked` if an index that keys or group ids are written to is read-only."""
 
     def prepare_rolled_over(self) -> None:
-        """Give the indices that a rollover made the fields and settings of their siblings.
+        """Prepare the indices that a rollover created with the fields and settings of the others.
 
-        Raises what `prepare_new` does.
+        Raises what `prepare_new` raises.
         """
 
-    def write_fingerprints(self, wanted: ToEnrich, send: Send, progress: Progress) -> Enriched:
-        """Fingerprint documents by their current text; ``send`` writes."""
+    def write_fingerprints(self, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
+        """Fingerprint the current texts of documents; ``send`` writes."""
 
     def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> GroupIdsWritten | None:
-        """Write the group ids that the user's documents lack; None where they are to have none."""
+        """Write missing group ids into documents; None if the storage writes none there."""
 
-    def document_versions(self, references: Sequence[Reference], read: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sequence number and primary term of the user's documents, of which fingerprints were ``read`` with these
-        versions; shape (n, 2), -1 for those that are gone."""
+    def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
+        """Sequence number and primary term of documents; shape (n, 2), -1 for deleted ones.
+
+        ``read``: the versions that were read together with the fingerprints, in the same shape.
+        """
 
     def collapse_request(self, search: CollapsedSearch) -> JSON:
-        """The body of a search of the user's index that collapses by group. Raises `SettingsError` if none can."""
+        """The body of a search that collapses by group. Raises `SettingsError` if documents have no group ids."""
 
     def collapse(self, search: CollapsedSearch) -> CollapsedPage:
-        """Hits of a query, collapsed by group. Raises `SettingsError` for a page that is out of reach."""
+        """Hits of a query, collapsed by group. Raises `SettingsError` if the page is beyond the result window."""
 
     def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
-        """Write how far a migration is, with the settings to come under their own prefix and ``notes`` on them.
+        """Store the phase of a migration: the ``coming`` settings under their own prefix, with ``notes``.
 
-        From ``CLEANING`` on, the settings under the old prefix are the new ones; so they are in an index that a
-        rollover made once the switch has begun.
+        In phase ``CLEANING``, also store them under the old prefix, where they replace the old settings. From
+        ``SWITCHING`` on, indices that a rollover created get them there too.
         """
 
     def group_pairs(self, former: Index, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
-        """The group id of each document by the ``former`` keys, and by these."""
+        """For each document, its group id by the ``former`` keys and by these keys."""
 
     def takeovers(self, after: Index, *, batch: int, progress: Progress) -> Iterator[Action]:
-        """The writes by which these keys and groups take the place of those of ``after``, refused by the server if a
-        document changed since; none where both are the same."""
+        """Writes that replace the keys and groups of ``after`` by these; the server rejects a write if its document has
+        changed since. Documents that have the same under both need none."""
 
     def refresh(self) -> None:
-        """Make what was written visible to searches."""
+        """Make all writes visible to searches."""
 
     def remove_settings(self) -> None:
-        """Remove our settings from the mapping of the user's indices."""
+        """Remove the settings from the mappings of the indices."""
 
     def replaced(self) -> Mapping[str, int]:
-        """Concrete index -> number of fingerprints of another index that had its name before."""
+        """Concrete index -> number of fingerprints that belong to a deleted index of the same name."""
 
 
 def sidecar_mappings(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
-    """Sidecar index -> its mapping, for those of some indices that this user may know of. Nothing is asked where keys
-    are in the documents."""
+    """Sidecar index -> its mapping, for those sidecar indices of the given indices that this user may see. Sends no
+    request if the indices have inline storage."""
     if any(prefix in mapping.get("_meta", {}) for mapping in mappings.values()):
         return {}
     return {sidecar_name(index, prefix): one for index, one in sidecars_of(client, mappings, prefix).items()}
 
 
 def settings_mappings(client: Client, name: str, prefix: str) -> dict[str, JSON]:
-    """Concrete index -> the mapping whose ``_meta`` has the settings of a prefix, and of a migration from or to
-    it: its own, or with sidecar storage one with the ``_meta`` of all its sidecar indices."""
+    """Concrete index -> the mapping whose ``_meta`` has the settings of a prefix and of a migration from or to it.
+
+    Inline, this is the mapping of the index. With sidecar storage, it is one that merges the ``_meta`` of all its
+    sidecar indices.
+    """
     mappings = mappings_of(client, name)
     plain = replaced_prefix(prefix)
-    kept = dict.fromkeys((plain, prefix))
-    if any(one in mapping.get("_meta", {}) for mapping in mappings.values() for one in (*kept, next_prefix(prefix))):
+    prefixes = dict.fromkeys((plain, prefix))
+    if any(
+        one in mapping.get("_meta", {}) for mapping in mappings.values() for one in (*prefixes, next_prefix(prefix))
+    ):
         return mappings
     metas: dict[str, JSON] = {index: {} for index in mappings}
     for sidecars in (
         sidecars_of(client, mappings, plain),
-        *(sidecars_of(client, mappings, next_prefix(one)) for one in kept),
+        *(sidecars_of(client, mappings, next_prefix(one)) for one in prefixes),
     ):
         for index, mapping in sidecars.items():
             metas[index] |= mapping.get("_meta", {})

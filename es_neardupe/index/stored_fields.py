@@ -1,6 +1,6 @@
-"""The codec between documents and fingerprints: what is read from a source, what is written into it.
+"""Stored fields: encoding and decoding of fingerprints and groups in documents.
 
-Writer and reader stand side by side; the reader checks first, since anybody can write to an index.
+The decoders check all values, since any client can write to an index.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _GROUP = re.compile(r"[A-Za-z0-9_-]{16}")
 
 
 def timestamp() -> str:
-    """The present moment, in UTC and whole seconds."""
+    """The current time, in UTC and whole seconds."""
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def own_group(index: str, id: str, attempt: int = 0) -> str:
-    """The group id that a document founds: 16 characters of URL-safe base64, 96 bits of a hash of its address.
+    """The id of a new group of a document: 96 bits of a hash of its address, as 16 characters of URL-safe base64.
 
-    ``attempt`` counts on where another group holds the id already.
+    ``attempt``: a number to add to the hashed address if another group already has the id.
     """
     address = "\0".join((index, id) if attempt == 0 else (index, id, str(attempt)))
     digest = xxhash.xxh3_128_digest(address.encode("utf-8", "surrogatepass"))
@@ -54,10 +54,10 @@ def own_group(index: str, id: str, attempt: int = 0) -> str:
 
 
 def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
-    """The stored fields of a fingerprint. ``similarity`` becomes null: the document waits for ``group``.
+    """The stored fields of a fingerprint. ``similarity`` is null: the document waits for ``group``.
 
-    What does not apply is null rather than left out, so that a partial update clears what was there before. Only an
-    index whose scheme samples has the field ``samples`` for certain: for others it is left out.
+    Fields without a value are null, not omitted, so that a partial update clears the former value. ``samples`` is
+    omitted without sampled keys, since indices whose scheme has none may lack the field.
     """
     samples = {} if fingerprint.samples is None else {"samples": list(fingerprint.samples)}
     return {
@@ -76,15 +76,15 @@ def encode(fingerprint: Fingerprint, at: str) -> dict[str, Any]:
 
 
 def stored_fields(source: Mapping[str, Any], prefix: str) -> Mapping[str, Any]:
-    """Our object in a document; empty where there is none, or something else in its place."""
+    """The object under the prefix in a document; empty if there is none, or if the value is not an object."""
     stored = source.get(prefix)
     return stored if isinstance(stored, dict) else {}
 
 
 def decode(stored: Mapping[str, Any]) -> Fingerprint:
-    """Read a stored fingerprint; ``bands``, ``samples`` and ``signature`` may have been left out of the request.
+    """Decode a stored fingerprint. ``bands``, ``samples`` and ``signature`` can be missing if they were not requested.
 
-    Raises `CorruptFingerprint` if our code cannot have written it.
+    Raises `CorruptFingerprint` if `encode` cannot have written it.
     """
     try:
         state = State(stored["state"])
@@ -104,7 +104,7 @@ def decode(stored: Mapping[str, Any]) -> Fingerprint:
 
 
 def decode_signature(stored: Mapping[str, Any]) -> bytes:
-    """The signature alone, where nothing else was read. Raises `CorruptFingerprint` as `decode` does."""
+    """Decode only the signature. Raises `CorruptFingerprint`."""
     try:
         return base64.b64decode(stored.get("signature") or "", validate=True)
     except (TypeError, ValueError) as error:
@@ -112,7 +112,7 @@ def decode_signature(stored: Mapping[str, Any]) -> bytes:
 
 
 def decode_samples(stored: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The sampled keys alone; None where there are none to read. Raises `CorruptFingerprint` as `decode` does."""
+    """Decode only the sampled keys; None if there are none. Raises `CorruptFingerprint`."""
     value = stored.get("samples")
     keys = [value] if isinstance(value, str) else value
     if keys is None:
@@ -123,19 +123,19 @@ def decode_samples(stored: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 def encode_grouping(grouping: Grouping) -> dict[str, Any]:
-    """The stored fields that say which group a document is in."""
+    """The stored fields of the group of a document."""
     return {"group": grouping.group, "principal": grouping.principal, "similarity": grouping.similarity}
 
 
 def group_of(stored: Mapping[str, Any]) -> str | None:
-    """The stored group id; None for anything that `own_group` cannot have made, which would be no id in the registry
-    either, or that of another document there."""
+    """The stored group id; None for any value that `own_group` cannot have returned. Such a value would not be a valid
+    id in the registry, or the id of another document there."""
     group = stored.get("group")
     return group if isinstance(group, str) and _GROUP.fullmatch(group) else None
 
 
 def decode_grouping(stored: Mapping[str, Any]) -> Grouping | None:
-    """Read what `encode_grouping` wrote; None for a document that was never grouped or has changed since."""
+    """Decode what `encode_grouping` wrote; None for a document that was not grouped since it last changed."""
     group, principal, similarity = group_of(stored), stored.get("principal"), stored.get("similarity")
     if group is None or not isinstance(principal, bool) or isinstance(similarity, bool):
         return None
@@ -146,18 +146,18 @@ def decode_grouping(stored: Mapping[str, Any]) -> Grouping | None:
 
 def _string(value: object) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no string")
+        raise TypeError(f"{value!r:.40} is not a string")
     return value
 
 
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise ValueError(f"{value!r:.40} is no count")
+        raise ValueError(f"{value!r:.40} is not a count")
     return value
 
 
 def count_of(stored: Mapping[str, Any], name: str) -> int:
-    """A stored count alone; 0 for anything else that stands there."""
+    """A stored count; 0 for any other value."""
     try:
         return _count(stored.get(name))
     except ValueError:
@@ -171,21 +171,21 @@ def _flag(value: object) -> bool:
 
 
 def _content(value: object, state: State) -> str:
-    """The hash that documents with keys have, and no others."""
+    """The content hash. Only documents with keys have one."""
     if state not in (State.SIGNED, State.SHORT):
         if value:
             raise ValueError(f"a content hash in state {state.value}")
         return ""
     if not _CONTENT.fullmatch(text := _string(value)):
-        raise ValueError(f"{text!r:.40} is no content hash")
+        raise ValueError(f"{text!r:.40} is not a content hash")
     return text
 
 
 def _bands(value: object) -> tuple[str, ...]:
     keys = [value] if isinstance(value, str) else value
     if not isinstance(keys, Sequence):
-        raise TypeError("bands is no list")
+        raise TypeError("bands is not a list")
     for key in keys:
         if len(_string(key).encode("latin-1")) != KEY_LENGTH:
-            raise ValueError("a band key of another length than 8")
+            raise ValueError(f"a band key whose length is not {KEY_LENGTH}")
     return tuple(keys)

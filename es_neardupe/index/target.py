@@ -1,4 +1,4 @@
-"""What a name stands for on the server: concrete indices, their mapping, our settings in it, their limits."""
+"""Index target: the concrete indices that a name resolves to, their mappings, settings and limits."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from es_neardupe.index import queries
 from es_neardupe.index.mapping import (
     Fields,
     check_fields,
-    check_seen,
+    check_fields_visible,
     check_source,
     check_text_fields,
-    relations_left_alone,
+    relations_to_skip,
 )
 from es_neardupe.index.migration_state import inherited_prefix, is_switching, next_prefix
-from es_neardupe.index.rollover import RolloverAlias, families_of, family_named
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.rollover import RolloverAlias, alias_named, rollover_aliases
 from es_neardupe.index.settings import Settings
 from es_neardupe.options import DEFAULT_PREFIX
 from es_neardupe.records import Product
@@ -32,78 +33,76 @@ __all__ = [
     "IndexTarget",
     "SidecarLayout",
     "check_name",
-    "check_new",
+    "check_unprepared",
+    "common_settings",
+    "mapping_to_add",
     "mappings_of",
     "not_rolled_over",
     "open_target",
-    "our_mapping",
     "prepare_new",
     "put_settings",
     "remove_settings",
     "result_window",
     "serving_prefix",
     "stored_settings",
-    "the_one_of",
     "with_source_modes",
 ]
 
-JSON = dict[str, Any]
-
-_LONGEST_PATH = 2000
-"""Servers refuse request lines over 4,096 bytes."""
+_MAX_PATH = 2000
+"""Maximum length of the index names in a request path: servers reject request lines over 4,096 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class SidecarLayout:
-    """Properties of the sidecar indices that hold keys and groups, so that the user's indices are not written."""
+    """Properties of sidecar storage."""
 
     write_group: bool
-    """Whether group ids, and they alone, are written into the user's documents."""
+    """Whether group ids, and nothing else, are written into documents."""
     stored: tuple[str, ...]
-    """Those of the user's indices whose texts are in stored fields, not in ``_source``."""
+    """The concrete indices whose texts are in stored fields, not in ``_source``."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexTarget:
-    """An index, alias or pattern that was initialised: what every command works on."""
+    """The concrete indices of an initialised index, alias, data stream or pattern."""
 
     name: str
     indices: tuple[str, ...]
     settings: Settings
     max_result_window: int
-    family: RolloverAlias | None = None
-    """The data stream or the alias with a write index that the name is: other indices come and go behind it."""
-    left_alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Join field -> the relations whose documents we leave alone."""
+    rollover_alias: RolloverAlias | None = None
+    """The data stream or alias with a write index, if the name is one: its indices change by rollover."""
+    skipped_relations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Join field -> the relations whose documents are not processed."""
     new: tuple[str, ...] = ()
-    """Of the indices, those that a rollover made and nobody has prepared yet."""
+    """The concrete indices that a rollover created and that are not yet prepared."""
     inherits: str | None = None
-    """The prefix whose group ids documents take over with their first keys: where a migration is being prepared."""
+    """While a migration is being prepared: the old prefix, whose group ids documents keep with their first new keys."""
     sidecar: SidecarLayout | None = None
-    """None: our fields are in the user's documents."""
+    """None for inline storage."""
 
     @property
     def fields(self) -> Fields:
-        """The full names of our fields."""
+        """The full names of the `neardupe` fields."""
         return Fields(self.settings.prefix)
 
     @property
     def path(self) -> str:
-        """What requests name: the checked indices themselves, or the name where they are too many for a URL."""
+        """The concrete indices as a part of a request path, or the name if they are too many for a URL."""
         joined = ",".join(self.indices)
-        return joined if len(joined) <= _LONGEST_PATH else self.name
+        return joined if len(joined) <= _MAX_PATH else self.name
 
     @property
     def scheme_id(self) -> str:
-        """The scheme that its documents must have."""
+        """The id of the scheme that fingerprints must have."""
         return self.settings.scheme.id
 
     def within(self, query: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
-        """The user's scope without the documents that we leave alone; None: all documents."""
-        return queries.without_relations(self.left_alone, query)
+        """A scope without the documents of skipped relations; None: all documents."""
+        return queries.without_relations(self.skipped_relations, query)
 
     def stale(self, query: Mapping[str, Any] | None = None) -> JSON:
-        """A query for the documents of the scope without a complete fingerprint of the scheme."""
+        """A query for the documents of a scope without a complete fingerprint of the scheme."""
         return queries.stale(self.fields, self.scheme_id, self.within(query))
 
 
@@ -116,91 +115,93 @@ def open_target(
     adopting: bool = False,
     writes: bool = False,
 ) -> IndexTarget:
-    """Find the concrete indices behind a name and check that all of them were initialised alike.
+    """Resolve a name to concrete indices, and check that all of them have the same settings.
 
-    ``texts``: the caller compares texts, so this user must see the fields that they are in. ``adopting``: the caller
-    prepares what a rollover made, the target's `new` indices. While a migration switches documents to a new scheme,
-    the target is that of the new keys, under their own prefix, and who ``writes`` is refused. Raises `NotFound`,
-    `NotInitialised`, `SchemeMismatch`, `MappingConflict`, `IndexUnusable` or `Forbidden`; so a command that got a
-    target may write to it, but for `new`.
+    ``texts``: the caller compares texts, so the user must have access to the text fields. ``adopting``: the caller
+    prepares the `new` indices of the target, which a rollover created. ``writes``: the caller writes. While a migration
+    switches documents to a new scheme, the target is that of the new keys, under their own prefix, and writing is not
+    possible.
+
+    Raises `NotFound`, `NotInitialised`, `RolledOver`, `BeingMigrated`, `SchemeMismatch`, `MappingConflict`,
+    `IndexUnusable` or `Forbidden`. Fingerprints can be written to every index of the target that is not `new`.
     """
     mappings = mappings_of(client, name)
-    families = families_of(client, name, mappings)
+    aliases = rollover_aliases(client, name, mappings)
     prefix = serving_prefix(name, mappings, prefix, writes=writes)
     stored = {index: stored_settings(mapping, prefix) for index, mapping in mappings.items()}
     new = tuple(index for index, settings in stored.items() if settings is None)
-    check_new(name, prefix, families, new=new, prepared=stored.keys() - set(new), adopting=adopting)
-    settings = the_one_of(stored, name)
+    check_unprepared(name, prefix, aliases, new=new, prepared=stored.keys() - set(new), adopting=adopting)
+    settings = common_settings(stored, name)
     for index, mapping in mappings.items():
         check_fields(index, mapping, settings, prepared=index not in new)
         check_source(index, mapping, settings)
         if texts:
-            check_seen(index, mapping, settings)
+            check_fields_visible(index, mapping, settings)
     return IndexTarget(
         name,
         tuple(sorted(mappings)),
         settings,
         result_window(client, name),
-        family=family_named(families, name),
-        left_alone=relations_left_alone(mappings.values(), settings.relations),
+        rollover_alias=alias_named(aliases, name),
+        skipped_relations=relations_to_skip(mappings.values(), settings.relations),
         new=new,
         inherits=inherited_prefix(mappings.values(), prefix),
     )
 
 
 def serving_prefix(name: str, mappings: Mapping[str, JSON], prefix: str, *, writes: bool) -> str:
-    """The prefix whose keys commands use: that of the new ones while a migration switches to them. Raises
-    `BeingMigrated` then for who ``writes``."""
+    """The prefix of the keys that commands use: while a migration switches to new keys, that of the new ones. Raises
+    `BeingMigrated` then if the caller ``writes``."""
     if not is_switching(mappings.values(), prefix):
         return prefix
     if writes:
         raise BeingMigrated(
-            f"Index {name} is on its way to other keys, which `es-neardupe migrate` has begun to switch to: run "
-            f"`es-neardupe migrate {name}` to the end first. Searches go on meanwhile."
+            f"Index {name} is being migrated to other keys: run `es-neardupe migrate {name}` "
+            f"to the end first. Searches work in the meantime."
         )
     return next_prefix(prefix)
 
 
-def check_new(
+def check_unprepared(
     name: str,
     prefix: str,
-    families: Collection[RolloverAlias],
+    aliases: Collection[RolloverAlias],
     *,
     new: Collection[str],
     prepared: Collection[str],
     adopting: bool,
 ) -> None:
-    """Raises `NotInitialised` for indices without settings, unless a rollover put them beside a prepared one and the
-    caller will prepare them."""
-    if unknown := not_rolled_over(families, new=new, prepared=prepared):
+    """Raises `NotInitialised` for indices without settings that no rollover created, and `RolledOver` for those that
+    one created unless the caller is ``adopting``: prepares them."""
+    if unknown := not_rolled_over(aliases, new=new, prepared=prepared):
         raise NotInitialised(
             f"Index {', '.join(unknown)} has no near-duplicate keys under {prefix!r} yet: "
             f"run `es-neardupe init {name} --field FIELD` first."
         )
     if new and not adopting:
         raise RolledOver(
-            f"Index {', '.join(new)} came by a rollover and has no near-duplicate keys yet: run "
+            f"Index {', '.join(new)} was created by a rollover and has no near-duplicate keys yet: run "
             f"`es-neardupe enrich {name}`, which prepares it like the indices before it."
         )
 
 
 def not_rolled_over(
-    families: Collection[RolloverAlias], *, new: Collection[str], prepared: Collection[str]
+    aliases: Collection[RolloverAlias], *, new: Collection[str], prepared: Collection[str]
 ) -> list[str]:
-    """Of new indices, those that no rollover can have put beside a prepared one."""
-    known = {index for family in families if not family.indices.isdisjoint(prepared) for index in family.indices}
+    """The new indices that have no rollover alias in common with a prepared one."""
+    known = {index for alias in aliases if not alias.indices.isdisjoint(prepared) for index in alias.indices}
     return [index for index in new if index not in known]
 
 
 def check_name(name: str) -> None:
-    """Raises `SettingsError` for what can be no index, alias or pattern of one."""
-    parts = name.split(",")  # a later part may begin with -, which leaves out
+    """Raises `SettingsError` if a name is not valid for an index, an alias or a pattern."""
+    parts = name.split(",")  # a later part may begin with -, which excludes indices
     if (
         name.startswith("-")
         or any(not part or part.startswith(("_", "+")) or part in (".", "..") for part in parts)
         or any(char in ' "\\/|<>#?' or unicodedata.category(char) == "Cc" for char in name)
     ):
-        raise SettingsError(f"{name!r} is no name of an index, an alias or a pattern.")
+        raise SettingsError(f"{name!r} is not a valid name of an index, an alias or a pattern.")
 
 
 def mappings_of(client: Client, name: str) -> dict[str, JSON]:
@@ -216,8 +217,7 @@ def mappings_of(client: Client, name: str) -> dict[str, JSON]:
 
 
 def with_source_modes(client: Client, name: str, mappings: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The mappings of the indices behind a name, with the mode of ``_source`` in them: Elasticsearch can have it as a
-    setting instead."""
+    """The mappings with the mode of ``_source`` added where Elasticsearch has it as a setting of the index instead."""
     if client.server.product is not Product.ELASTICSEARCH:
         return dict(mappings)
     setting = "index.mapping.source.mode"
@@ -231,37 +231,38 @@ def with_source_modes(client: Client, name: str, mappings: Mapping[str, JSON]) -
 
 def _no_index(name: str, error: NotFound | None) -> NotFound:
     several = "*" in name or "," in name
-    made = "" if several else f"; `es-neardupe init {name} --create --field FIELD` makes it"
+    create = "" if several else f", or create it with `es-neardupe init {name} --create --field FIELD`"
     return NotFound(
-        f"There is no index {name!r}. Name an existing one{made}.",
+        f"There is no index {name!r}. Name an existing one{create}.",
         status=404,
         type=error.type if error else "index_not_found_exception",
     )
 
 
 def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:
-    """The settings that ``init`` left in a mapping; None if it was never initialised under this prefix."""
+    """The settings that ``init`` stored in a mapping; None if it was not initialised under this prefix."""
     meta = mapping.get("_meta", {}).get(prefix)
     return None if meta is None else Settings.from_meta(meta, prefix)
 
 
 def prepare_new(index: Index) -> None:
-    """Put our fields and the settings into the indices that a rollover made. Raises `IndexUnusable` where their text
-    fields are others, `Forbidden` without the right to change a mapping."""
+    """Add fields and settings to the mappings of indices that a rollover created. Raises `IndexUnusable` if these lack
+    the text fields, `Forbidden` if the user may not change a mapping."""
     for name in index.target.new:
         mapping = mappings_of(index.client, name)[name]
         check_text_fields(name, mapping, index.settings)
         put_settings(index.client, name, mapping, index.settings)
 
 
-def the_one_of(stored: Mapping[str, Settings | None], name: str) -> Settings:
-    """The settings that all indices behind a name have. Raises `SchemeMismatch` where they differ."""
+def common_settings(stored: Mapping[str, Settings | None], name: str) -> Settings:
+    """The settings that all indices have in common, except those without any. Raises `SchemeMismatch` if they
+    differ."""
     (first, settings), *others = [(index, one) for index, one in stored.items() if one is not None]
     for index, other in others:
         if differences := settings.differences(other):
             raise SchemeMismatch(
-                f"The indices behind {name!r} have different settings: {first} has {'; '.join(differences)} "
-                f"of {index}. Name one of them."
+                f"The indices of {name!r} have different settings: {first} has {'; '.join(differences)} as in {index}. "
+                f"Name one of them."
             )
     return settings
 
@@ -273,32 +274,32 @@ def put_settings(
     *settings: Settings,
     notes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Add our fields and our part of ``_meta`` to a concrete index, keeping whatever else ``_meta`` holds.
+    """Add the `neardupe` fields and settings to the mapping of a concrete index; the rest of ``_meta`` is kept.
 
-    Several settings, of different prefixes, are put at once. ``notes``: what to keep with the settings of a prefix.
+    Several settings with different prefixes can be added at once. ``notes``: prefix -> JSON to store with its settings.
     """
     body: JSON = {"_meta": dict(mapping.get("_meta", {})), "properties": {}}
     for one in settings:
-        ours, before = our_mapping(one), body["_meta"].get(one.prefix, {})
-        body["_meta"][one.prefix] = {**before, **ours["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
-        body["properties"] |= ours["properties"]
+        added, before = mapping_to_add(one), body["_meta"].get(one.prefix, {})
+        body["_meta"][one.prefix] = {**before, **added["_meta"][one.prefix], **(notes or {}).get(one.prefix, {})}
+        body["properties"] |= added["properties"]
     client.request("PUT", path(index, "_mapping"), body=body)
 
 
-def our_mapping(settings: Settings) -> JSON:
-    """Our fields and our part of ``_meta``, as a mapping has them."""
+def mapping_to_add(settings: Settings) -> JSON:
+    """The mapping that ``init`` adds to an index: the `neardupe` fields, and the settings in ``_meta``."""
     prefix = settings.prefix
     return {"_meta": {prefix: settings.to_meta()}, "properties": {prefix: schema.fields_mapping()}}
 
 
 def remove_settings(client: Client, index: str, mapping: Mapping[str, Any], prefix: str) -> None:
-    """Take our part out of a concrete index's ``_meta``; the rest of it stays."""
+    """Remove the settings from the ``_meta`` of a concrete index; the rest of ``_meta`` is kept."""
     meta = {name: value for name, value in mapping.get("_meta", {}).items() if name != prefix}
     client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
 
 
 def result_window(client: Client, name: str) -> int:
-    """The least ``index.max_result_window`` of the indices behind a name."""
+    """The minimum ``index.max_result_window`` of the indices that a name resolves to; at most 10,000, the default."""
     found = client.request(
         "GET",
         path(name, "_settings", "index.max_result_window"),

@@ -1,8 +1,8 @@
-"""Index settings that slow down writing, lowered for a run and given back whatever happens.
+"""Tuning: index settings that slow down writing are lowered during a run, and always restored.
 
-Before anything is lowered, the former values are written into the ``_meta`` of each index's mapping: they go where the
-index goes, and reading them needs no right that a command does not need anyway. A lease says whether the run that
-wrote them is at work. If it is not, the next command that writes gives back what is there.
+Before a setting is lowered, its former value is stored in the ``_meta`` of the mapping, which stays with the index and
+can be read without further privileges. A lease shows whether the run that lowered it is still running. If not, the next
+command that writes restores the settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from es_neardupe.errors import Forbidden, NeardupeError, NotFound
 from es_neardupe.index.hidden_indices import read
@@ -23,34 +23,41 @@ from es_neardupe.index.storage import sidecar_mappings
 from es_neardupe.index.target import mappings_of
 from es_neardupe.server.client import Client, path
 
-if TYPE_CHECKING:
-    from es_neardupe.index.index import Index
-
-__all__ = ["LOWERED", "TuningRecord", "TuningWarning", "mend", "records", "tunable", "tuned", "tuned_mappings"]
+__all__ = [
+    "LOWERED",
+    "TuningRecord",
+    "TuningWarning",
+    "records",
+    "restore_abandoned",
+    "tunable",
+    "tuned",
+    "tuned_mappings",
+]
 
 
 LOWERED: Mapping[str, str] = {"index.refresh_interval": "-1", "index.number_of_replicas": "0"}
-"""Nobody searches for what is written before the run is over, and replicas are copied at its end at once."""
+"""Settings during a run: no refresh, since searches need the new fields only after it, and no replicas, which are then
+copied as a whole."""
 
 _KEY = "neardupe.tune"
-"""In ``_meta``; no prefix has a dot."""
+"""Key in ``_meta``. It contains a dot, so it cannot be a prefix."""
 
 _LEASE = "lease-tune"
 
 Values = Mapping[str, "str | None"]
-"""Name of a setting -> its value; None: the default of the server."""
+"""Name of a setting -> its value; None for the default of the server."""
 
 
 class TuningWarning(UserWarning):
-    """Settings that an earlier run lowered were given back now, or could not be."""
+    """Warns that settings lowered by an earlier run were restored, or could not be."""
 
 
 @dataclass(frozen=True)
 class TuningRecord:
-    """What a run has lowered in an index."""
+    """The settings that a run has lowered in an index."""
 
     token: str
-    """Of the lease that the run holds."""
+    """Token of the lease that the run holds."""
     registry: str
     """The index that holds the lease."""
     command: str
@@ -61,16 +68,16 @@ class TuningRecord:
 
 @contextmanager
 def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
-    """Lower the settings of each index for as long as the block runs; gives index -> values before.
+    """Lower the settings of each index during a block; yields index -> former values.
 
-    With sidecar storage, the sidecar indices are written, so their settings are lowered.
-    An index that another run has lowered is left to that. Raises `Forbidden` for a user who may not change settings,
-    and `LeaseHeld` while another run does the same, before anything is changed.
+    With sidecar storage, the settings of the sidecar indices are lowered, since these are written. Indices that already
+    have a record of lowered settings are skipped. Raises `Forbidden` if the user may not change settings, and
+    `LeaseHeld` while another run has lowered them; both before any change.
     """
     written = index.storage.written
     present = {name: _settings(index.client, name) for name in written}
     for name, settings in present.items():
-        _check_right(index.client, name, settings)
+        _check_may_change(index.client, name, settings)
     with held(index, f"{command} --tune", id=_LEASE) as lease:
         lowered: dict[str, Values] = {}
         try:
@@ -84,38 +91,39 @@ def tuned(index: Index, command: str) -> Iterator[dict[str, Values]]:
                 _put(index.client, name, to_lower)
             yield lowered
         finally:
-            _give_back_all(index.client, written, lease.token)
+            _restore_all(index.client, written, lease.token)
 
 
-def _give_back_all(client: Client, indices: Iterable[str], token: str) -> None:
-    """Restore what this run has lowered, index by index; where the server does not take that, a later command will."""
+def _restore_all(client: Client, indices: Iterable[str], token: str) -> None:
+    """Restore the settings that this run has lowered. If this fails for an index, a later command restores them."""
     for index in indices:
         try:
             record = records({index: {"_meta": _meta(client, index)}}).get(index)
             if record is not None and record.token == token:
-                _give_back(client, index, record)
-        except NotFound:  # deleted meanwhile, as old indices of a data stream are
+                _restore(client, index, record)
+        except NotFound:  # deleted during the run, as old indices of a data stream are
             continue
         except NeardupeError as error:
-            _warn(f"The settings of {index} that were lowered could not be given back; the next run will: {error}")
+            _warn(f"The lowered settings of {index} could not be restored; the next run will restore them: {error}")
 
 
-def mend(client: Client, mappings: Mapping[str, Mapping[str, Any]]) -> None:
-    """Give back what runs have lowered that came to no end; a `TuningWarning` says so, or why it is not possible.
+def restore_abandoned(client: Client, mappings: Mapping[str, Mapping[str, Any]]) -> None:
+    """Restore the settings lowered by runs that were killed. Warns with `TuningWarning`, also if this fails.
 
-    ``mappings``: index -> mapping, as they are now.
+    ``mappings``: index -> its current mapping.
     """
     for index, record in records(mappings).items():
         try:
             if _is_dead(client, record):
-                kept = _give_back(client, index, record)
-                _warn(f"{_lowered(index, record)} They are back as they were{kept}. Replicas may have to be built.")
+                kept = _restore(client, index, record)
+                _warn(f"{_lowered(index, record)} They are now restored{kept}. Replicas may have to be built.")
         except NeardupeError as error:
-            _warn(f"{_lowered(index, record)} They could not be given back: {error}")
+            _warn(f"{_lowered(index, record)} They could not be restored: {error}")
 
 
 def records(mappings: Mapping[str, Mapping[str, Any]]) -> dict[str, TuningRecord]:
-    """The records in mappings, by index. Anybody can write there: what we cannot have written is none."""
+    """Index -> its record, from the mappings. Values that cannot be a record are ignored, since any client can write
+    there."""
     found = {index: _decoded(mapping.get("_meta", {}).get(_KEY)) for index, mapping in mappings.items()}
     return {index: record for index, record in found.items() if record is not None}
 
@@ -135,7 +143,7 @@ def _decoded(value: Any) -> TuningRecord | None:
 
 def _lowered(index: str, record: TuningRecord) -> str:
     names = ", ".join(name.removeprefix("index.") for name in record.lowered) or "none"
-    when = f"at {record.at} by a run of {record.command} that came to no end"
+    when = f"at {record.at} by a run of {record.command} that did not end normally"
     return f"Settings of index {index} ({names}) were lowered {when}."
 
 
@@ -144,23 +152,24 @@ def _warn(message: str) -> None:
 
 
 def _is_dead(client: Client, record: TuningRecord) -> bool:
-    """Whether the run that wrote it is over."""
+    """Whether the run that wrote the record has ended."""
     return not is_held(read(client, record.registry, _LEASE), record.token)
 
 
-def _give_back(client: Client, index: str, record: TuningRecord) -> str:
-    """Restore what nobody else has changed meanwhile, then forget it; says what was left alone."""
-    present = _settings(client, index)
-    ours = [name for name, value in record.lowered.items() if present.get(name) == value]
-    if ours:
-        _put(client, index, {name: record.before[name] for name in ours})
+def _restore(client: Client, index: str, record: TuningRecord) -> str:
+    """Restore the settings that still have the lowered value, and remove the record; returns a part of a message with
+    the others."""
+    current = _settings(client, index)
+    unchanged = [name for name, value in record.lowered.items() if current.get(name) == value]
+    if unchanged:
+        _put(client, index, {name: record.before[name] for name in unchanged})
     _put_record(client, index, None)
-    others = ", ".join(name.removeprefix("index.") for name in record.lowered if name not in ours)
-    return f", but {others}, which somebody has changed since" if others else ""
+    changed = ", ".join(name.removeprefix("index.") for name in record.lowered if name not in unchanged)
+    return f", except {changed}, which another client has changed since" if changed else ""
 
 
 def _to_lower(present: Values) -> dict[str, str]:
-    """Replicas that the server chooses by itself are left to it."""
+    """The settings to lower. If the server chooses the number of replicas automatically, it is not changed."""
     expands = present.get("index.auto_expand_replicas") not in (None, "false")
     return {
         name: value
@@ -169,14 +178,14 @@ def _to_lower(present: Values) -> dict[str, str]:
     }
 
 
-def _check_right(client: Client, index: str, present: Values) -> None:
-    """Raises `Forbidden` unless the user may change settings; asks by putting what is there already."""
+def _check_may_change(client: Client, index: str, present: Values) -> None:
+    """Raises `Forbidden` if the user may not change settings, by writing a current value again."""
     try:
         _put(client, index, {"index.refresh_interval": present.get("index.refresh_interval")})
     except Forbidden as error:
         raise Forbidden(
-            f"This user may not change the settings of index {index}, which `tune` does: have the privilege `manage` "
-            f"granted on it, or leave `tune` out. Nothing was changed.",
+            f"This user may not change the settings of index {index}, which `tune` requires: ask an administrator to "
+            f"grant the privilege `manage` on it, or omit `tune`. Nothing was changed.",
             status=error.status,
             type=error.type,
             reason=error.reason,
@@ -184,7 +193,7 @@ def _check_right(client: Client, index: str, present: Values) -> None:
 
 
 def _settings(client: Client, index: str) -> Values:
-    """The settings that were set."""
+    """The explicit settings of an index, by flat name."""
     answer = client.request("GET", path(index, "_settings"), params={"flat_settings": "true"})
     values: Values = answer[index]["settings"]
     return values
@@ -200,12 +209,12 @@ def _put(client: Client, index: str, values: Values) -> None:
 
 
 def _put_record(client: Client, index: str, record: TuningRecord | None) -> None:
-    """Write the record into ``_meta``, or take it out; the rest of ``_meta`` stays."""
+    """Write the record into ``_meta``, or remove it; the rest of ``_meta`` is kept."""
     meta = dict(_meta(client, index))
     meta.pop(_KEY, None)
     if record is not None:
-        plain = {"token": record.token, "registry": record.registry, "command": record.command, "at": record.at}
-        meta[_KEY] = plain | {"before": dict(record.before), "lowered": dict(record.lowered)}
+        run = {"token": record.token, "registry": record.registry, "command": record.command, "at": record.at}
+        meta[_KEY] = run | {"before": dict(record.before), "lowered": dict(record.lowered)}
     client.request("PUT", path(index, "_mapping"), body={"_meta": meta})
 
 
@@ -214,13 +223,13 @@ R = TypeVar("R")
 
 
 def tunable(command: Callable[P, R]) -> Callable[P, R]:
-    """Give a command's ``tune`` its meaning: the settings of its indices are lowered while it runs, and the field
-    ``tuned`` of its report says what they were. With or without it, what an earlier run left lowered is given back.
+    """Implement the option ``tune`` of a command: the settings of its indices are lowered while it runs, and the field
+    ``tuned`` of its report contains their former values. Also without the option, settings that a killed run left
+    lowered are restored.
 
     The command takes an index, and by keyword ``tune`` and ``dry_run``; a dry run changes no settings. Raises what
     `tuned` raises.
     """
-
     parameters = signature(command)
 
     @wraps(command)
@@ -229,11 +238,11 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
         index: Index = arguments["index"]
         if arguments.get("dry_run"):
             return command(*given, **options)
-        mend(index.plain, tuned_mappings(index.plain, index.name, index.prefix))
+        restore_abandoned(index.plain, tuned_mappings(index.plain, index.name, index.prefix))
         if not arguments.get("tune"):
             return command(*given, **options)
-        found = opened(index, adopting=True, writes=command.__name__ != "migrate")
-        with tuned(found, command.__name__) as lowered:
+        opened_index = opened(index, adopting=True, writes=command.__name__ != "migrate")
+        with tuned(opened_index, command.__name__) as lowered:
             report: Any = command(*given, **options)
         return cast("R", replace(report, tuned=lowered))
 
@@ -241,6 +250,7 @@ def tunable(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def tuned_mappings(client: Client, name: str, prefix: str) -> dict[str, dict[str, Any]]:
-    """Index -> mapping, of those that a run with ``tune`` may have lowered: with the sidecar indices."""
-    found = mappings_of(client, name)
-    return found | sidecar_mappings(client, found, prefix)
+    """Index -> mapping, for all indices whose settings a run with ``tune`` can have lowered, sidecar indices
+    included."""
+    mappings = mappings_of(client, name)
+    return mappings | sidecar_mappings(client, mappings, prefix)

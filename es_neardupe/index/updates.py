@@ -1,4 +1,4 @@
-"""Stage: documents as they were read -> the updates that give them their fingerprint."""
+"""Updates that write fingerprints into documents, from the documents as they were read."""
 
 from __future__ import annotations
 
@@ -11,55 +11,59 @@ from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import decode, encode, group_of, own_group, stored_fields
 from es_neardupe.records import Action, Fingerprint, Hit
 
-__all__ = ["DocumentUpdate", "is_current", "plan", "source_of", "update"]
+__all__ = ["FingerprintedDocument", "fingerprint_documents", "fingerprint_update", "is_current", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentUpdate:
-    """A document and the fingerprint that its present text has."""
+class FingerprintedDocument:
+    """A document and the fingerprint of its current text."""
 
     hit: Hit
     fingerprint: Fingerprint
 
 
 def source_of(settings: Settings, inherits: str | None = None) -> list[str]:
-    """What `plan` and `update` have to read of a document."""
-    ours = ("scheme", "state", "content", "tokens", "features", "numeric", "group")
-    former = [] if inherits is None else [f"{inherits}.group"]
-    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in ours), *former]
+    """The fields that the functions below read. ``inherits``: see `fingerprint_update`."""
+    stored = ("scheme", "state", "content", "tokens", "features", "numeric", "group")
+    inherited = [] if inherits is None else [f"{inherits}.group"]
+    return [*settings.fields, *(f"{settings.prefix}.{name}" for name in stored), *inherited]
 
 
-def plan(pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int) -> Iterator[DocumentUpdate]:
-    """Fingerprint page by page."""
+def fingerprint_documents(
+    pages: Iterable[Sequence[Hit]], settings: Settings, max_chars: int
+) -> Iterator[FingerprintedDocument]:
+    """The documents of all pages with their fingerprints."""
     for page in pages:
-        found = fingerprint_sources([hit.source for hit in page], settings, max_chars)
-        yield from map(DocumentUpdate, page, found)
+        fingerprints = fingerprint_sources([hit.source for hit in page], settings, max_chars)
+        yield from map(FingerprintedDocument, page, fingerprints)
 
 
-def is_current(plan: DocumentUpdate, settings: Settings) -> bool:
-    """Whether the stored fingerprint fits the text, as far as scheme, state, hash and mark of numbers tell."""
-    stored = stored_fields(plan.hit.source, settings.prefix)
+def is_current(document: FingerprintedDocument, settings: Settings) -> bool:
+    """Whether the document has a group id and a fingerprint with the scheme, state, content hash and ``numeric`` flag
+    of its current text."""
+    stored = stored_fields(document.hit.source, settings.prefix)
     if not stored:
         return False
     try:
-        there = decode(stored)
+        before = decode(stored)
     except CorruptFingerprint:
         return False
-    wanted = plan.fingerprint
-    known = (there.scheme, there.state, there.content, there.numeric)
-    same = known == (wanted.scheme, wanted.state, wanted.content, wanted.numeric)
-    return same and group_of(stored) is not None
+    now = document.fingerprint
+    same = (before.scheme, before.state, before.content) == (now.scheme, now.state, now.content)
+    return same and before.numeric == now.numeric and group_of(stored) is not None
 
 
-def update(plan: DocumentUpdate, settings: Settings, at: str, *, current: bool, inherits: str | None = None) -> Action:
-    """The partial update that stores the fingerprint, refused by the server if the document changed since.
+def fingerprint_update(
+    document: FingerprintedDocument, settings: Settings, at: str, *, current: bool, inherits: str | None = None
+) -> Action:
+    """The partial update that stores the fingerprint, rejected by the server if the document has changed since.
 
-    A document that was not ``current`` waits for ``group`` (similarity and principal null) but keeps its
-    group id till then; a new one takes the id that it has under the prefix that it ``inherits`` from, or founds a group
-    of its own, since ``collapse`` would merge those without any.
+    A document that was not ``current`` waits for ``group``: similarity and principal become null, but it keeps its
+    group id. A document without an id takes the one that it has under the prefix ``inherits``, or gets a group of its
+    own, since ``collapse`` would merge all documents without an id.
     """
-    hit = plan.hit
-    fields = encode(plan.fingerprint, at)
+    hit = document.hit
+    fields = encode(document.fingerprint, at)
     if current:
         del fields["similarity"]
     else:

@@ -10,7 +10,7 @@ Example (`page_texts` is in `es_neardupe.commands.duplicates.results`):
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import log10
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from es_neardupe.commands.duplicates.results import DocumentPair, DuplicatesReport, PairsResult
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.arrays import Floats
 from es_neardupe.keys.text import spans
@@ -131,6 +132,20 @@ _FEW_WORDS = 30
 
 
 @dataclass(frozen=True, slots=True)
+class _Content:
+    """Texts and fields of documents."""
+
+    texts: Mapping[Address, str]
+    fields: Mapping[Address, Mapping[str, str]]
+
+    def heading(self, pair: DocumentPair) -> str:
+        """The shown fields of both documents, if they have any, else the beginning of text a, in one line."""
+        values = (value for one in (pair.a, pair.b) for value in self.fields.get(one, {}).values() if value)
+        heads = list(dict.fromkeys(beginning(value, _BEGINNING) for value in values))
+        return " | ".join(heads) if heads else _beginning(self.texts.get(pair.a, ""))
+
+
+@dataclass(frozen=True, slots=True)
 class _View:
     """The two texts of a pair."""
 
@@ -160,7 +175,7 @@ class _Row:
     names: tuple[str, str]
     explanation: str | None
     beginning: str
-    """The beginning of text a, in one line; "" if it is not available."""
+    """Fields of the documents, or the beginning of text a, in one line; "" if it is not available."""
     view: _View | None
     missing: tuple[str, ...]
     """Documents that should be shown, but have no text any more."""
@@ -173,19 +188,20 @@ def duplicates_page(
     *,
     explained: Sequence[str],
     title: str,
+    fields: Mapping[Address, Mapping[str, str]] | None = None,
     opened: int = MAX_OPENED,
 ) -> str:
     """The pairs of one stage as an HTML page: one file that loads nothing from the network, with all values escaped.
 
     ``texts`` has the texts of the first ``opened`` pairs (see `page_texts`); a document whose text is missing is shown
-    as deleted. ``explained`` is the request in words. Pairs beyond `MAX_LISTED`, and texts beyond ``opened`` or beyond
-    the size that a browser opens quickly, are left out; the page says how many. Raises `SettingsError` for a stage of
-    another type.
+    as deleted. ``explained`` is the request in words; ``fields`` are shown of each document. Pairs beyond `MAX_LISTED`,
+    and texts beyond ``opened`` or beyond the size that a browser opens quickly, are left out; the page says how many.
+    Raises `SettingsError` for a stage of another type.
     """
     result = report.stages[stage]
     if not isinstance(result, PairsResult):
         raise SettingsError(f"Stage {stage!r} finds no pairs: a page shows those of a documentPairs:duplicates stage.")
-    rows = list(_rows(report, result.pairs, texts, opened))
+    rows = list(_rows(report, result.pairs, _Content(texts, fields or {}), opened))
     skipped = _skipped(result)
     return rendered(
         "duplicates.html.j2",
@@ -212,23 +228,21 @@ def _skipped(result: PairsResult) -> int:
     return max([len(result.skipped_groups), *counts])
 
 
-def _rows(
-    report: DuplicatesReport, pairs: Sequence[DocumentPair], texts: Mapping[Address, str], opened: int
-) -> Iterator[_Row]:
+def _rows(report: DuplicatesReport, pairs: Sequence[DocumentPair], content: _Content, opened: int) -> Iterator[_Row]:
     """The rows of the list. When the page is full, further pairs are listed without texts."""
     several, room = len(report.indices) > 1, _MAX_SIZE
     for number, pair in enumerate(islice(pairs, MAX_LISTED), 1):
         names = _name(pair.a, several), _name(pair.b, several)
         with_texts = number <= opened and room > 0
-        view = _view(pair, names, texts) if with_texts else None
+        view = _view(pair, names, content) if with_texts else None
         room -= view.size if view else 0
-        missing = [name for name, one in zip(names, (pair.a, pair.b), strict=True) if one not in texts]
+        missing = [name for name, one in zip(names, (pair.a, pair.b), strict=True) if one not in content.texts]
         yield _Row(
             number,
             pair.similarity,
             names,
             pair.explanation,
-            _beginning(texts.get(pair.a, "")),
+            content.heading(pair),
             view,
             tuple(missing) if with_texts else (),
         )
@@ -242,12 +256,18 @@ def _beginning(text: str) -> str:
     return " ".join(text[:_BEGINNING].split()) + ("…" if len(text) > _BEGINNING else "")
 
 
-def _view(pair: DocumentPair, names: tuple[str, str], texts: Mapping[Address, str]) -> _View | None:
+def _view(pair: DocumentPair, names: tuple[str, str], content: _Content) -> _View | None:
+    texts = content.texts
     if pair.a not in texts or pair.b not in texts:
         return None
     a, b = texts[pair.a][:MAX_TEXT], texts[pair.b][:MAX_TEXT]
     minimum = 1 if min(len(spans(a)), len(spans(b))) < _FEW_WORDS else DEFAULT_MIN_WORDS
     comparison = compare_texts(a, b, names=names, shingle=minimum)
+    side_a, side_b = (
+        replace(side, fields=content.fields.get(address, {}))
+        for side, address in zip(comparison.sides, (pair.a, pair.b), strict=True)
+    )
+    comparison = replace(comparison, a=side_a, b=side_b)
     changes = visible_changes(comparison, Matching.LITERAL)
     return _View(
         panes(comparison, Matching.LITERAL, changes),

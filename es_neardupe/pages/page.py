@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from es_neardupe.display_text import shown
+from es_neardupe.display_text import beginning, shown
 from es_neardupe.options import Matching
 from es_neardupe.pages.files import replacing
 from es_neardupe.pages.panes import MAX_SHOWN, facts, panes, visible_changes
@@ -54,7 +54,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["shown"] = shown
+    environment.globals["shown"], environment.globals["beginning"] = shown, beginning
     return environment
 
 

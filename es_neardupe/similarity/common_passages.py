@@ -12,22 +12,11 @@ from es_neardupe.keys.arrays import U64
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import spans
 
-__all__ = ["beginning", "common_passage", "covered_passages"]
+__all__ = ["common_passage", "covered_passages"]
 
 
 _MIN_WORDS = 5
 """Minimum number of words in a passage."""
-
-_SHOWN = 200
-"""Characters of a passage that are shown."""
-
-
-def beginning(passage: str, shown: int = _SHOWN) -> str:
-    """A passage in one line. If it has more than ``shown`` characters, the words that fit, followed by ``...``."""
-    line = " ".join(passage.split())
-    if len(line) <= shown:
-        return line
-    return (line[: shown + 1].rpartition(" ")[0] or line[:shown]) + "..."
 
 
 def covered_passages(texts: Sequence[str], covering: U64, shingle: int) -> list[tuple[str, int]]:

@@ -8,15 +8,16 @@ from enum import Enum
 
 import numpy as np
 
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError, SettingsError
 from es_neardupe.keys.arrays import U64, Ints
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes, window_hashes
 from es_neardupe.keys.text import Range, spans
 from es_neardupe.options import Matching, MeasureName
+from es_neardupe.records import one_line
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import DEFAULT_MIN_WORDS, Alignment, align
-from es_neardupe.similarity.common_passages import beginning
 from es_neardupe.similarity.differences import Fact, TextChange, changes, characters, facts
 from es_neardupe.similarity.explained_scores import Score, left_out, scores
 from es_neardupe.similarity.formulas import Weights
@@ -54,6 +55,8 @@ class Side:
     words: int
     _text: str = field(repr=False)
     _spans: Ints = field(repr=False, compare=False)
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Field -> its text, for the fields to show; empty for a file."""
 
     @classmethod
     def of(cls, name: str, text: str) -> Side:
@@ -126,6 +129,17 @@ class Comparison:
     """Facts that differ between near-copies; empty for other texts."""
     _changes: tuple[TextChange, ...] = field(repr=False)
     _hashes: tuple[U64, U64] = field(repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            a=self.a.name,
+            b=self.b.name,
+            shingle=self.shingle,
+            measures=len(self.measures),
+            near_copies=self.near_copies,
+            facts=len(self.facts),
+        )
 
     @property
     def sides(self) -> tuple[Side, Side]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name, read, store
@@ -18,7 +19,7 @@ from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.arrays import U64, Flags, Floats
 from es_neardupe.progress import Progress
 from es_neardupe.server.search import fetch
-from es_neardupe.similarity.common_passages import beginning, covered_passages
+from es_neardupe.similarity.common_passages import covered_passages
 from es_neardupe.similarity.measure import Ignored, Measure
 from es_neardupe.verification.feature_weights import frequencies, sampled
 from es_neardupe.verification.verify import Verified, Verifier

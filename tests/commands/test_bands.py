@@ -71,7 +71,7 @@ def test_figures_and_curve(cli: Cli) -> None:
 def test_weak_bands_are_said_to_be_weak(cli: Cli) -> None:
     run = cli("bands", "--bands", "4", "--rows", "8")
     assert run.code == 0
-    assert "less than the detection of 0.99 asked for" in run.err
+    assert "less than --detection 0.99" in run.err
 
 
 def test_the_curve_of_supershingles(cli: Cli) -> None:
@@ -95,7 +95,7 @@ def test_the_curve_of_supershingles(cli: Cli) -> None:
         assert said in shown.out
     low = cli("bands", "--preset", "supershingles", "--threshold", "0.8")
     assert "exactly 0.8 similar becomes a candidate with probability 0.0258" in low.out
-    assert "less than the detection of 0.99 asked for" in low.err
+    assert "less than --detection 0.99" in low.err
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_curve_of_supershingles(cli: Cli) -> None:
         (["--preset", "supershingles", "--permutations", "128"], "leave out either --preset or --permutations"),
         (["--preset", "supershingles", "--agree", "1"], "has agree 2, not 1"),
         (["--preset", "default"], "'default' is not one of supershingles"),
-        (["--agree", "2"], "agree takes bands and rows"),
+        (["--agree", "2"], "agree requires bands and rows"),
     ],
 )
 def test_wrong_presets(cli: Cli, options: list[str], message: str) -> None:

@@ -86,7 +86,7 @@ def test_weighted(filled: str, server_cli: Cli, monkeypatch: pytest.MonkeyPatch,
     (weighted,) = [one for one in found["measures"] if one["measure"] == "weighted"]
     assert 0 < weighted["value"] < 1
     without = server_cli("compare", filled, "one", "other")
-    assert "Left out: weighted, since it needs the frequencies of shingles in an index." in without.out
+    assert "Omitted: weighted, because it needs the frequencies of shingles in an index." in without.out
     wrong = server_cli("compare", filled, "one", "other", "--weighted", "--shingle", "6")
     assert wrong.code == 2
     assert "Omit either --shingle or --weighted" in one_line(wrong.err)

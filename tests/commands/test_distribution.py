@@ -175,14 +175,14 @@ def test_large_buckets_are_counted(filled: str, client: Client, server_cli: Cli)
     report = NearDupe(filled, client).distribution(max_bucket=2)
     assert report.skipped > 0
     said = server_cli("distribution", filled, "--max-bucket", "2")
-    assert (report.skipped, "1 comparison in large buckets was left out" in said.err) == (1, True)
+    assert (report.skipped, "1 comparison in large buckets was skipped" in said.err) == (1, True)
 
 
 def test_command(filled: str, server_cli: Cli, client: Client, tmp_path: Path) -> None:
     picture = tmp_path / "news.svg"
     shown = server_cli("distribution", filled, "--plot", str(picture), "--thresholds", "0.5,0.9", "--threshold", "0.75")
     assert shown.code == 0
-    assert shown.err.splitlines() == [f"drawn in {picture}"]
+    assert shown.err.splitlines() == [f"Wrote {picture}"]
     assert "threshold 0.75" in picture.read_text("utf-8")
     for said in ("resemblance, 5 words: all", "^ threshold 0.75", "just above", "just below", "candidates", "█"):
         assert said in shown.out

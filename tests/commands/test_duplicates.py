@@ -126,7 +126,7 @@ def test_copies_across_the_indices_of_an_alias(ask: Any, news: str) -> None:
 
 def test_one_index_has_no_copies_across_indices(ask: Any, news: str) -> None:
     done = ask(f"{news}-one", example("copies-across-indices"))
-    assert f"{news}-one is one index, and only pairs across indices were asked for" in done.err
+    assert f"The request finds only pairs across indices, but {news}-one is one index" in done.err
     request = ready("identical-titles")
     request["stages"]["across"] = ready("copies-across-indices")["stages"]["similarPairs"]
     request["components"] |= ready("copies-across-indices")["components"]
@@ -199,7 +199,7 @@ def test_skipped_groups_are_reported(ask: Any, news: str) -> None:
     request["stages"]["similarPairs"]["hashGrouping"]["pairing"]["maxHashGroupSize"] = 2
     done = ask(f"{news}-one", request)
     assert "similarPairs: 1 pair, 1 of them shown" in done.out
-    assert "similarPairs: 1 group of documents made no pairs, being larger than maxHashGroupSize." in done.err
+    assert "similarPairs: 1 group of documents larger than maxHashGroupSize made no pairs." in done.err
     assert "3 documents share 'lucy had a gray cat'" in done.err
     assert "Raise maxHashGroupSize, or group by rarer features." in done.err
     for option in ("--json", "--pairs-only", "--csv"):
@@ -264,7 +264,7 @@ def test_a_query_that_matches_nothing(ask: Any, news: str) -> None:
     assert "similarPairs: 0 pairs" in shown.out
     lines = ask(news, request, "--pairs-only")
     assert (lines.code, lines.out) == (0, "")
-    assert lines.err == "similarPairs: no document is in scope: the query matches none, or the index is empty.\n"
+    assert lines.err == "similarPairs: no document is in scope: the query matches nothing, or the index is empty.\n"
 
 
 def test_documents_without_features_are_reported(ask: Any, news: str) -> None:

@@ -98,7 +98,7 @@ def test_common_shingles(client: Client, index_name: str, mailbox: dict[str, str
         NearDupe(index_name, client).pairs(ignore_common=0.3)
     listed = server_cli("pairs", index_name, "--ignore-common", "0.3", "--renew", "--json", "--max-bucket", "500")
     assert {(one["a"]["id"], one["b"]["id"]) for one in listed.lines} == wanted
-    assert "shingles were ignored: more than 0.3 of 179 random documents have them" in listed.err
+    assert "shingles were ignored: more than 0.3 of 179 random documents contain them" in listed.err
     assert stored_lists(client, index_name) == [stored]  # pairs writes nothing
     renewed = NearDupe(index_name, client).group(ignore_common=0.3, renew=True, max_bucket=500)
     assert renewed.scope.whole is (renewed.common is not None and renewed.common.version != stored["version"])

@@ -195,7 +195,7 @@ def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
     done = server_cli("similar", filled, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
     answer = done.json
     assert {hit["id"]: hit["similarity"] for hit in answer["hits"]} == {"long": 1.0}
-    assert set(answer["hits"][0]) == {"index", "id", "measure", "similarity", "shared_bands", "group"}
+    assert set(answer["hits"][0]) == {"index", "id", "measure", "similarity", "shared_bands", "group", "fields"}
     assert answer["measure"] == answer["hits"][0]["measure"] == "containment (literal)"
     assert answer["detection"] == {"min": 0.9, "probability": None}
     cases = {case["shape"]: case for case in answer["detection_cases"]}
@@ -308,7 +308,7 @@ def test_weighted(filled: str, client: Client, server_cli: Cli, cache: Path) -> 
     assert found == {pair: score for pair, score in scores.items() if score >= 0.05 and pair in found}
     assert len(found) > 10
     assert found["a", "b"] != truth(Measure(), sources())["a", "b"]
-    said = f"Weights of features: from {weights.documents} random documents, taken {at}."
+    said = f"Feature weights: from {weights.documents} random documents, sampled {at}."
     assert said in done.err
     again = server_cli("similar", filled, "--id", "a", "--measure", "weighted")
     assert said in again.err  # the same frequencies

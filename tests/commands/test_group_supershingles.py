@@ -73,7 +73,7 @@ def test_init(client: Client, index_name: str, server_cli: Cli) -> None:
         "init", f"{index_name}-low", "--field", "text", "--create", "--preset", "supershingles", "--threshold=0.8"
     )
     assert "exactly 0.8 similar becomes a candidate with probability 0.0258" in low.out
-    assert "given by the preset supershingles" in low.err
+    assert "those of the preset supershingles" in low.err
 
 
 def test_candidates_are_the_pairs_with_two_common_keys(client: Client, filled: str) -> None:

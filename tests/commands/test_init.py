@@ -65,11 +65,11 @@ def test_invalid_names(name: str, server_cli: Cli, client: Client, index_name: s
 @pytest.mark.parametrize(
     ("field", "words"),
     [
-        ("absent", ("has no field 'absent'", "Text fields there: body.en, text.")),
-        ("kind", ("'kind'", "keyword, not text", "Text fields there: body.en, text.")),
+        ("absent", ("has no field 'absent'", "Its text fields: body.en, text.")),
+        ("kind", ("'kind'", "keyword, not text", "Its text fields: body.en, text.")),
         ("text.raw", ("text.raw is a multi-field", "name text itself")),
-        ("body", ("'body'", "Text fields there: body.en, text.")),
-        ("neardupe.bands", ("field of ours",)),
+        ("body", ("'body'", "Its text fields: body.en, text.")),
+        ("neardupe.bands", ("Fields under the prefix",)),
         ("", ("--field",)),
     ],
 )

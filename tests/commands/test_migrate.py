@@ -194,7 +194,7 @@ def test_two_at_once(client: Client, index_name: str, monkeypatch: pytest.Monkey
 
     def another(comparison: object) -> bool:
         for options in ({"shingle": 3}, {"abort": True}):
-            with pytest.raises(LeaseHeld, match="migrate by pid"):
+            with pytest.raises(LeaseHeld, match="migrate, pid"):
                 NearDupe(index_name, client).migrate(**options)
         return False
 

@@ -208,10 +208,10 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     assert ["3", "/undated", f"{jaccard(texts[0], texts[3]):.4f}", f"{index_name}/7"] in lines
     assert [line[0] for line in lines if line and line[0].startswith("2024")] == ["2024-03-01", "2024-04-01"]
     assert f"Now at /moved, {jaccard(texts[0], texts[1]):.4f} similar." in done.out
-    assert "1 copy of an earlier date is not shown: add --earlier." in done.err
-    assert "Addresses are those of url, dates those of date." in done.err
+    assert "1 copy with an earlier date is not shown: add --earlier." in done.err
+    assert "Addresses are from url, dates from date." in done.err
     nothing = server_cli("moved", index_name, "/never")
-    assert nothing.out.splitlines() == ["/never: nothing is known of it.", "Nowhere: unknown address."]
+    assert nothing.out.splitlines() == ["/never: unknown address.", "Not found: unknown address."]
     delete(client, index_name, "3")
     delete(client, index_name, "7")
     assert NearDupe(index_name, client).moved("/old").reason == "no longer there"
@@ -220,13 +220,13 @@ def test_the_timeline(client: Client, index_name: str, server_cli: Cli) -> None:
     delete(client, index_name, "6")
     assert NearDupe(index_name, client).moved("/old").reason == "no copy found"
     done = server_cli("moved", index_name, "/old")
-    assert "Only the latest of its 2 documents was looked for: name another one by its id." in done.err
-    assert "1 address that led nowhere has several documents" in _as_list(server_cli, index_name, "/old").err
+    assert "Only the latest of its 2 documents was searched for: name another one by its id." in done.err
+    assert "1 address without a result has several documents" in _as_list(server_cli, index_name, "/old").err
     assert "Now at /copy, 1.0000 similar." in server_cli("moved", index_name, "1").out
     empty = one_line(server_cli("moved", index_name, "").err)
     assert empty == "error: The address is empty. Give an address, or the id of a document."
     low = server_cli("moved", index_name, "/old", "--min", "0.5")
-    assert "Pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
+    assert "pairs exactly 0.5 similar become candidates with probability 0.2" in low.err
 
 
 @pytest.mark.parametrize("basis", ["evidence", "grouping"])
@@ -249,7 +249,7 @@ def test_a_deleted_document(basis: str, client: Client, index_name: str, server_
     assert {place.basis for place in found.places} == {basis}
     assert all(place.known_at for place in found.places)
     done = server_cli("moved", index_name, gone)
-    assert f"which is gone; known by {basis} only" in done.out
+    assert f"which was deleted; known only from {basis}" in done.out
     (row, *_) = csv.DictReader(io.StringIO(_as_list(server_cli, index_name, gone).out))
     assert (row["basis"], bool(row["known_at"]), row["old_date"]) == (basis, True, "")
     if basis == "evidence":  # the same text, put elsewhere since
@@ -277,7 +277,7 @@ def test_a_page_that_was_written_over(client: Client, index_name: str, server_cl
     assert (found.basis, found.id, found.date, found.versions, found.changed) == ("evidence", "0", None, 1, 0)
     assert {place.id: place.similarity for place in found.places} == before
     done = server_cli("moved", index_name, "/p0")
-    assert "which bears another text by now; the one before is known by evidence" in done.out
+    assert "which now has another text; the former text is known from evidence" in done.out
     assert f"Now at {found.best.address}, " in done.out  # type: ignore[union-attr]
 
 
@@ -362,7 +362,7 @@ def test_indices_without_what_is_needed(client: Client, index_name: str, server_
     assert "has no date field" in one_line(server_cli("moved", index_name, "/a").err)
     client.request("PUT", path(index_name, "_mapping"), body={"properties": {"date": {"type": "date"}}})
     done = server_cli("moved", index_name, "/a")
-    assert "Nowhere: its text is empty." in done.out
+    assert "Not found: its text is empty." in done.out
     assert "2 documents have no keys" in done.err
     assert NearDupe(index_name, client).moved("/b").reason == "no copy found"
     with pytest.raises(SettingsError, match="`max_candidates`"):

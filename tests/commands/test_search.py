@@ -146,7 +146,7 @@ def test_documents_without_a_group_stand_apart_and_pages_end(client: Client, ind
     rest = NearDupe(filled, client).search("harbour", size=2, start=2)
     assert {hit["id"] for hit in found["apart"]} | {hit.id for hit in rest.apart} == {"new0", "new1", "new2"}
     shown = server_cli("search", filled, "harbour", "--size", "2")
-    assert "3 documents have no group id and stand apart, 2 of them on this page" in shown.err
+    assert "3 documents have no group id and are listed separately, 2 of them on this page" in shown.err
     assert f"es-neardupe enrich {filled}" in shown.err
     NearDupe(filled, client).enrich()
     waiting = server_cli("search", filled, "harbour", "--expand")

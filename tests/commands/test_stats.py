@@ -42,12 +42,12 @@ def check(client: Client, index: str) -> Stats:
     keyed = scope.states["signed"] + scope.states["short"] - scope.numeric
     others = sum(scope.states[name] for name in ("empty", "too_large", "failed"))
     assert scope.documents == keyed + scope.numeric + others + outside
-    parts = Counter(part_of(one) for one in stored)
+    parts = Counter(location_of(one) for one in stored)
     assert scope.states == {name: parts[name] for name in STATES}
     assert (scope.unknown, scope.other_schemes, scope.unprocessed) == tuple(
         parts[name] for name in ("unknown", "other_schemes", "unprocessed")
     )
-    numeric = [one for one in stored if one.get("numeric") is True and part_of(one) in ("signed", "short")]
+    numeric = [one for one in stored if one.get("numeric") is True and location_of(one) in ("signed", "short")]
     assert scope.numeric == len(numeric)
     assert groups.count == sum(groups.sizes.values())
     assert groups.grouped == sum(size * number for size, number in groups.sizes.items())
@@ -60,7 +60,7 @@ def check_group(report: GroupReport) -> GroupReport:
     return report
 
 
-def part_of(stored: JSON) -> str:
+def location_of(stored: JSON) -> str:
     """The part in which a document is counted; a field with several values matches if one of them does."""
     schemes, states = (value if isinstance(value, list) else [value] for value in map(stored.get, ("scheme", "state")))
     schemes = [one for one in schemes if one is not None]
@@ -104,8 +104,8 @@ def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, 
     assert (found.scope.states, found.scope.numeric) == (WHOLE, 6)
     NearDupe(index_name, client).group()
     shown = server_cli("stats", index_name, "--quick")
-    assert "numbers only" in shown.out
-    assert "no known state" not in shown.out
+    assert "only numbers" in shown.out
+    assert "unknown state" not in shown.out
 
     rng = random.Random(4)
     left = list(TEXTS)
@@ -124,7 +124,7 @@ def test_stats_of_an_index_with_damaged_fields(client: Client, index_name: str, 
     assert found.scope.documents == len(TEXTS) - 5
     report = server_cli("stats", index_name, "--json").json
     assert report["scope"]["unknown"] == found.scope.unknown
-    assert "no known state" in server_cli("stats", index_name, "--quick").out
+    assert "unknown state" in server_cli("stats", index_name, "--quick").out
     for rebuild in (False, True):
         grouped = check_group(NearDupe(index_name, client).group(rebuild=rebuild, dry_run=not rebuild))
         assert grouped.scope.documents + grouped.scope.unprocessed == found.scope.documents

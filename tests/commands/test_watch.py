@@ -184,7 +184,7 @@ def test_another_run_is_waited_for(client: Client, index_name: str) -> None:
     with held(opened(Index(index_name, client))), watching(client, index_name) as rounds:
         wait_until(lambda: len(rounds) > 2)
     assert {one.error for one in rounds} == {"LeaseHeld"}
-    assert "works on index" in str(rounds[0].message)
+    assert "is processing index" in str(rounds[0].message)
     assert (rounds[0].scope.documents, rounds[0].scope.new, rounds[0].writes.enriched, rounds[0].writes.grouped) == (
         2,
         2,
@@ -246,7 +246,7 @@ def test_the_service(client: Client, index_name: str) -> None:
         finally:
             process.kill()
     assert process.returncode == 0
-    assert said.startswith("Stopping: ")
+    assert said.startswith("Stopping after the current step.")
     assert f"Stopped. Rounds: {1 + len(out.splitlines())}, failed: 0." in said
     rounds = [first, *map(json.loads, out.splitlines())]
     assert (
@@ -288,7 +288,7 @@ def test_once(client: Client, server_cli: Cli, index_name: str) -> None:
     with held(opened(Index(index_name, client))):
         run = server_cli("watch", index_name, "--once")
     assert run.code == 1
-    assert "works on index" in one_line(run.err)
+    assert "is processing index" in one_line(run.err)
     assert signal.getsignal(signal.SIGTERM) is before
 
 

@@ -158,8 +158,8 @@ def test_the_command(server_cli: Cli, client: Client, index_name: str) -> None:
     NearDupe(index_name, client).group(evidence=True)
     shown = server_cli("what-if", index_name, "--min", "0.3,0.8")
     assert shown.code == 0
-    assert "Pairs exactly 0.3 similar become candidates with probability" in shown.err
-    assert "Pairs exactly 0.8" not in shown.err
+    assert "pairs exactly 0.3 similar become candidates with probability" in shown.err
+    assert "pairs exactly 0.8" not in shown.err
     found = server_cli("what-if", index_name, "--min", "0.3,0.8", "--linkage", "chain", "--json").json
     assert [one["min"] for one in found["thresholds"]] == [0.3, 0.8]
     assert found["linkage"] == "chain"

@@ -204,7 +204,7 @@ def test_a_file_without_any_document(client: Client, filled: str, server_cli: Cl
     told = done.err.splitlines()
     assert sum("lines.jsonl.gz:" in line for line in told) == 21
     assert any("the rest cannot be read" in line for line in told)
-    assert told[-1] == "None of the lines is a document that can be indexed."
+    assert told[-1] == "No line is a document that can be indexed."
 
 
 def test_strict_stops_at_the_first_bad_line(client: Client, filled: str, server_cli: Cli, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_document_that_the_mapping_refuses(client: Client, index_name: str, se
     done = server_cli("load", index_name, str(file), "--json")
     assert (done.code, done.out.count("\n")) == (1, 1)
     assert (done.json["writes"]["written"], done.json["writes"]["refused"]) == (1, 1)
-    assert "The server refused" in done.err
+    assert "The server rejected" in done.err
     assert "Traceback" not in done.err
 
 

@@ -189,7 +189,7 @@ def course(client: Client, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         found.states.append(State.of(client, found.index))
     assert found.states[-1].users == found.states[-2].users
     assert not any(found.states[-1].ours.values())
-    assert not found.states[-1].companions
+    assert not found.states[-1].hidden_indices
     yield found
     delete_all(client, found.index)
 

@@ -183,7 +183,7 @@ def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], 
     assert set(similar["detection"]) == {"min", "probability"}
     assert {hit["id"] for hit in similar["hits"]} == {"f0-1", "f0-2"}
     for hit in similar["hits"]:
-        assert set(hit) == {"index", "id", "resemblance", "shared_bands", "group"}
+        assert set(hit) == {"index", "id", "resemblance", "shared_bands", "group", "fields"}
         assert (hit["index"], type(hit["shared_bands"]), type(hit["resemblance"])) == (index_name, int, float)
 
     listed = server_cli("groups", index_name, "--json")
@@ -192,14 +192,18 @@ def test_the_commands(client: Client, index_name: str, filled: dict[str, JSON], 
     expected = {principal: members for principal, members in expected_groups(filled).items() if len(members) > 1}
     assert {one["principal"]["id"]: {member["id"] for member in one["members"]} for one in listed.lines} == expected
     assert all(set(one) == {"group", "principal", "size", "min_similarity", "members"} for one in listed.lines)
-    assert all(set(member) == {"index", "id", "similarity"} for one in listed.lines for member in one["members"])
+    assert all(
+        set(member) == {"index", "id", "similarity", "fields"} for one in listed.lines for member in one["members"]
+    )
     (only,) = server_cli("groups", index_name, "--group", listed.lines[0]["group"], "--json").lines
     assert only == listed.lines[0]
     assert server_cli("groups", index_name, "--group", "unknown", "--json").out == ""
 
     paired = server_cli("pairs", index_name, "--json")
     assert paired.code == 0
-    assert all(list(one) == ["a", "b", "resemblance"] and one["a"]["id"] < one["b"]["id"] for one in paired.lines)
+    assert all(
+        list(one) == ["a", "b", "resemblance", "fields"] and one["a"]["id"] < one["b"]["id"] for one in paired.lines
+    )
     found = {(one["a"]["id"], one["b"]["id"]): one["resemblance"] for one in paired.lines}
     assert found == pytest.approx(true_pairs(texts_of(filled), THRESHOLD))
 
@@ -219,7 +223,7 @@ def test_the_commands_for_people(index_name: str, filled: dict[str, JSON], serve
         (("enrich",), f"{len(filled)}", "Next: es-neardupe group"),
         (("group",), "candidate pairs", "Next: es-neardupe groups"),
         (("groups",), "f0-0", ""),
-        (("similar", "--id", "f1-0"), "f1-1", "each compared by its present text"),
+        (("similar", "--id", "f1-0"), "f1-1", "each compared by its current text"),
         (("pairs",), "copy-a", "verified candidates"),
         (("stats",), "groups of two or more", ""),
         (("doctor",), "ok", ""),

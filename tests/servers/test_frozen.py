@@ -1,4 +1,4 @@
-"""Frozen indices: searchable snapshots, which cannot be written. Their keys are in a sidecar index."""
+"""Frozen indices: searchable snapshots, which cannot be written. Keys are stored in sidecar indices."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def test_the_second_run_is_told_who_works(client: Client, target: IndexTarget) -
         assert value["holder"]["pid"] == os.getpid()
         assert datetime.fromisoformat(value["expires"]) - first.taken >= timedelta(seconds=60)
         with pytest.raises(
-            LeaseHeld, match=rf"\(watch by pid {os.getpid()} on host .*, since 20.* UTC, its lease ends at 20.* UTC"
+            LeaseHeld, match=rf"\(watch, pid {os.getpid()} on host .*, since 20.* UTC; its lease expires at 20.* UTC"
         ):
             held(index_of(client, target)).__enter__()
         assert stored(client, target) == value
@@ -122,7 +122,7 @@ def test_a_lease_that_nobody_renews_ends(client: Client, target: IndexTarget, mo
             later(forward, 61)
             other = held(index_of(client, target))
             taken = other.__enter__()
-        with pytest.raises(LeaseLost, match=f"lease on index {target.name} ended.*run the same command again"):
+        with pytest.raises(LeaseLost, match=f"lease on index {target.name} expired.*run the same command again"):
             still.check()
         taken.check()
     assert stored(client, target)["holder"]["token"] == taken.token  # not released by the run that lost it
@@ -138,14 +138,14 @@ def test_a_registry_that_is_removed(client: Client, target: IndexTarget) -> None
             mine.check()
 
 
-@pytest.mark.parametrize("broken", ["_is_ours", "_write_if_ours"])
+@pytest.mark.parametrize("broken", ["_is_own", "_write_if_own"])
 def test_a_run_that_ends_without_giving_it_back(
     broken: str, client: Client, target: IndexTarget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its process is alive, but knows that the run is not: the server failed at the beginning, or at the end."""
 
     def fails(self: lease.Lease, *_: Any, **more: Any) -> bool:
-        if broken == "_is_ours" and lease.read(client, self.registry, self.id) is None:
+        if broken == "_is_own" and lease.read(client, self.registry, self.id) is None:
             return False  # it is written, and then the answer is lost
         raise Unreachable("gone")
 
@@ -166,14 +166,14 @@ def test_a_holder_that_is_killed(client: Client, target: IndexTarget, monkeypatc
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
-            with pytest.raises(LeaseHeld, match=f"group by pid {process.pid} "):
+            with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
                 held(index_of(client, target)).__enter__()
         finally:
             process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(lease, "_machine", lambda: "another")
-        with pytest.raises(LeaseHeld, match=f"group by pid {process.pid} "):
+        with pytest.raises(LeaseHeld, match=f"group, pid {process.pid} "):
             held(index_of(client, target)).__enter__()
     if lease._machine() is None:  # not possible on this system: it waits like any other
         later(monkeypatch, 61)

@@ -54,10 +54,10 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
     counts."""
     users, routings = theirs(client, forum), where(client, forum)
     done = server_cli("init", forum, "--field", "text")
-    assert "Documents whose kind is answer or comment or vote are left alone (--relation chooses others)." in done.err
+    assert "Documents whose kind is answer or comment or vote are skipped (--relation selects relations)." in done.err
     assert "relations" not in mapping(client, forum)["_meta"]["neardupe"]
     shown = server_cli("enrich", forum)
-    assert "of other relations, left alone" in shown.out
+    assert "of other relations, skipped" in shown.out
     report = NearDupe(forum, client).enrich(all=True)
     assert (report.scope.documents, report.scope.excluded, report.scope.left_alone, report.writes.written) == (
         5,
@@ -93,9 +93,7 @@ def test_children_are_left_alone(forum: str, client: Client, server_cli: Cli) ->
 def test_chosen_relations(forum: str, client: Client, server_cli: Cli, tmp_path: Path) -> None:
     """Answers instead of questions: updates use the parent's routing, and every command has the stored scope."""
     users, routings = theirs(client, forum), where(client, forum)
-    with pytest.raises(
-        IndexUnusable, match=r"has no relation reply\. Relations there: answer, comment, question, vote"
-    ):
+    with pytest.raises(IndexUnusable, match=r"has no relation reply\. Its relations: answer, comment, question, vote"):
         NearDupe(forum, client).init(Settings(("text",), relations=("reply",)))
     assert server_cli("init", forum, "--field", "text", "--relation", "answer", "--relation", "vote").code == 0
     assert mapping(client, forum)["_meta"]["neardupe"]["relations"] == ["answer", "vote"]
@@ -174,7 +172,7 @@ def test_texts_of_nested_objects(client: Client, index_name: str, server_cli: Cl
     assert NearDupe(index_name, client).search(f"{base[0]} AND {base[1]}").documents == 4
     assert NearDupe(index_name, client).search("title").documents == 3
     assert theirs(client, index_name) == users
-    with pytest.raises(SettingsError, match=r"comments\.at lies in the nested objects comments, which a range"):
+    with pytest.raises(SettingsError, match=r"comments\.at is inside the nested objects comments, where a range"):
         NearDupe(index_name, client).enrich(since=("comments.at", "2025-01-01"))
     with pytest.raises(SettingsError, match=r"no date field 'comments\.at'"):
         NearDupe(index_name, client).group(window="comments.at:3")

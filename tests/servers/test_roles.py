@@ -14,7 +14,7 @@ from conftest import Cli
 from docs_pages import section, table
 from role_tools import (
     COMING,
-    COMPANIONS,
+    HIDDEN_INDICES,
     TEXTS,
     As,
     delete_worked,
@@ -100,16 +100,17 @@ LACKING = {
     ("neardupe-read", "enrich"): f"neardupe-read lacks the index privilege 'maintenance' on {WORKED}",
     ("neardupe-read", "load"): "privilege",
     ("neardupe-read", "init --prefix other"): f"lacks the index privilege 'manage' on {WORKED}",
-    ("neardupe-read", "clean"): f"lacks the index privilege 'view_index_metadata' on {COMPANIONS['groups']}",
-    ("neardupe-analyse", "clean"): f"lacks the index privilege 'delete_index' on {', '.join(COMPANIONS.values())}",
-    ("neardupe-read", "audit"): f"lacks the index privilege 'read' on {COMPANIONS['groups']}",
-    ("neardupe-group", "what-if"): f"on {COMPANIONS['pairs']}",
-    ("neardupe-read", "groups --history"): f"on {COMPANIONS['groups']}",
-    ("neardupe-enrich", "group"): f"on {COMPANIONS['groups']}",
-    ("neardupe-enrich", "watch"): f"on {COMPANIONS['groups']}",
-    ("neardupe-group", "group --evidence"): f"on {COMPANIONS['pairs']}",
-    ("neardupe-enrich", "enrich --tune"): "have the privilege `manage` granted on it",
-    ("neardupe-group", "migrate"): "have the privilege `manage` granted on it",
+    ("neardupe-read", "clean"): f"lacks the index privilege 'view_index_metadata' on {HIDDEN_INDICES['groups']}",
+    ("neardupe-analyse", "clean"): "lacks the index privilege 'delete_index' on the hidden indices "
+    f"{', '.join(HIDDEN_INDICES.values())}",
+    ("neardupe-read", "audit"): f"lacks the index privilege 'read' on {HIDDEN_INDICES['groups']}",
+    ("neardupe-group", "what-if"): f"on {HIDDEN_INDICES['pairs']}",
+    ("neardupe-read", "groups --history"): f"on {HIDDEN_INDICES['groups']}",
+    ("neardupe-enrich", "group"): f"on {HIDDEN_INDICES['groups']}",
+    ("neardupe-enrich", "watch"): f"on {HIDDEN_INDICES['groups']}",
+    ("neardupe-group", "group --evidence"): f"on {HIDDEN_INDICES['pairs']}",
+    ("neardupe-enrich", "enrich --tune"): "grant the privilege `manage` on it",
+    ("neardupe-group", "migrate"): "grant the privilege `manage` on it",
     ("neardupe-init", "migrate"): "lacks the index privilege",
     ("neardupe-init", "similar"): f"neardupe-init lacks the index privilege 'read' on {WORKED}",
 }
@@ -118,7 +119,7 @@ LACKING = {
 
 def test_less_is_refused_in_one_line_that_names_what_lacks(run_as: As, worked: Secured) -> None:
     lacking_is_named(run_as, LACKING)
-    lacks_at_the_end = f"lacks the index privilege 'delete_index' on {', '.join(COMING)}"
+    lacks_at_the_end = f"lacks the index privilege 'delete_index' on the hidden indices {', '.join(COMING)}"
     with worked.client("neardupe-group") as client, pytest.raises(Forbidden, match=lacks_at_the_end):
         NearDupe(WORKED, client).migrate(threshold=0.7)
 
@@ -179,7 +180,7 @@ def test_no_privilege_can_be_left_out(user: str, run_as: As, admin: Client) -> N
     (role,) = [one for one in ROLES if one.name == name]
     if "create_index" in lacks:
         kind = lacks.rpartition("-")[2]
-        admin.request("DELETE", path(COMPANIONS[kind]), params={"ignore_unavailable": True})
+        admin.request("DELETE", path(HIDDEN_INDICES[kind]), params={"ignore_unavailable": True})
     put(admin, WORKED, {user: {"text": f"{TEXTS['d0']} {user}", "url": f"/{user}", "date": "2024-01-01"}})
     if "enrich" not in role.commands:  # so that there is something to write
         NearDupe(WORKED, admin).enrich()

@@ -12,7 +12,7 @@ import pytest
 from conftest import Cli
 from docs_pages import DOCS, section, table
 from role_tools import (
-    COMPANIONS,
+    HIDDEN_INDICES,
     As,
     delete_worked,
     lacking_is_named,
@@ -80,7 +80,7 @@ def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as
     """Hidden fields would be lost if documents were written back as a whole."""
 
     def written() -> Any:
-        registry = versions(admin, COMPANIONS["groups"]).items()
+        registry = versions(admin, HIDDEN_INDICES["groups"]).items()
         notes = {address: version for address, version in registry if not address[1].startswith("lease")}
         return theirs(admin, WORKED), versions(admin, WORKED), notes
 
@@ -88,7 +88,7 @@ def test_who_sees_a_part_is_refused_before_anything_is_written(user: str, run_as
     for name in ("enrich", "group", "watch", "migrate", "clean"):
         run = run_as(user, name)
         assert (run.code, run.out) == (1, ""), (name, run.err)
-        told = f"sees only a part of the documents or fields of {WORKED}, and .* about all of them|has no field 'text'"
+        told = f"sees only a part of the documents or fields of {WORKED}, and .* needs all of them|has no field 'text'"
         assert re.search(told, run.err), (name, run.err)
     assert "only a part" in run.err  # of `clean`, which reads no text
     assert written() == before

@@ -76,7 +76,7 @@ def test_a_rollover_in_the_middle_of_a_run(
 
     users = theirs(client, name)
     for work in (NearDupe.group, NearDupe.groups, NearDupe.stats):
-        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+        with pytest.raises(RolledOver, match=f"{new} was created by a rollover.*es-neardupe enrich {name}"):
             work(NearDupe(name, client))
     assert may_succeed_later(RolledOver(""))  # a watch continues
     dry = NearDupe(name, client).enrich(dry_run=True)
@@ -85,7 +85,7 @@ def test_a_rollover_in_the_middle_of_a_run(
     again = server_cli("enrich", name, "--json")
     assert again.json["prepared"] == [new]
     assert again.json["writes"]["written"] == 4
-    assert f"New behind {name} since a rollover, and were prepared like the others: {new}." in again.err
+    assert f"New indices of {name} after a rollover, which were prepared like the others: {new}." in again.err
     assert mapping(client, new)["_meta"] == mapping(client, first.indices[0])["_meta"]
     assert NearDupe(name, client).group().groups.largest == 8
     assert theirs(client, name) == users
@@ -207,7 +207,7 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     name = rolling.name
     rolling.add(0, 2)
     done = server_cli("init", name, "--field", "text")
-    assert f"Later indices of {name} will not have our fields: index templates are yours" in done.err
+    assert f"New indices of {name} will not have the fields, because index templates are not changed." in done.err
     printed = server_cli("init", name, "--field", "text", "--template")
     assert printed.code == 0
     assert "Nothing was written." in printed.err
@@ -217,7 +217,7 @@ def test_a_template_of_the_users_gives_later_indices_our_fields(
     client.request("PUT", path("_component_template", name), body=json.loads(printed.out))
     client.request("PUT", path("_index_template", name), body=rolling.template | {"composed_of": [name]})
     assert (
-        f"Later indices of {name} will have our fields from its index template."
+        f"New indices of {name} will have the fields, from its index template."
         in server_cli("init", name, "--field", "text").err
     )
     assert {one.level for one in NearDupe(name, client).doctor() if one.name != "documents"} == {"ok"}
@@ -241,7 +241,7 @@ def test_names_that_overlap_exclude_each_other(rolling: Rolling, client: Client)
     (index,) = NearDupe(name, client).init(SETTINGS).indices
     NearDupe(name, client).enrich()
     whole, alone = open_target(client, name), open_target(client, index)
-    with held(index_of(client, whole)), pytest.raises(LeaseHeld, match=f"works on index {index}"):
+    with held(index_of(client, whole)), pytest.raises(LeaseHeld, match=f"is processing index {index}"):
         NearDupe(index, client).group()
     with held(index_of(client, alone)), pytest.raises(LeaseHeld):
         NearDupe(name, client).group()
@@ -266,7 +266,7 @@ def test_two_that_begin_at_once(rolling: Rolling, client: Client) -> None:
     one.give_way()  # the other has released its lease
     other.take()
     for lease in (one, other):
-        with pytest.raises(LeaseHeld, match=f"works on index {index}"):
+        with pytest.raises(LeaseHeld, match=f"is processing index {index}"):
             lease.give_way()
 
 
@@ -274,7 +274,7 @@ def test_a_name_of_very_many_indices(rolling: Rolling, client: Client, monkeypat
     """The indices do not fit into a request line, so the name is sent; nothing is written to an index without our
     mapping."""
     name = rolling.name
-    monkeypatch.setattr("es_neardupe.index.target._LONGEST_PATH", 0)
+    monkeypatch.setattr("es_neardupe.index.target._MAX_PATH", 0)
     rolling.add(0, 2)
     NearDupe(name, client).init(SETTINGS)
     rolled: list[str] = []

@@ -352,7 +352,7 @@ def test_who_sees_a_part_does_not_write_or_read_about_the_whole(news: Secured, a
             lambda: NearDupe(NEWS, half).what_if(min=[0.5]),
         ):
             with pytest.raises(
-                Forbidden, match=f"sees only a part of the documents or fields of {NEWS}, and .* about all"
+                Forbidden, match=f"sees only a part of the documents or fields of {NEWS}, and .* needs all"
             ):
                 refused()
     for name in ("pattern-reader", "registry-reader", "loose-reader", "few-fields"):

@@ -362,9 +362,9 @@ WORK: list[Command] = [("enrich", {}), ("group", {})]
 def _end(client: Client, index: str) -> object:
     """The state that a run leaves behind, without fields that name a version of a document."""
     found = State.of(client, index)
-    entries = found.companions[f"{index}-neardupe-sidecar"]
+    entries = found.hidden_indices[f"{index}-neardupe-sidecar"]
     kept = {id: {**one, "@source": one["@source"]["mirrored"]} for id, one in entries.items()}
-    others = {name: one for name, one in found.companions.items() if "sidecar" not in name}
+    others = {name: one for name, one in found.hidden_indices.items() if "sidecar" not in name}
     return found.users, found.ours, kept, others
 
 

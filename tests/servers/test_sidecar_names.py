@@ -45,7 +45,7 @@ def test_enrich_makes_what_a_rollover_lacks(rolling: Rolling, client: Client, se
     before = [state(client, index) for index in _backing(client, name)]
 
     for work in (NearDupe.group, NearDupe.groups, NearDupe.stats):
-        with pytest.raises(RolledOver, match=f"{new} came by a rollover.*es-neardupe enrich {name}"):
+        with pytest.raises(RolledOver, match=f"{new} was created by a rollover.*es-neardupe enrich {name}"):
             work(NearDupe(name, client))
     dry = NearDupe(name, client).enrich(dry_run=True, show_requests=2)
     assert (dry.prepared, dry.scope.documents, dry.writes.written) == ((new,), 8, 4)
@@ -94,7 +94,12 @@ def test_other_relations_are_left_alone(client: Client, index_name: str, monkeyp
     report = NearDupe(index_name, client).init(SETTINGS, sidecar=True)
     assert report.left_alone == {"kind": ("answer",)}
     done = NearDupe(index_name, client).enrich()
-    assert (done.scope.documents, done.scope.left_alone, done.writes.written, done.scope.excluded) == (6, 6, 6, 6)
+    assert (done.scope.documents, done.scope.left_alone, done.writes.written, done.scope.excluded) == (
+        6,
+        6,
+        6,
+        6,
+    )
     grouped = NearDupe(index_name, client).group()
     assert (grouped.scope.documents, grouped.groups.grouped, grouped.scope.unprocessed) == (6, 6, 0)
     assert {hit["_id"] for hit in hits(client, f"{index_name}-neardupe-sidecar")} == {f"p{k}" for k in range(6)}

@@ -70,8 +70,8 @@ def test_lowered_for_the_run(client: Client, index: str, server_cli: Cli) -> Non
     check_untouched(client, index)
     assert len(ours(client, index)) == 12
     run = server_cli("group", index, "--tune")
-    assert "has again: refresh_interval default, number_of_replicas 1" in run.err
-    assert "replicas are being built" in run.err
+    assert "restored: refresh_interval default, number_of_replicas 1" in run.err
+    assert "replicas are being rebuilt" in run.err
     loaded = server_cli("load", index, "docs/articles.jsonl", "--tune", "--json").json
     assert loaded["tuned"] == {index: {f"index.{name}": one for name, one in FORMER.items()}}
     check_untouched(client, index)
@@ -113,7 +113,7 @@ def test_after_a_kill_the_next_command_gives_back(lowered: bool, client: Client,
     assert stored(client, index) == (LOWERED if lowered else FORMER)
     run = server_cli("enrich", index)
     assert run.code == 0
-    assert "by a run of enrich that came to no end. They are back as they were" in run.err
+    assert "by a run of enrich that did not end normally. They are now restored" in run.err
     check_untouched(client, index)
     assert server_cli("enrich", index).err.count("lowered") == 0
 
@@ -164,7 +164,7 @@ def test_records_that_are_none_of_ours(client: Client, index: str) -> None:
     elsewhere = {"before": {"index.refresh_interval": "3s"}, "lowered": {"index.refresh_interval": "-1"}}
     body = {"_meta": {**meta, "neardupe.tune": {**sound, **elsewhere, "registry": "../x"}}}
     client.request("PUT", path(index, "_mapping"), body=body)
-    with pytest.warns(TuningWarning, match="refresh_interval, which somebody has changed since"):
+    with pytest.warns(TuningWarning, match="refresh_interval, which another client has changed since"):
         NearDupe(index, client).group()
     check_untouched(client, index)
 
@@ -174,7 +174,7 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
     with secured_server.client("admin") as admin, secured_server.client("runner") as runner:
         prepared(admin, NEWS)
         try:
-            with pytest.raises(Forbidden, match="`manage` granted on it, or leave `tune` out"):
+            with pytest.raises(Forbidden, match="grant the privilege `manage` on it, or omit `tune`"):
                 NearDupe(NEWS, runner).enrich(tune=True)
             check_untouched(admin, NEWS)
             assert not exists(admin, hidden_index_name(open_target(admin, NEWS), HiddenIndex.GROUPS))
@@ -182,10 +182,10 @@ def test_without_the_right_nothing_is_changed(secured_server: Secured) -> None:
                 meta = mapping(admin, NEWS)["_meta"]
             admin.request("PUT", path(NEWS, "_mapping"), body={"_meta": meta})  # as if they had not been restored
             put_setting(admin, NEWS, "refresh_interval", "-1")
-            with pytest.warns(TuningWarning, match="could not be given back"):
+            with pytest.warns(TuningWarning, match="could not be restored"):
                 assert NearDupe(NEWS, runner).enrich().writes.written == 12
             assert stored(admin, NEWS)["refresh_interval"] == "-1"
-            with pytest.warns(TuningWarning, match="They are back as they were"):
+            with pytest.warns(TuningWarning, match="They are now restored"):
                 NearDupe(NEWS, admin).enrich()
             check_untouched(admin, NEWS)
         finally:

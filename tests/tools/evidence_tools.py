@@ -1,4 +1,4 @@
-"""Enriched indices for tests of evidence."""
+"""EnrichResult indices for tests of evidence."""
 
 from __future__ import annotations
 

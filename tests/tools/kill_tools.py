@@ -136,18 +136,18 @@ class State:
 
     users: Mapping[tuple[str, str], str]
     ours: Mapping[str, Any]
-    companions: Mapping[str, Mapping[str, Any]]
+    hidden_indices: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, client: Client, index: str) -> State:
         """The application's fields as text; the neardupe fields and the documents of the hidden indices field by
         field."""
         ours = {hit["_id"]: without_dates(hit["_source"].get("neardupe")) for hit in hits(client, index)}
-        companions = {
+        hidden_indices = {
             name: {id: one for id, one in without_dates(_sources(client, name)).items() if not _of_deleted(one, ours)}
-            for name in _companions(client, index)
+            for name in _hidden_indices(client, index)
         }
-        return cls(theirs(client, index), ours, companions)
+        return cls(theirs(client, index), ours, hidden_indices)
 
 
 def _of_deleted(source: JSON, present: Container[str]) -> bool:
@@ -167,7 +167,7 @@ def without_dates(value: Any) -> Any:
     return "a date" if isinstance(value, str) and _DATE.match(value) else value
 
 
-def _companions(client: Client, index: str) -> list[str]:
+def _hidden_indices(client: Client, index: str) -> list[str]:
     """The hidden indices of an index."""
     shown = {"h": "index", "format": "json", "expand_wildcards": "all"}
     return sorted(one["index"] for one in client.request("GET", path("_cat", "indices", f"{index}-*"), params=shown))
@@ -180,7 +180,7 @@ def _sources(client: Client, index: str) -> dict[str, JSON]:
 def copies_of(client: Client, index: str) -> dict[str, JSON]:
     """Mapping and documents of an index and of its hidden indices."""
     found: dict[str, JSON] = {}
-    for name in (index, *_companions(client, index)):
+    for name in (index, *_hidden_indices(client, index)):
         (entry,) = client.request("GET", path(name)).values()
         hidden = entry["settings"]["index"].get("hidden", "false")
         found[name] = {"mappings": entry["mappings"], "hidden": hidden, "sources": _sources(client, name)}
@@ -191,7 +191,7 @@ def put_back(client: Client, copies: Mapping[str, JSON], *, ours: bool = False) 
     """Recreate the indices as copied, and delete other hidden indices. ``ours``: except the index itself, which keeps
     its documents and their versions."""
     index = next(iter(copies))
-    for name in (*_companions(client, index), *([] if ours else [index])):
+    for name in (*_hidden_indices(client, index), *([] if ours else [index])):
         client.request("DELETE", path(name))
     for name, copy in copies.items():
         if ours and name == index:

@@ -18,8 +18,8 @@ from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.index.hidden_indices import exists
 from es_neardupe.server.client import Client
 
-COMPANIONS = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}
-COMING = [f"{WORKED}-neardupe_next-{kind}" for kind in COMPANIONS]
+HIDDEN_INDICES = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}
+COMING = [f"{WORKED}-neardupe_next-{kind}" for kind in HIDDEN_INDICES]
 TEXTS = {f"d{k}": text for k, text in enumerate(family("roles", 4, length=60))}
 REQUEST = example("identical-titles").replace('"title"', '"text"')
 

@@ -50,7 +50,7 @@ class FakeClient:
         }
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
-        if path.endswith(("/_refresh", f"/_settings/{permissions.ASKED}")):
+        if path.endswith(("/_refresh", f"/_settings/{permissions.BLOCK_SETTINGS}")):
             return {}
         assert (method, path) == ("POST", "/_mget")
         self.requests.append(len(body["docs"]))

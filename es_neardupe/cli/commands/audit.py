@@ -1,4 +1,4 @@
-"""``es-neardupe audit``: how many of the true pairs an index finds."""
+"""``es-neardupe audit``: measure the recall and precision of an index."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _REASONS = {
     "UNPROCESSED": ("a document has no keys", "enrich {index}"),
     "TOO_LARGE": ("a document was too large for keys", "enrich {index} --all --max-chars N"),
     "FAILED": ("a document had no readable text", "enrich {index} --check"),
-    "CORRUPT": ("stored keys unreadable, or not of the text", "enrich {index} --all"),
+    "CORRUPT": ("stored keys are unreadable, or not those of the text", "enrich {index} --all"),
     "STALE": ("text changed since enrich", "enrich {index} --check"),
-    "BUCKET": ("left out in a large bucket", "group {index} --max-bucket N"),
+    "BUCKET": ("skipped in a large bucket", "group {index} --max-bucket N"),
     "BANDS": ("too few keys in common, by chance", ""),
 }
 
@@ -40,9 +40,9 @@ def audit(
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how many of the true pairs the index finds, and why others are lost. Writes nothing.
+    """Measure the share of the true pairs that the index finds, and why pairs are lost. Writes nothing.
 
-    A random sample is compared with all documents by their texts. Exit code 1 if a verified pair was wrong.
+    A random sample is compared with all documents by their texts. Exit code 1 if a stored or verified pair is wrong.
 
     Examples:
 
@@ -71,14 +71,14 @@ def _show(report: AuditReport) -> None:
         f"{report.sampled:,} of {report.documents:,} documents"
     )
     print_table(["pairs", "true", "found", "recall", "95 % interval"], _rows(report))
-    print_table(["found", ""], list(_expectations(report)))
+    print_table(["quality", "value"], list(_expectations(report)))
     lost = [one for one in report.lost if one.pairs]
     if lost:
-        print_table(["lost, because", "pairs", "to mend it"], [_lost(report, one) for one in lost])
+        print_table(["reason for the loss", "pairs", "how to fix it"], [_lost(report, one) for one in lost])
         print_table(["lost", "similarity", "a", "b"], list(_examples(report, lost)))
     for one in report.wrong:
         both = " and ".join(named(document, len(report.indices) > 1) for document in (one.a, one.b))
-        show(f"denied: {both}, said to be {one.claimed:.4f} similar, are {one.actual:.4f} similar")
+        show(f"wrong: {both} are {one.actual:.4f} similar, not {one.claimed:.4f}")
     say(f"{report.seconds:.1f} s")
 
 
@@ -99,17 +99,17 @@ def _row(name: str, one: Recall) -> tuple[object, ...]:
 
 
 def _expectations(report: AuditReport) -> Iterator[tuple[str, object]]:
-    yield f"probability for a pair exactly {report.min:g} similar", report.promised
-    yield "share of these pairs that the bands find on average", report.expected
+    yield f"detection probability of a pair exactly {report.min:g} similar", report.promised
+    yield "expected recall of the bands for these pairs", report.expected
     yield "precision", report.precision
     yield "  verified pairs of texts", report.claims
     yield "  members of stored groups", report.members
-    yield "  denied by the texts", report.denied
+    yield "  wrong according to the texts", report.denied
 
 
 def _lost(report: AuditReport, one: LostPairs) -> tuple[object, ...]:
-    reason, way = _REASONS[one.reason.name]
-    return reason, one.pairs, phrase(f"es-neardupe {way.format(index=report.index)}") if way else "-"
+    reason, command = _REASONS[one.reason.name]
+    return reason, one.pairs, phrase(f"es-neardupe {command.format(index=report.index)}") if command else "-"
 
 
 def _examples(report: AuditReport, lost: list[LostPairs]) -> Iterator[tuple[object, ...]]:
@@ -120,24 +120,24 @@ def _examples(report: AuditReport, lost: list[LostPairs]) -> Iterator[tuple[obje
 
 def _warn(report: AuditReport) -> None:
     if not report.recall.pairs:
-        warn("The sample is in no true pair: there is nothing to measure. A larger --sample may have some.")
+        warn("No document of the sample is in a true pair, so recall cannot be measured: use a larger --sample.")
     if report.denied:
         warn(
-            f"{report.denied:,} pairs are not as similar as was verified or stored. Unless somebody else wrote our "
-            f"fields, that is an error of this program: please report it with the pairs shown."
+            f"{report.denied:,} pairs are not as similar as stored or verified. Unless another client wrote the "
+            f"fields, this is a bug: please report it with the pairs above."
         )
     if (advice := report.advice) is not None:
         warn(
             f"The bands find too few of these pairs. {advice.bands} bands of {advice.rows} rows would find "
             f"{advice.expected:.4f} of them: run `es-neardupe migrate {report.index} --threshold {report.min:g} "
-            f"--detection {advice.detection:g}{_others(advice)}`."
+            f"--detection {advice.detection:g}{_other_options(advice)}`."
         )
 
 
-def _others(advice: BandsAdvice) -> str:
-    """What else ``init`` needs, where the index does not have the default."""
+def _other_options(advice: BandsAdvice) -> str:
+    """Options for the settings of the index that differ from the defaults."""
     from es_neardupe.index.settings import Settings
 
     names = ("shingle", "permutations")
-    there = {name: getattr(advice, name) for name in names if getattr(advice, name) != getattr(Settings, name)}
-    return "".join(f" --{name} {value}" for name, value in there.items())
+    values = {name: getattr(advice, name) for name in names if getattr(advice, name) != getattr(Settings, name)}
+    return "".join(f" --{name} {value}" for name, value in values.items())

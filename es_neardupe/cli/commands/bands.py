@@ -1,11 +1,10 @@
-"""``es-neardupe bands``: which bands a threshold gets, what they cost and what they find."""
+"""``es-neardupe bands``: bands for a threshold, their size and detection probability."""
 
 from __future__ import annotations
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson
-from es_neardupe.cli.charts import plot_curve
-from es_neardupe.cli.output import print_json, print_table, show, warn
+from es_neardupe.cli.output import plot_curve, print_json, print_table, show, warn
 
 __all__ = ["bands"]
 
@@ -21,7 +20,7 @@ def bands(
     agree: options.Agree = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which bands a threshold gets, what they cost, and what they find.
+    """Show the bands for a threshold, their size in each document, and the probability of finding a pair.
 
     Examples:
 
@@ -51,6 +50,6 @@ def bands(
         show(f"Two documents are candidates if {report.agree} of their bands agree.")
     show(f"A pair exactly {report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}.")
     if report.detection < report.wanted_detection:
-        warn(f"That is less than the detection of {report.wanted_detection:g} asked for.")
+        warn(f"That is less than --detection {report.wanted_detection:g}.")
     print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])
     plot_curve(report.curve, report.threshold)

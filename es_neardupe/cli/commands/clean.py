@@ -1,4 +1,4 @@
-"""``es-neardupe clean``: remove our fields from an index."""
+"""``es-neardupe clean``: remove the `neardupe` fields from an index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def clean(
     show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Remove our fields from all documents and our settings from the mapping. Asks for confirmation.
+    """Remove keys and groups from all documents, and the settings from the mapping. Asks for confirmation.
 
     Example:
 
@@ -41,11 +41,11 @@ def clean(
     opened = open_index(index, prefix, max_rate=max_rate, max_load=max_load)
     given: dict[str, Any] = {"workers": workers, "batch": batch}
     if not yes and not dry_run:
-        found = clean_(opened, dry_run=True, **given)
-        what = f"Remove {prefix!r} from {found.documents:,} documents of {index}?"
-        if found.deleted_indices and not found.documents:
-            what = f"Delete {', '.join(found.deleted_indices)}?"
-        typer.confirm(printable(what), abort=True, err=True)
+        preview = clean_(opened, dry_run=True, **given)
+        question = f"Remove {prefix!r} from {preview.documents:,} documents of {index}?"
+        if preview.deleted_indices and not preview.documents:
+            question = f"Delete {', '.join(preview.deleted_indices)}?"
+        typer.confirm(printable(question), abort=True, err=True)
     with resumable(), progress_bars() as progress:
         report = clean_(opened, dry_run=dry_run, show_requests=show_requests, progress=progress, **given)
     result(report)
@@ -57,11 +57,11 @@ def clean(
         print_table(
             [f"{index}, this run", "documents"],
             [
-                ("with fields of ours", report.documents),
+                (f"with the field {prefix}", report.documents),
                 (f"  {done}", writes.written),
                 ("  deleted meanwhile", writes.deleted),
-                ("  left: changed again and again", writes.conflicts),
-                ("  left: refused by the server", writes.refused),
+                ("  gave up after repeated changes", writes.conflicts),
+                ("  rejected by the server", writes.refused),
             ],
         )
         for name in report.deleted_indices:
@@ -70,6 +70,6 @@ def clean(
         if report.documents or not any("-sidecar" in name for name in report.deleted_indices):
             say(f"The mapping of {prefix!r} stays: no server can remove a field from a mapping. It costs nothing.")
     for reason in writes.refusals:
-        warn(f"The server refused: {reason}")
+        warn(f"The server rejected: {reason}")
     if writes.left:
         raise typer.Exit(ExitCode.FAILED)

@@ -1,4 +1,4 @@
-"""``es-neardupe compare``: two texts, every measure, and what they have in common side by side."""
+"""``es-neardupe compare``: two texts by every measure and side by side."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from es_neardupe.cli.arguments import AsJson
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, print_table, printable, results, say, show, warn
 from es_neardupe.cli.phrasing import phrase
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import InputError
 from es_neardupe.options import DEFAULT_PREFIX, Matching
 
 if TYPE_CHECKING:
     from es_neardupe.pages.terminal_rows import RowPart
-    from es_neardupe.similarity.comparison import Comparison
+    from es_neardupe.similarity.comparison import Comparison, Side
     from es_neardupe.similarity.explained_scores import Score
 
 __all__ = ["compare"]
@@ -33,7 +34,7 @@ _COLOURS = ("cyan", "green", "magenta", "blue", "yellow", "red")
 _MAX_ROWS = 100
 _MAX_FACTS = 20
 _NARROW = 72
-"""Columns; below it, the texts stand one below the other."""
+"""Minimum number of columns of the terminal to show the texts side by side."""
 
 
 def compare(
@@ -41,20 +42,25 @@ def compare(
     *,
     file: Annotated[
         str | None,
-        typer.Option("--file", metavar="FILE", help="File with a text, or -, with INDEX ID.", show_default=False),
+        typer.Option(
+            "--file", metavar="FILE", help="With INDEX ID: file with the other text, or -.", show_default=False
+        ),
     ] = None,
     shingle: options.ShingleOfPassages = None,
-    matching: Annotated[Matching, typer.Option(help="Passages to show (in a page: first).")] = Matching.LITERAL,
+    matching: Annotated[
+        Matching, typer.Option(help="Matching whose passages are shown; in a page, shown first.")
+    ] = Matching.LITERAL,
     weighted: options.Weighted = False,
+    fields: Annotated[list[str] | None, options.PAGE_FIELDS] = None,
     context: Annotated[int, typer.Option(min=0, help="Number of words shown around differences.")] = 30,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page with the texts instead of showing them here.", metavar="FILE")
+        Path | None, typer.Option(help="Write an HTML page with the texts instead of printing them.", metavar="FILE")
     ] = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="Print without colours.")] = False,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two documents or files by every measure, and show what they have in common. Files need no server.
+    """Compare two documents or files by every measure, and show their common passages. Files need no server.
 
     Examples:
 
@@ -74,7 +80,9 @@ def compare(
         check_file(html, [file] if file is not None or len(what) == 3 else what)
     if len(what) == 2 and file is None:
         if weighted:
-            raise typer.BadParameter("--weighted needs the frequencies of an index: compare INDEX ID ...")
+            raise typer.BadParameter("--weighted needs the frequencies of an index: give INDEX ID ID.")
+        if fields:
+            raise typer.BadParameter("--field shows fields of documents, and files have none: give INDEX ID ID.")
         found = _files(what[0], what[1], DEFAULT_MIN_WORDS if shingle is None else shingle)
     else:
         text = None if file is None else read_text_file(file)
@@ -86,6 +94,7 @@ def compare(
             name=file or "",
             shingle=shingle,
             weighted=weighted,
+            fields=fields or (),
         )
     if html is not None:
         _write(html, found, matching)
@@ -99,10 +108,10 @@ def compare(
 
 
 def _check(what: Sequence[str], file: str | None) -> None:
-    """Raises `BadParameter` where it is not clear what is to be compared."""
-    wanted = "2 or 3 words" if file is None else "INDEX and ID with --file"
+    """Raises `BadParameter` for a wrong number of arguments."""
+    expected = "2 or 3 words" if file is None else "INDEX and ID with --file"
     if len(what) not in ((2, 3) if file is None else (2,)):
-        raise typer.BadParameter(f"Give {_WAYS}: {wanted}, not {len(what)}.")
+        raise typer.BadParameter(f"Give {_WAYS}: {expected}, not {len(what)}.")
 
 
 def _files(a: str, b: str, shingle: int) -> Comparison:
@@ -110,11 +119,12 @@ def _files(a: str, b: str, shingle: int) -> Comparison:
     from es_neardupe.similarity.comparison import compare_texts
 
     if a == b == "-":
-        raise InputError("Standard input is one text: name a file for the other.")
+        raise InputError("Only one text can come from stdin: name a file for the other.")
     for name in (a, b):
         if name != "-" and not Path(name).exists():
             raise InputError(
-                f"There is no file {name!r}. Two words are two files; to compare documents of an index, give {_WAYS}."
+                f"File {name!r} does not exist. Two arguments are two files; to compare documents of an index, "
+                f"give {_WAYS}."
             )
     return compare_texts(read_text_file(a), read_text_file(b), names=(a, b), shingle=shingle)
 
@@ -130,9 +140,9 @@ def _write(file: Path, found: Comparison, matching: Matching) -> None:
 
 
 @contextmanager
-def _colours(wanted: bool) -> Iterator[None]:
+def _colours(enabled: bool) -> Iterator[None]:
     before = results.no_color
-    results.no_color = before or not wanted
+    results.no_color = before or not enabled
     try:
         yield
     finally:
@@ -140,13 +150,13 @@ def _colours(wanted: bool) -> Iterator[None]:
 
 
 def _show(found: Comparison) -> None:
-    """The numbers: measures, lengths, facts."""
+    """Print measures, lengths and differing facts."""
     from es_neardupe.similarity.measure import MEANINGS
 
     table = [(one.measure.value, _matching(one), _value(one), MEANINGS[one.measure]) for one in found.measures]
     print_table(["measure", "matching", "value", "meaning"], table)
     for name, why in found.left_out.items():
-        show(f"Left out: {name}, since {why}.")
+        show(f"Omitted: {name}, because {why}.")
     numbers = [(key, one.longer, one.shorter, one.common, one.chunks) for key, one in found.matchings.items()]
     columns = ["matching", "L: longer", "S: shorter", "C: common words", "n: passages"]
     print_table(columns, numbers, title=f"Passages of {found.shingle} words or more")
@@ -164,10 +174,10 @@ def _show(found: Comparison) -> None:
             )
             for one in found.facts[:_MAX_FACTS]
         ]
-        columns = ["what", "a", "b", "at character of a", "of b"]
+        columns = ["kind", "a", "b", "character in a", "character in b"]
         print_table(columns, facts, title=f"Same form, different facts: {_places(len(found.facts))}")
         if len(found.facts) > _MAX_FACTS:
-            show(phrase(f"{len(found.facts) - _MAX_FACTS:,} more places are in --json."))
+            show(phrase(f"{len(found.facts) - _MAX_FACTS:,} more places are in the output of --json."))
 
 
 def _places(number: int) -> str:
@@ -185,13 +195,13 @@ def _value(score: Score) -> str:
 
 
 def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
-    """The texts side by side, or one below the other where there is little room."""
+    """Print the texts side by side, or below each other in a narrow terminal."""
     from es_neardupe.pages.terminal_rows import rows
 
     narrow = results.width < _NARROW
     made = rows(found, matching, context)
     table = Table.grid(padding=(0, 2), expand=True)
-    heads = [Text(f"{letter}: {printable(side.name)}", "bold") for letter, side in zip("ab", found.sides, strict=True)]
+    heads = [_head(letter, side) for letter, side in zip("ab", found.sides, strict=True)]
     for _ in range(1 if narrow else 2):
         table.add_column(ratio=1, overflow="fold")
     _add(table, heads, narrow=narrow)
@@ -200,9 +210,15 @@ def _show_texts(found: Comparison, matching: Matching, context: int) -> None:
         if any(cell.plain.strip() for cell in cells):
             _add(table, cells, narrow=narrow)
     results.print(table)
-    show("[1 ...]: passage 1, which both have. {...}: words that differ.")
+    show("[1 ...]: passage 1, in both texts. {...}: words that differ.")
     if rest := sum(row.changes for row in made):
-        warn(f"{rest:,} more differences are not shown: see them in a page with --html.")
+        warn(f"{rest:,} more differences are not shown: --html writes a page with all of them.")
+
+
+def _head(letter: str, side: Side) -> Text:
+    """Name and shown fields of a text."""
+    fields = [f" {printable(beginning(value))}" for value in side.fields.values() if value]
+    return Text.assemble((f"{letter}: {printable(side.name)}", "bold"), *fields)
 
 
 def _add(table: Table, cells: Sequence[Text], *, narrow: bool) -> None:
@@ -222,7 +238,7 @@ def _text(parts: Sequence[RowPart]) -> Text:
 
 
 def _styled(parts: Sequence[RowPart]) -> Iterator[tuple[str, str]]:
-    """The words of a row with their styles, and with marks that tell the same without colours."""
+    """The words of a row with their styles, and with marks for output without colours."""
     for part in parts:
         words = printable(part.text) if part.text.strip() else " " * bool(part.text)
         if part.left_out:

@@ -32,7 +32,7 @@ def contained(
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """List the documents that contain a text, or are contained in it, with the passages. Needs init --sample-mod.
+    """List documents that contain a text or are contained in it, with the passages. Needs init --sample-mod.
 
     Examples:
 
@@ -76,13 +76,13 @@ def _show(found: Contained) -> None:
     compared = found.candidates - found.not_compared
     say(
         f"{len(found.hits):,} of {found.found:,} shown; {found.candidates:,} candidates by {found.keys:,} keys, "
-        f"{compared:,} compared by their present texts: passages of {found.shingle} words or more"
+        f"{compared:,} compared by their current texts: passages of {found.shingle} words or more"
     )
     if found.keys and found.sample_mod > 1:
         from es_neardupe.commands.contained import SURE
 
         say(
-            f"Sampled is one in {found.sample_mod:,} shingles: a document that the text contains whole has a key with "
+            f"One in {found.sample_mod:,} shingles is sampled: a document that is contained completely is found with "
             f"probability {SURE:g} if it has {found.detection.shingles:,} different shingles."
         )
 
@@ -94,10 +94,10 @@ def _row(hit: ContainedHit, several: bool) -> tuple[object, ...]:
 
 
 def _warn(found: Contained, index: str) -> None:
-    """Say what the keys cannot find, and what was left out."""
+    """Warn of documents that the keys cannot find, and of skipped keys and candidates."""
     _warn_of_few_keys(found)
     if found.keys_left_out:
-        warn(f"{found.keys_left_out:,} keys that too many documents share were left out: raise --max-candidates.")
+        warn(f"{found.keys_left_out:,} keys that too many documents share were skipped: raise --max-candidates.")
     if found.not_compared:
         warn(f"{found.not_compared:,} candidates with lower estimates were not compared: raise --max-candidates.")
     if found.unprocessed:
@@ -114,19 +114,18 @@ def _warn_of_few_keys(found: Contained) -> None:
 
     state, shingles, sure = found.query["state"], found.query["features"], found.detection
     if state in ("empty", "too_large"):
-        warn(f"The text is {state}: it has no keys, and nothing can be found by them.")
+        warn(f"The text is {state}: it has no keys, so nothing can be found.")
         return
     if not found.keys:
         warn(
             f"None of the {shingles:,} shingles of the text is sampled (one in {found.sample_mod:,}): nothing can be "
-            f"found. Take a longer text, or an index with a smaller --sample-mod."
+            f"found. Use a longer text, or migrate the index to a smaller --sample-mod."
         )
         return
     if state == "short":
-        warn(f"The text is short of a shingle of {found.shingle} words: only its copies can be found.")
+        warn(f"The text is shorter than a shingle of {found.shingle} words: only exact copies can be found.")
     if sure.probability < SURE:
         warn(
-            f"Of the {shingles:,} shingles of the text {found.keys:,} are sampled keys (one in "
-            f"{found.sample_mod:,}): a document with {sure.min:g} of its shingles shares a used key with probability "
-            f"{sure.probability:.4f}."
+            f"Sampled keys of the text: {found.keys:,} (of {shingles:,} shingles, one in {found.sample_mod:,}). A "
+            f"document with {sure.min:g} of its shingles shares a used key with probability {sure.probability:.4f}."
         )

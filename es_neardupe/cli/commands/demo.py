@@ -1,4 +1,4 @@
-"""``es-neardupe demo``: the whole job on real texts, step by step."""
+"""``es-neardupe demo``: all steps on real texts."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def demo(
         typer.Option(metavar="FILE", help="Your own JSON lines or CSV instead of licence texts.", show_default=False),
     ] = None,
     text_field: Annotated[str, typer.Option(metavar="FIELD", help="Field of your file with the text.")] = "text",
-    threshold: Annotated[float, typer.Option(help="Resemblance from which documents belong to the same group.")] = 0.8,
+    threshold: Annotated[float, typer.Option(help="Minimum resemblance of near-duplicates.")] = 0.8,
 ) -> None:
-    """Show the whole job on real texts: start a server, enrich an index, group it, search it.
+    """Run all steps on real texts: start a server, enrich an index, group it, search it.
 
     Example:
 
@@ -51,7 +51,7 @@ def demo(
     records = _records(file, text_field)
     client = _client(url)
     try:
-        _tell(
+        _run(
             Index(index, client), records, Settings((text_field,), threshold=threshold), words=None if file else _WORDS
         )
     finally:
@@ -66,7 +66,7 @@ def _records(file: str | None, text_field: str) -> list[FileRecord]:
     if without is not None:
         raise InputError(f"{without.place} has no field {text_field!r}: name the one with the text with --text-field.")
     if len(records) < 2:
-        raise InputError(f"{file} holds {len(records)} documents: a demo needs two or more.")
+        raise InputError(f"{file} has {len(records)} documents: a demo needs two or more.")
     return records
 
 
@@ -80,7 +80,7 @@ def _client(url: str | None) -> Client:
     return connect_to(url=url, local_url=local)
 
 
-def _tell(index: Index, records: list[FileRecord], settings: Settings, words: str | None) -> None:
+def _run(index: Index, records: list[FileRecord], settings: Settings, words: str | None) -> None:
     from es_neardupe.commands.demo import create_index, index_plain, search_hits
     from es_neardupe.commands.enrich import enrich
     from es_neardupe.commands.group import group
@@ -96,12 +96,11 @@ def _tell(index: Index, records: list[FileRecord], settings: Settings, words: st
     old, new = records[::2], records[1::2]
     _step(
         1,
-        f"An index as you may have it: {len(old):,} documents in {index.name} on {index.client.server} at "
-        f"{index.client.url}",
+        f"An index without keys: {len(old):,} documents in {index.name} on {index.client.server} at {index.client.url}",
     )
     create_index(index.client, index.name, field)
     index_plain(index.client, index.name, old)
-    _step(2, "init: add our fields to the mapping, enrich: give every document its keys")
+    _step(2, "init: add fields to the mapping, enrich: add keys to every document")
     prepared = init(index, settings)
     with progress_bars() as progress:
         enriched = enrich(index, progress=progress)
@@ -109,12 +108,12 @@ def _tell(index: Index, records: list[FileRecord], settings: Settings, words: st
         f"{enriched.writes.written:,} documents enriched in {enriched.seconds:.1f} s; {prepared.bands} keys each "
         f"find a pair exactly {settings.threshold:g} similar with probability {prepared.detection:.4f}"
     )
-    _step(3, "load: new documents get their keys as they are indexed")
+    _step(3, "load: index new documents with their keys")
     found = opened(index)
     with progress_bars() as progress:
         loaded = load_records(found, new, run=LoadRun(progress=progress))
     show(f"{loaded.writes.written:,} documents loaded in {loaded.seconds:.1f} s")
-    _step(4, "group: candidates by keys, every pair verified on its texts, groups written back")
+    _step(4, "group: find candidates by keys, verify every pair on its texts, write the groups")
     with progress_bars() as progress:
         grouped = group(index, progress=progress)
     show(
@@ -123,7 +122,7 @@ def _tell(index: Index, records: list[FileRecord], settings: Settings, words: st
     )
     if grouped.pairs.skipped:
         show(
-            f"{grouped.pairs.skipped:,} comparisons were skipped: keys that too many texts share "
+            f"{grouped.pairs.skipped:,} comparisons were skipped, because too many texts share a key "
             f"(see --max-bucket of group)"
         )
     totals = stats(index, quick=True)
@@ -133,26 +132,26 @@ def _tell(index: Index, records: list[FileRecord], settings: Settings, words: st
         f"{grouped.groups.min_similarity or 1:.4f} similar to the principal of its group"
     )
     _step(5, "groups: the ten largest")
-    largest = groups(index, top=10)
+    largest = groups(index, top=10, fields=None)
     show_groups(largest, members=1)
     ids = [record.id for record in records]
     principal = largest[0].principal if largest else None
     probe = _MIT if _MIT in ids else principal.id if principal else ids[0]
     _step(6, f"similar: the near-duplicates of {probe}")
-    show_similar(similar(index, id=probe, top=5))
-    _step(7, "An ordinary search, before and after it collapses on the group")
+    show_similar(similar(index, id=probe, top=5, fields=None))
+    _step(7, "An ordinary search, without and with collapse on the group")
     example = records[ids.index(principal.id if principal else probe)]
     query = words or " ".join(str(example.source[field]).split()[:12])
     for collapse in (False, True):
         hits = list(search_hits(index.client, index.name, field, query, found.fields.group, collapse=collapse))
-        how = f'with "collapse": {{"field": "{found.fields.group}"}}' if collapse else "before"
+        how = f'with "collapse": {{"field": "{found.fields.group}"}}' if collapse else "without collapse"
         title = f"{query!r}, {how}: {len({hit.group for hit in hits})} groups in {len(hits)} hits"
         print_table(["id", "title", "group"], [(hit.id, hit.title, hit.group) for hit in hits], title=title)
-    show(f"All of this took {time.monotonic() - started:.0f} s. Go on with:")
+    show(f"Finished in {time.monotonic() - started:.0f} s. Next:")
     for command in (
         f"es-neardupe stats {index.name}",
         f"es-neardupe groups {index.name} --min-size 5",
-        f"es-neardupe similar {index.name} --text 'any text of yours'",
+        f"es-neardupe similar {index.name} --text 'any text'",
         f"es-neardupe pairs {index.name} --min 0.95 --top 20",
         f"es-neardupe doctor {index.name}",
         "es-neardupe node stop",

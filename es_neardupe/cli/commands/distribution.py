@@ -1,4 +1,4 @@
-"""``es-neardupe distribution``: where the similarities of an index lie."""
+"""``es-neardupe distribution``: histograms of the similarities in an index."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
-from es_neardupe.cli.charts import plot_counts
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import named, print_json, print_table, progress_bars, say, show, warn
+from es_neardupe.cli.output import named, plot_counts, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
@@ -38,7 +37,7 @@ def distribution(
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Show where similarities lie and what each threshold would find. Writes nothing to the index.
+    """Show histograms of similarities and the result of each threshold. Writes nothing to the index.
 
     Examples:
 
@@ -80,7 +79,7 @@ def _show(report: DistributionReport, one: Distribution) -> None:
     for side, examples in (("above", one.above), ("below", one.below)):
         if examples:
             rows = [row for example in examples for row in _example(example, len(report.indices) > 1)]
-            print_table([f"just {side}", "id", "where they begin to differ"], rows)
+            print_table([f"just {side}", "id", "text at the first difference"], rows)
         else:
             show(f"just {side}: no pair")
 
@@ -88,20 +87,20 @@ def _show(report: DistributionReport, one: Distribution) -> None:
 def _row(level: ThresholdLevel) -> tuple[object, ...]:
     expected = f"{level.expected.pairs:,.0f} ({level.expected.low:,.0f} to {level.expected.high:,.0f})"
     found = (level.pairs, level.documents, level.groups, level.largest)
-    return f"{level.threshold:g}", *found, level.detection, level.sample_pairs, level.sample_found, expected
+    return str(round(level.threshold, 6)), *found, level.detection, level.sample_pairs, level.sample_found, expected
 
 
 def _example(example: SimilarityExample, several: bool) -> list[tuple[object, ...]]:
-    """A line for each document of the pair."""
+    """One row for each document of the pair."""
     sides = ((f"{example.similarity:.4f}", example.a, example.excerpt_a), ("", example.b, example.excerpt_b))
     return [(value, named(name, several), excerpt) for value, name, excerpt in sides]
 
 
 def _say(found: DistributionReport, plot: str | None) -> None:
     if plot is not None:
-        say(f"drawn in {plot}")
+        say(f"Wrote {plot}")
     if found.skipped:
-        warn(f"{found.skipped:,} comparisons in large buckets were left out: raise --max-bucket.")
+        warn(f"{found.skipped:,} comparisons in large buckets were skipped: raise --max-bucket.")
     if found.stale:
         warn(
             f"{found.stale:,} documents changed since they got their keys, and are in no pair: "

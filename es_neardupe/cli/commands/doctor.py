@@ -1,4 +1,4 @@
-"""``es-neardupe doctor``: whether everything is as it should be, and how to fix what is not."""
+"""``es-neardupe doctor``: check an index and its server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["doctor"]
 
 
 def doctor(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json: AsJson = False) -> None:
-    """Check server, privileges, mapping, scheme, blocks, limits and documents, and say how to fix what fails.
+    """Check server, privileges, mapping, scheme, blocks, limits and documents, and show how to fix problems.
 
     Exit code 1 if any check fails.
 
@@ -31,6 +31,6 @@ def doctor(index: IndexName, *, prefix: options.Prefix = DEFAULT_PREFIX, as_json
     if as_json:
         print_json({"checks": checks})
     else:
-        print_table(["check", "result", ""], [(one.name, one.level, phrase(one.message)) for one in checks])
+        print_table(["check", "result", "message"], [(one.name, one.level, phrase(one.message)) for one in checks])
     if any(one.level == "error" for one in checks):
         raise typer.Exit(ExitCode.FAILED)

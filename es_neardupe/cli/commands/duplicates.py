@@ -1,9 +1,10 @@
-"""``es-neardupe duplicates``: the answer to a request for duplicates."""
+"""``es-neardupe duplicates``: run a request for duplicates."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from es_neardupe import options
-from es_neardupe.cli.arguments import AsJson
-from es_neardupe.cli.completion import complete_example, complete_index
+from es_neardupe.cli.arguments import AsJson, complete_example, complete_index
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import print_json, progress_bars, say, warn
 from es_neardupe.errors import SettingsError
@@ -35,24 +35,23 @@ def duplicates(
     ] = None,
     *,
     request: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The request as JSON, or - for stdin.", show_default=False)
+        str | None,
+        typer.Option(metavar="FILE", help="File with the request (JSON), or - for stdin.", show_default=False),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Explain the request in words, then run it.")] = False,
     example: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Print an example request and do nothing else.",
+            help="Print an example request and exit.",
             show_default=False,
             autocompletion=complete_example,
         ),
     ] = None,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of requests.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of requests and exit.")] = False,
     stage: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Stage whose pairs are written, if several stages find pairs.", show_default=False
-        ),
+        typer.Option(metavar="NAME", help="Stage whose pairs are written to lines and files.", show_default=False),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Maximum number of rows per table.")] = 20,
     pairs_only: Annotated[bool, typer.Option("--pairs-only", help="Print each pair as a line of JSON.")] = False,
@@ -61,12 +60,14 @@ def duplicates(
         typer.Option("--csv", metavar="FILE", help="Write the pairs as CSV; - for stdout.", show_default=False),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page with the pairs side by side.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Write an HTML page with the pairs side by side.", show_default=False),
     ] = None,
+    fields: Annotated[list[str] | None, options.PAGE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a request for duplicates: scope, grouping and validation features of your choice. Needs no keys.
+    """Run a request for duplicates: a query, and features for grouping and validation. Needs no keys.
 
     Examples:
 
@@ -78,22 +79,25 @@ def duplicates(
     """
     if (index is not None) + (example is not None) + schema != 1 or (index is None) != (request is None):
         raise typer.BadParameter("Give INDEX and --request FILE, or --example NAME, or --schema.")
+    if fields and html is None:
+        raise typer.BadParameter("--field is for the page: give --html too.")
     if as_json + pairs_only + (csv == "-") > 1:
         raise typer.BadParameter("Only one of --json, --pairs-only and --csv - can be on stdout.")
     if index is None or request is None:
-        _print_ready(example)
+        _print_example(example)
         return
     from es_neardupe.cli.duplicates_output import (
         duplicates_json,
         print_pairs,
         show_report,
-        tell_of_losses,
+        warn_of_losses,
         write_csv,
     )
     from es_neardupe.commands.duplicates import request_explain
     from es_neardupe.commands.duplicates.duplicates import duplicates as duplicates_
     from es_neardupe.commands.duplicates.request_plan import parse_request
     from es_neardupe.commands.input_files import read_text_file
+    from es_neardupe.index.shown_fields import title_fields
 
     plan = parse_request(read_text_file(request))
     chosen = _chosen(plan, stage, needed=pairs_only or csv is not None or html is not None)
@@ -102,6 +106,7 @@ def duplicates(
         for line in request_explain.explain(plan, index):
             say(line)
     opened = open_index(index, prefix)
+    shown = () if html is None else title_fields(opened, fields or ())
     with progress_bars() as progress:
         report = duplicates_(opened, plan, progress=progress)
     if as_json:
@@ -112,33 +117,34 @@ def duplicates(
         show_report(report, top)
     if csv is not None:
         write_csv(csv, _pairs(report, chosen))
-    tell_of_losses(report)
+    warn_of_losses(report)
     if _across(plan) and len(report.indices) == 1:
-        warn(f"{index} is one index, and only pairs across indices were asked for: name several, as in old,new.")
+        warn(f"The request finds only pairs across indices, but {index} is one index: name several, such as old,new.")
     if html is not None:
-        _write_page(html, opened.client, report, chosen, plan)
+        explained = request_explain.explain(plan, report.index)
+        _write_page(html, opened.client, report, stage=chosen, explained=explained, fields=shown)
 
 
 def _check_files(csv: str | None, html: Path | None, request: str) -> None:
-    """Raises `InputError` for files that cannot be written, `SettingsError` for one that would be written twice."""
+    """Raises `InputError` if a file cannot be written, `SettingsError` if both options name the same file."""
     from es_neardupe.pages.files import check_file
 
     files = ([Path(csv)] if csv not in (None, "-") else []) + ([html] if html else [])
     for file in files:
         check_file(file, [request])
     if len({file.resolve() for file in files}) < len(files):
-        raise SettingsError(f"--csv and --html both name {html}: give each a file of its own.")
+        raise SettingsError(f"--csv and --html both name {html}: use two files.")
 
 
 def _across(plan: RequestPlan) -> bool:
-    """Whether any stage asks for pairs across indices only."""
+    """Whether a stage finds only pairs across indices."""
     from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 
     return any(isinstance(one, DuplicatesPlan) and one.across_indices for one in plan.stages)
 
 
-def _print_ready(name: str | None) -> None:
-    """A ready request, or the schema of all."""
+def _print_example(name: str | None) -> None:
+    """Print an example request, or the schema of requests."""
     from es_neardupe.commands.duplicates import request_json
 
     text = json.dumps(request_json.schema(), indent=2) + "\n" if name is None else request_json.example(name)
@@ -146,12 +152,12 @@ def _print_ready(name: str | None) -> None:
 
 
 def _chosen(plan: RequestPlan, stage: str | None, *, needed: bool) -> DuplicatesPlan:
-    """The stage whose pairs go into lines and files. Raises `SettingsError` where that is ``needed`` and not clear."""
+    """The stage whose pairs go into lines and files. Raises `SettingsError` if it is ``needed`` and ambiguous."""
     from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
 
     finding = {one.name: one for one in plan.stages if isinstance(one, DuplicatesPlan)}
     if stage is not None and stage not in finding:
-        raise SettingsError(f"No stage {stage!r} finds pairs. Those that do: {', '.join(finding)}.")
+        raise SettingsError(f"No stage {stage!r} finds pairs. Stages that find pairs: {', '.join(finding)}.")
     if stage is None and needed and len(finding) > 1:
         raise SettingsError(f"Several stages find pairs: choose one with --stage: {', '.join(finding)}.")
     return finding[stage] if stage is not None else next(iter(finding.values()))
@@ -165,16 +171,23 @@ def _pairs(report: DuplicatesReport, stage: DuplicatesPlan) -> PairsResult:
     return result
 
 
-def _write_page(file: Path, client: Client, report: DuplicatesReport, stage: DuplicatesPlan, plan: RequestPlan) -> None:
-    """The page of a stage, with the texts of its most similar pairs."""
-    from es_neardupe.commands.duplicates import request_explain
-    from es_neardupe.commands.duplicates.results import page_texts
-    from es_neardupe.pages.duplicates_page import MAX_OPENED, MAX_TEXT, duplicates_page
+def _write_page(
+    file: Path,
+    client: Client,
+    report: DuplicatesReport,
+    *,
+    stage: DuplicatesPlan,
+    explained: Sequence[str],
+    fields: Sequence[str],
+) -> None:
+    """Write the page of a stage, with the texts of its most similar pairs, and the ``fields`` of all listed ones."""
+    from es_neardupe.commands.duplicates.results import page_fields, page_texts
+    from es_neardupe.pages.duplicates_page import MAX_LISTED, MAX_OPENED, MAX_TEXT, duplicates_page
     from es_neardupe.pages.page import write_page
 
-    first = islice(_pairs(report, stage).pairs, MAX_OPENED)
-    texts = page_texts(client, stage, first, MAX_TEXT + 1)
-    words = request_explain.explain(plan, report.index)
+    pairs = _pairs(report, stage).pairs
+    texts = page_texts(client, stage, islice(pairs, MAX_OPENED), MAX_TEXT + 1)
+    shown = page_fields(client, islice(pairs, MAX_LISTED), fields) if fields else {}
     title = f"Pairs in {report.index}: {stage.name}"
-    write_page(file, duplicates_page(report, stage.name, texts, explained=words, title=title))
+    write_page(file, duplicates_page(report, stage.name, texts, explained=explained, title=title, fields=shown))
     say(f"Wrote {file}")

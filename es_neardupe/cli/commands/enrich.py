@@ -1,11 +1,11 @@
-"""``es-neardupe enrich``: give documents their keys."""
+"""``es-neardupe enrich``: add keys to documents."""
 
 from __future__ import annotations
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import AGAIN, AGAIN_FROM_START, open_index, resumable
-from es_neardupe.cli.messages import fail_on, say_next, say_speed, show_first, tell_of_prepared, tell_of_tuning
+from es_neardupe.cli.messages import fail_on, say_next, say_prepared, say_speed, say_tuning, show_first
 from es_neardupe.cli.output import print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -31,10 +31,10 @@ def enrich(
     show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Give every document its keys, by partial updates. Run it again at any time, also after it was killed.
+    """Add keys to all documents, by partial updates. Can be run again at any time, also after it was killed.
 
-    Reads only documents without keys of the index's scheme. If an application changes a text but not our fields, the
-    keys no longer match: --check reads those documents too and renews the keys of changed texts.
+    Only documents without current keys are read. If an application changes a text but not its keys, use --check or
+    --since: they also renew the keys of changed texts.
 
     Examples:
 
@@ -61,39 +61,39 @@ def enrich(
         )
     result(report)
     scope, writes, mirrored = report.scope, report.writes, report.writes.mirrored
-    tell_of_prepared(index, report.prepared, dry_run=dry_run)
+    say_prepared(index, report.prepared, dry_run=dry_run)
     if as_json:
         print_json(report)
     else:
         done = "would be written" if dry_run else "written"
         print_table(
-            [f"{index}, scheme {report.scheme}", "index"],
+            [f"{index}, scheme {report.scheme}", "documents"],
             [
                 *([("documents out of scope", scope.excluded)] if scope.excluded else []),
-                *([("  of other relations, left alone", scope.left_alone)] if scope.left_alone else []),
+                *([("  of other relations, skipped", scope.left_alone)] if scope.left_alone else []),
                 ("documents in scope", scope.documents),
-                ("  had keys already", scope.current),
+                ("  already had keys", scope.current),
             ],
         )
         outcomes = [
             (f"  {done}", writes.written),
             ("  unchanged", writes.unchanged),
             ("  deleted meanwhile", writes.deleted),
-            ("  changed again and again", writes.conflicts),
-            ("  refused by the server", writes.refused),
+            ("  gave up after repeated changes", writes.conflicts),
+            ("  rejected by the server", writes.refused),
         ]
         print_table(
-            ["this run", ""],
+            ["this run", "documents"],
             [
                 ("documents read", scope.read),
                 *(outcomes if scope.read else []),
-                *([("of documents that are gone, removed", report.removed)] if report.removed else []),
+                *([("entries of deleted documents removed", report.removed)] if report.removed else []),
                 *([("group ids written into documents", mirrored.written)] if mirrored is not None else []),
             ],
         )
         show_first(report.requests)
         say_speed(writes.states, scope.read, report.seconds)
-        tell_of_tuning(report.tuned)
+        say_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     if mirrored is not None and mirrored.left:
         warn(f"{mirrored.left:,} documents changed before their group id was written: run the command again.")

@@ -1,4 +1,4 @@
-"""``es-neardupe group``: pairs become groups, written into the documents."""
+"""``es-neardupe group``: find groups of near-duplicates and write them into the documents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from es_neardupe.cli.connection import open_index, resumable
 from es_neardupe.cli.messages import (
     fail_on,
     range_text,
+    say_common,
     say_next,
+    say_tuning,
+    say_weights,
     show_first,
-    tell_of_common,
-    tell_of_large_buckets,
-    tell_of_tuning,
-    tell_of_weights,
+    warn_of_buckets,
     warn_of_detection,
 )
 from es_neardupe.cli.output import print_json, print_table, progress_bars, say, show, warn
@@ -63,8 +63,8 @@ def group(
 ) -> None:
     """Find groups of near-duplicates and write group, principal and similarity into every document.
 
-    Every pair is verified on the current texts. Rules that are not given are those of the last run, or the defaults. A
-    run with the rules of the last one processes only what new and changed documents can affect.
+    Every pair is verified on the current texts. Rules that are not given are taken from the last run, or else from the
+    defaults. If the rules are those of the last run, only documents that changes can affect are processed.
 
     Examples:
 
@@ -124,43 +124,45 @@ def _show_groups(report: GroupReport) -> None:
     scope, groups = report.scope, report.groups
     show(f"Rules: {report.rules}.")
     print_table(
-        [f"{report.index}, scheme {report.scheme}", "index"],
+        [f"{report.index}, scheme {report.scheme}", "whole index"],
         [
             ("documents with keys", scope.documents),
             (phrase(f"  in {groups.count:,} groups"), groups.grouped),
             ("  alone", groups.alone),
             *([("documents without keys", scope.unprocessed)] if scope.unprocessed else []),
             ("largest group", groups.largest),
-            ("least similarity to a principal", groups.min_similarity),
+            ("minimum similarity to a principal", groups.min_similarity),
         ],
     )
-    print_table(["this run", ""], [("documents looked at", scope.affected), *(_run(report) if scope.affected else ())])
-    looked = "Looked at all documents" if scope.whole else "Looked at what changed"
-    say(f"{looked}: {scope.reason}. {report.seconds:.1f} s")
+    print_table(
+        ["this run", "value"], [("documents examined", scope.affected), *(_run(report) if scope.affected else ())]
+    )
+    examined = "Examined all documents" if scope.whole else "Examined only what changed"
+    say(f"{examined}: {scope.reason}. {report.seconds:.1f} s")
     if report.evidence is not None:
         kept = report.evidence
         say(
-            f"Evidence in {kept.index}: {kept.pairs:,} pairs, {kept.remembered:,} known before; {kept.written:,} "
-            f"written, {kept.judged_anew:,} judged anew, {kept.removed:,} removed, {kept.left_out:,} left out."
+            f"Evidence in {kept.index}: {kept.pairs:,} pairs, {kept.remembered:,} already known; {kept.written:,} "
+            f"written, {kept.judged_anew:,} decided again, {kept.removed:,} removed, {kept.left_out:,} skipped."
         )
-    tell_of_tuning(report.tuned)
+    say_tuning(report.tuned)
     say_next(f"es-neardupe groups {report.index}", report.dry_run)
 
 
 def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
-    """What a run that had something to look at found and wrote."""
+    """Rows about the pairs and documents of a run that examined at least one document."""
     scope, pairs, groups, writes = report.scope, report.pairs, report.groups.looked_at, report.writes
     yield f"  {'would be written' if report.dry_run else 'written'}", writes.written
     yield "  unchanged", writes.unchanged
     yield "  changed or deleted meanwhile", writes.conflicts + writes.deleted
-    yield "  left as they are: text changed since enrich", scope.stale
-    yield "  left as they are: keys unreadable", scope.corrupt
+    yield "  skipped: text changed since enrich", scope.stale
+    yield "  skipped: unreadable keys", scope.corrupt
     yield "exact copies", pairs.copies
     yield "candidate pairs, all verified", pairs.candidates
     yield f"  {range_text(report.measure, report.min, report.max)}", pairs.matches
     yield "comparisons skipped in large buckets", pairs.skipped
     if groups.count:
-        yield "groups looked at", groups.count
+        yield "groups examined", groups.count
         yield "  mean similarity to a principal", groups.mean_similarity
         yield "  pairs of members less similar to each other", groups.pairs_below
         yield "  pairs of members not compared", groups.pairs_not_compared
@@ -169,8 +171,8 @@ def _run(report: GroupReport) -> Iterator[tuple[str, int | float | None]]:
 
 
 def _warn_of_groups(report: GroupReport) -> None:
-    tell_of_weights(report.weights)
-    tell_of_common(report.common)
+    say_weights(report.weights)
+    say_common(report.common)
     warn_of_detection(report.min, report.detection, report.detection_cases)
     name = report.index
     scope, mirrored = report.scope, report.writes.mirrored
@@ -182,4 +184,4 @@ def _warn_of_groups(report: GroupReport) -> None:
         warn(f"{scope.stale:,} documents changed since they got their keys: run `es-neardupe enrich {name} --check`.")
     if scope.corrupt:
         warn(f"{scope.corrupt:,} documents have unreadable keys: run `es-neardupe enrich {name} --all`.")
-    tell_of_large_buckets(report.pairs.large_buckets)
+    warn_of_buckets(report.pairs.large_buckets)

@@ -10,7 +10,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.output import named, plain, print_json, print_lines, print_table, say, show
+from es_neardupe.cli.output import named, plain, print_json, print_lines, print_table, say, show, value_cells
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.errors import NotFound
 from es_neardupe.options import DEFAULT_PREFIX
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["groups", "show_groups"]
 
 _TOP = 20
-"""Groups that a table shows where ``--top`` does not say how many."""
+"""Groups in a table without ``--top``."""
 
 
 def groups(
@@ -42,6 +42,7 @@ def groups(
         bool, typer.Option("--suggest-keep", help="Suggest which document to keep in each group. Deletes nothing.")
     ] = False,
     keep_policy: options.KeepPolicy = None,
+    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -55,48 +56,51 @@ def groups(
 
       es-neardupe groups news --suggest-keep --keep-policy published:asc
     """
-    from es_neardupe.commands.groups import group_history
+    from es_neardupe.commands.groups import group_history, with_titles
     from es_neardupe.commands.groups import groups as groups_
     from es_neardupe.commands.groups import suggest_keep as suggest_keep_
 
     if keep_policy is not None and not suggest_keep:
-        raise typer.BadParameter("--keep-policy is for --suggest-keep.")
+        raise typer.BadParameter("--keep-policy requires --suggest-keep.")
     if history is not None:
         if suggest_keep or group is not None or top is not None:
-            raise typer.BadParameter("--history is about one group: leave out --suggest-keep, --group and --top.")
-        return _tell_history(group_history(open_index(index, prefix), history), as_json)
+            raise typer.BadParameter("--history shows one group: leave out --suggest-keep, --group and --top.")
+        return _show_history(group_history(open_index(index, prefix), history), as_json)
     opened = open_index(index, prefix)
     scope: dict[str, Any] = {"min_size": min_size, "top": top, "group": group}
     if suggest_keep:
         advice = suggest_keep_(opened, policy=keep_policy, **scope)
         _check_found(advice, index, group, min_size)
-        return _tell_advice(advice, as_json)
-    found = groups_(opened, **scope)
+        return _show_advice(advice, as_json)
+    whole = as_json or group is not None
+    found = groups_(opened, fields=(fields or ()) if whole else None, **scope)
     _check_found(found, index, group, min_size)
     if as_json:
         print_lines(_group_lines(found))
+    elif group is not None:
+        _show_group(found[0])
     elif found:
         shown = found if top is not None else found[:_TOP]
-        show_groups(shown, members=5 if group is None else None)
+        show_groups(with_titles(opened, shown, fields or ()))
         if len(shown) < len(found):
             say(f"{len(shown):,} of {len(found):,} groups are shown: --top shows more, --json all.")
     else:
-        show(phrase(f"There is no group of {min_size} or more documents. `es-neardupe group {index}` creates groups."))
+        show(phrase(f"No group has {min_size} or more documents. `es-neardupe group {index}` creates groups."))
     return None
 
 
 def _check_found(found: list[Any], index: str, group: str | None, min_size: int) -> None:
-    """Raises `NotFound` where a group was named that is not there."""
+    """Raises `NotFound` if no group has the given id."""
     if group is not None and not found:
         raise NotFound(
             f"Index {index} has no group {group!r} of {min_size} or more documents: `es-neardupe groups {index}` lists "
-            f"its groups.",
+            f"the groups.",
             status=404,
             type="group_not_found",
         )
 
 
-def _tell_history(entry: GroupRecord, as_json: bool) -> None:
+def _show_history(entry: GroupRecord, as_json: bool) -> None:
     if as_json:
         print_json(entry)
         return
@@ -104,26 +108,26 @@ def _tell_history(entry: GroupRecord, as_json: bool) -> None:
         ("documents", entry.size),
         ("  distinct texts", entry.texts),
         ("principal", named(entry.principal, several=True)),
-        ("least similarity to it", entry.min_similarity),
+        ("minimum similarity to it", entry.min_similarity),
         ("mean similarity to it", entry.mean_similarity),
         ("pairs of members below the threshold", entry.pairs_below),
         ("  not compared", entry.pairs_not_compared),
         ("grouped by", str(entry.settings or "-")),
     ]
     if entry.weakest is not None:
-        figures[-1:-1] = [("most steps between two members", entry.diameter), ("weakest bridge", entry.weakest)]
+        figures[-1:-1] = [("maximum steps between two members", entry.diameter), ("weakest bridge", entry.weakest)]
     print_table([f"group {entry.group}", "ended" if entry.ended else ""], figures)
     print_table(["when", "what", "group"], [(one.at, one.event, one.group or "") for one in entry.history])
 
 
-def _tell_advice(found: list[KeepAdvice], as_json: bool) -> None:
+def _show_advice(found: list[KeepAdvice], as_json: bool) -> None:
     several = len({address.index for one in found for address in (one.keep, *one.redundant)}) > 1
     if as_json:
         for one in found:
             print_json(one)
         return
     if not found:
-        show("There is no such group: nothing is redundant.")
+        show("No group matches: nothing is redundant.")
         return
     rows = [
         (one.group, named(one.keep, several), one.is_principal, "; ".join(named(two, several) for two in one.redundant))
@@ -134,21 +138,56 @@ def _tell_advice(found: list[KeepAdvice], as_json: bool) -> None:
     say(f"{len(found):,} groups: {len(found):,} documents to keep, {redundant:,} redundant. Nothing was deleted.")
 
 
-def show_groups(found: list[Group], members: int | None = 5) -> None:
-    """Print groups as a table, each with its first members."""
-    several = len({member.index for one in found for member in one.members}) > 1
-    chained = any(one.known is not None and one.known.weakest is not None for one in found)
+def show_groups(found: list[Group], members: int = 5) -> None:
+    """Print groups as a table, each with the fields to show of its principal, and with its first members."""
+    several = _several(found)
+    names = list(dict.fromkeys(name for one in found for name in one.members[0].fields))
+    bridges = _bridges(found)
     rows = []
     for one in found:
         everyone = [(named(member, several), member.similarity) for member in one.members]
         principal = "(deleted or hidden)" if one.principal is None else everyone.pop(0)[0]
+        fields = {} if one.principal is None else one.members[0].fields
         others = [f"{similarity:.4f} {name}" for name, similarity in everyone]
         shown = others[:members]
         more = [f"... and {len(others) - len(shown):,} more"] if len(others) > len(shown) else []
-        held = ((one.known.diameter, one.known.weakest) if one.known else (None, None)) if chained else ()
-        rows.append((one.group, one.size, one.min_similarity, *held, principal, "; ".join([*shown, *more])))
-    heads = ["diameter", "weakest bridge"] if chained else []
-    print_table(["group", "size", "minimum", *heads, "principal", "members, with their similarity to it"], rows)
+        rows.append(
+            (
+                one.group,
+                one.size,
+                one.min_similarity,
+                *bridges.get(one.group, ()),
+                principal,
+                *value_cells(fields, names, 3),
+                "; ".join([*shown, *more]),
+            )
+        )
+    heads = ["diameter", "weakest bridge"] if bridges else []
+    print_table(["group", "size", "minimum", *heads, "principal", *names, "members, with their similarity to it"], rows)
+
+
+def _several(found: list[Group]) -> bool:
+    """Whether the groups have documents of several indices."""
+    return len({member.index for one in found for member in one.members}) > 1
+
+
+def _bridges(found: list[Group]) -> dict[str, tuple[int | None, float | None]]:
+    """Group -> diameter and weakest bridge; empty if no group was linked by chains."""
+    known = {one.group: (one.known.diameter, one.known.weakest) if one.known else (None, None) for one in found}
+    return known if any(weakest is not None for _, weakest in known.values()) else {}
+
+
+def _show_group(one: Group) -> None:
+    """Print all members of a group as a table."""
+    several, names = _several([one]), list(one.members[0].fields)
+    rows = [
+        (named(member, several), member.similarity, *value_cells(member.fields, names, 2)) for member in one.members
+    ]
+    heading = f"group {one.group}: {one.size:,} documents, minimum similarity {one.min_similarity:.4f}"
+    for diameter, weakest in _bridges([one]).values():
+        heading += f", diameter {'-' if diameter is None else diameter}, weakest bridge {weakest:.4f}"
+    principal = "principal first" if one.principal is not None else "principal deleted or hidden"
+    print_table([f"member ({principal})", "similarity to it", *names], rows, title=heading)
 
 
 def _group_lines(found: list[Group]) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""``es-neardupe help``: a command, or what several commands have in common."""
+"""``es-neardupe help``: help for a command, or for the options that commands share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["help"]
 
 _TOPICS = {
     "connection": (
-        "Options of every command that connects to a server, and of its log.\n\n"
-        "Without --url, the server is the one that the environment names (ES_NEARDUPE_URL, then the variables of "
-        "Elasticsearch and OpenSearch tools), then that of the profile `default`, then a running local server. "
+        "Options of all commands that connect to a server.\n\n"
+        "Without --url, the server is taken from the environment (ES_NEARDUPE_URL, then the variables of Elasticsearch "
+        "and OpenSearch tools), from the profile `default`, or is a running local server, in this order. "
         "Passwords, API keys and tokens come from files, from the environment (ES_NEARDUPE_PASSWORD, "
         "ES_NEARDUPE_API_KEY, ES_NEARDUPE_BEARER_TOKEN) or from a profile, never from an option.\n\n"
         "Details: docs/connecting.md and docs/operations.md."
@@ -28,7 +28,7 @@ def _complete(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def _commands(ctx: typer.Context) -> Any:
-    """The commands of the program by their names."""
+    """Name -> command of the program."""
     return getattr(ctx.find_root().command, "commands", {})
 
 
@@ -41,7 +41,7 @@ def help(
         ),
     ] = "",
 ) -> None:
-    """Explain the options that commands share (`es-neardupe help connection`), or a command.
+    """Show the help of a command, or of the options that commands share (`es-neardupe help connection`).
 
     Examples:
 

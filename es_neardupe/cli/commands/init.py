@@ -1,4 +1,4 @@
-"""``es-neardupe init``: choose the keys of an index and add our fields to its mapping."""
+"""``es-neardupe init``: choose the keys of an index and add fields for them to its mapping."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["init"]
 
 _HOW_TO_USE = (
-    "Store it with PUT /_component_template/{prefix}, and name {prefix} in `composed_of` of the index template of your "
-    "indices: those that are made from then on have our fields from their beginning. Nothing was written."
+    "Store it with PUT /_component_template/{prefix}, and add {prefix} to `composed_of` of the index template of your "
+    "indices: new indices then have the fields from the beginning. Nothing was written."
 )
 
 
@@ -60,7 +60,7 @@ def init(
     show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Prepare an index: choose the keys and add our fields to the mapping. Changes no document.
+    """Prepare an index: choose the keys and add fields for them to the mapping. Changes no document.
 
     Examples:
 
@@ -115,13 +115,13 @@ def init(
     _show(report)
     show_first(report.requests)
     if report.detection < settings.detection:
-        by = "by hand" if preset is None else f"by the preset {preset}, which is made for higher thresholds"
-        warn(f"That is less than the detection of {settings.detection:g} asked for: bands and rows were given {by}.")
+        source = "--bands and --rows" if preset is None else f"the preset {preset}, which is for higher thresholds"
+        warn(f"That is less than --detection {settings.detection:g}: the bands are those of {source}.")
     _show_sampling(report)
     if sample_keys is not None and report.sampling is None:
-        warn(f"The index has that modulus already and keeps it: --sample-keys {sample_keys:,} chose nothing.")
-    _tell_of_relations(report)
-    _tell_of_rollover(report)
+        warn(f"The index keeps its --sample-mod: --sample-keys {sample_keys:,} was ignored.")
+    _show_skipped_relations(report)
+    _show_rollover(report)
     if not dry_run:
         say(f"Next: es-neardupe load {index} FILE" if report.created else f"Next: es-neardupe enrich {index}")
 
@@ -135,32 +135,32 @@ def _show(report: InitReport) -> None:
     elif report.prepared and report.sidecars:
         show(f"Keys of {', '.join(report.prepared)} {done}stored in the sidecar index {', '.join(report.sidecars)}.")
         if report.write_group:
-            show(f"Group ids, and nothing else, {done}written into its documents.")
+            show(f"Only group ids {done}written into its documents.")
     elif report.prepared:
-        show(f"Our fields {done}added to the mapping of {', '.join(report.prepared)}.")
+        show(f"Fields {done}added to the mapping of {', '.join(report.prepared)}.")
     else:
-        show(f"Index {report.index} has these settings already: nothing to do.")
+        show(f"Index {report.index} already has these settings: nothing to do.")
     show(
         f"Scheme {report.scheme}: {report.bands} bands of {report.rows} rows{agreement(report.agree)}; a pair exactly "
         f"{report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}."
     )
 
 
-def _tell_of_relations(report: InitReport) -> None:
-    for name, left in report.left_alone.items():
-        say(f"Documents whose {name} is {' or '.join(left)} are left alone (--relation chooses others).")
+def _show_skipped_relations(report: InitReport) -> None:
+    for name, skipped in report.left_alone.items():
+        say(f"Documents whose {name} is {' or '.join(skipped)} are skipped (--relation selects relations).")
 
 
-def _tell_of_rollover(report: InitReport) -> None:
+def _show_rollover(report: InitReport) -> None:
     if not report.rolls_over:
         return
     if report.next_prepared:
-        say(f"Later indices of {report.index} will have our fields from its index template.")
+        say(f"New indices of {report.index} will have the fields, from its index template.")
         return
     certain = "may not" if report.next_prepared is None else "will not"
     say(
-        f"Later indices of {report.index} {certain} have our fields: index templates are yours, and are not changed. "
-        f"`enrich` prepares what a rollover made; the same command with --template prints what a template needs."
+        f"New indices of {report.index} {certain} have the fields, because index templates are not changed. `enrich` "
+        f"prepares new indices after a rollover; the same command with --template prints a component template."
     )
 
 
@@ -171,6 +171,6 @@ def _show_sampling(report: InitReport) -> None:
     if (chosen := report.sampling) is not None:
         say(
             f"{chosen.documents:,} random documents have {chosen.mean_words:,.0f} words on average and "
-            f"{chosen.mean_shingles:,.0f} different shingles: one in {chosen.sample_mod:,} of them comes nearest to "
-            f"{chosen.wanted:,} keys. {chosen.without:.2%} of such documents get none, and cannot be found by them."
+            f"{chosen.mean_shingles:,.0f} different shingles: one in {chosen.sample_mod:,} of them is closest to "
+            f"{chosen.wanted:,} keys. {chosen.without:.2%} of such documents have no sampled key and cannot be found."
         )

@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import fail_on, say_next, say_speed, show_first, tell_of_tuning
+from es_neardupe.cli.messages import fail_on, say_next, say_speed, say_tuning, show_first
 from es_neardupe.cli.output import ExitCode, print_json, print_table, progress_bars, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.options import DEFAULT_MAX_CHARS, DEFAULT_PREFIX
@@ -27,7 +27,7 @@ def load(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="JSON lines, CSV (.gz, .xz too), a folder of texts, or -.", show_default=False
+            metavar="FILE...", help="JSON lines, CSV, a folder of texts, or - for stdin.", show_default=False
         ),
     ],
     *,
@@ -47,7 +47,7 @@ def load(
     show_requests: options.ShowRequests = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Index documents from files, with their keys from the start.
+    """Index documents from files, with their keys.
 
     Files may be compressed (.gz, .xz). A line that cannot be read is reported with its number and counted.
 
@@ -59,15 +59,15 @@ def load(
     """
     from es_neardupe.commands.load import load as load_
 
-    told = 0
+    problems = 0
 
-    def tell(problem: Problem) -> None:
-        nonlocal told
-        told += 1
-        if told <= _MAX_PROBLEMS or problem.breaks_off:
+    def show_problem(problem: Problem) -> None:
+        nonlocal problems
+        problems += 1
+        if problems <= _MAX_PROBLEMS or problem.breaks_off:
             warn(f"{problem.place}: {problem.why}")
-        elif told == _MAX_PROBLEMS + 1:
-            warn("... more bad lines are counted, but no longer shown")
+        elif problems == _MAX_PROBLEMS + 1:
+            warn("... more bad lines are counted, but not shown")
 
     with resumable(), progress_bars() as progress:
         report = load_(
@@ -84,7 +84,7 @@ def load(
             tune=tune,
             dry_run=dry_run,
             show_requests=show_requests,
-            on_problem=tell,
+            on_problem=show_problem,
             progress=progress,
         )
     result(report)
@@ -94,21 +94,21 @@ def load(
     else:
         done = "would be indexed" if dry_run else "indexed"
         print_table(
-            [f"{index}, scheme {report.scheme}", "this run"],
+            [f"{index}, scheme {report.scheme}", "lines"],
             [
-                ("lines read", scope.read),
+                ("read", scope.read),
                 (f"  {done}", writes.written),
-                ("  there already, left as they are", scope.existing),
+                ("  already in the index, skipped", scope.existing),
                 ("  bad lines", scope.bad),
-                ("  ids that stood before", scope.duplicates),
-                ("  refused by the server", writes.refused),
+                ("  repeated ids in the input", scope.duplicates),
+                ("  rejected by the server", writes.refused),
             ],
         )
         show_first(report.requests)
         say_speed(writes.states, scope.read, report.seconds)
-        tell_of_tuning(report.tuned)
+        say_tuning(report.tuned)
         say_next(f"es-neardupe group {index}", dry_run)
     fail_on(writes.refused, writes.refusals)
     if scope.bad and scope.bad == scope.read:
-        warn("None of the lines is a document that can be indexed.")
+        warn("No line is a document that can be indexed.")
         raise typer.Exit(ExitCode.FAILED)

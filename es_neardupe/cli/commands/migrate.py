@@ -9,7 +9,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import show_first, tell_of_tuning
+from es_neardupe.cli.messages import say_tuning, show_first
 from es_neardupe.cli.output import ExitCode, named, print_json, print_table, progress_bars, say, show, warn
 from es_neardupe.cli.phrasing import phrase
 from es_neardupe.cli.run_log import result
@@ -113,18 +113,18 @@ def migrate(
 
 
 def _fail_if_not_done(report: MigrateReport, prepare: bool) -> None:
-    """Documents are left, or the question was answered no."""
+    """Exit with code 1 if documents are left, or if the question was answered no."""
     if report.writes.left:
         for reason in report.writes.refusals:
-            warn(f"The server refused: {reason}")
-        warn(f"{report.writes.left:,} documents kept changing or were refused: run the same command again for them.")
+            warn(f"The server rejected: {reason}")
+        warn(f"{report.writes.left:,} documents kept changing or were rejected: run the same command again for them.")
         raise typer.Exit(ExitCode.FAILED)
     if report.state == "prepared" and not (prepare or report.dry_run):
         raise typer.Exit(ExitCode.FAILED)
 
 
 def _show_changes(changes: GroupChanges) -> None:
-    """What becomes of groups, as a table and by examples."""
+    """Print how the groups change, as a table and by examples."""
     rows = [(one.kind, one.before, one.after, one.documents) for one in changes.kinds if one.before or one.after]
     print_table(
         ["groups of two or more", "before", "after", "documents"],
@@ -153,9 +153,9 @@ def _show(report: MigrateReport) -> None:
         done = "would be" if report.dry_run else "were"
         show(phrase(f"Leftover fields of earlier keys {done} removed from {writes.cleaned:,} documents."))
     show(f"State: {report.state}. {report.seconds:.1f} s")
-    tell_of_tuning(report.tuned)
+    say_tuning(report.tuned)
     if report.dry_run and report.regroups and report.state == "not begun":
-        say("The groups can be compared when the new keys are there: --prepare makes them beside the old ones.")
+        say("To compare the groups before the switch, create the new keys first: --prepare.")
     if report.dry_run:
         say("Nothing was written: this was a dry run.")
     elif report.state == "prepared":

@@ -1,4 +1,4 @@
-"""``es-neardupe moved``: where documents are that are no longer at their address."""
+"""``es-neardupe moved``: the current address of documents that have moved."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ def moved(
     index: IndexName,
     address: Annotated[
         str | None,
-        typer.Argument(metavar="ADDRESS", help="Address or id of a document that is gone.", show_default=False),
+        typer.Argument(metavar="ADDRESS", help="Former address, or id, of a document.", show_default=False),
     ] = None,
     *,
     gone: Annotated[
         str | None,
         typer.Option(
-            "--gone", metavar="FILE", help="File with one address per line, or -; prints CSV.", show_default=False
+            "--gone",
+            metavar="FILE",
+            help="File with one former address per line, or -; prints CSV.",
+            show_default=False,
         ),
     ] = None,
     url_field: options.UrlField = None,
@@ -46,7 +49,7 @@ def moved(
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Find where the document that was at an address is now: at other addresses, from its date on.
+    """Find the current address of a document that has moved: copies at other addresses, from its date on.
 
     Examples:
 
@@ -83,7 +86,7 @@ def moved(
 
 
 def _show(found: Moved) -> None:
-    """What was there, and a timeline of the places."""
+    """Print the document that was at the address, and a timeline of its copies."""
     show(_was(found))
     if found.places:
         heads = ["date", "rank", "address", "resemblance", "replaced", "document", *_more_heads(found)]
@@ -91,27 +94,27 @@ def _show(found: Moved) -> None:
         print_table(heads, [(*_row(rank, one), *_more(found, one)) for rank, one in ranked])
     best = found.best
     if best is None:
-        show(f"Nowhere: {found.reason}.")
+        show(f"Not found: {found.reason}.")
     else:
         show(f"Now at {best.address}, {best.similarity:.4f} similar.")
 
 
 def _fields(found: Moved) -> str:
-    return f"Addresses are those of {found.url_field}, dates those of {found.date_field}."
+    return f"Addresses are from {found.url_field}, dates from {found.date_field}."
 
 
 def _was(found: Moved) -> str:
     if found.basis is None:
-        return f"{found.address}: nothing is known of it."
+        return f"{found.address}: unknown address."
     document = f"{found.address}: document {found.index}/{found.id}"
     if found.basis == "evidence" and found.versions:
-        return f"{document}, which bears another text by now; the one before is known by evidence, without its date."
+        return f"{document}, which now has another text; the former text is known from evidence, without its date."
     if found.basis in ("evidence", "grouping"):
-        return f"{document}, which is gone; known by {found.basis} only, without its date."
+        return f"{document}, which was deleted; known only from {found.basis}, without its date."
     what = f"{document}, {_day(found.date) or 'without a date'}"
     if found.versions > 1:
         return f"{what}, the latest of {found.versions:,} with this address."
-    return f"{what}, known by its {found.basis}."
+    return f"{what}, known from its {found.basis}."
 
 
 def _row(rank: int, one: NewPlace) -> tuple[object, ...]:
@@ -119,7 +122,7 @@ def _row(rank: int, one: NewPlace) -> tuple[object, ...]:
 
 
 def _more_heads(found: Moved) -> list[str]:
-    return ["known by", "since"] if _remembered(found) else []
+    return ["known from", "since"] if _remembered(found) else []
 
 
 def _more(found: Moved, one: NewPlace) -> list[object]:
@@ -132,21 +135,21 @@ def _remembered(found: Moved) -> bool:
 
 
 def _day(date: str | None) -> str:
-    """A date without a time of day that says nothing."""
+    """A date, without the time of day if it is midnight."""
     return (date or "").removesuffix("T00:00:00.000Z")
 
 
 def _warn(index: str, found: Moved) -> None:
     if found.versions > 1 and found.best is None:
-        warn(f"Only the latest of its {found.versions:,} documents was looked for: name another one by its id.")
+        warn(f"Only the latest of its {found.versions:,} documents was searched for: name another one by its id.")
     if found.detection is not None:
         warn_of_detection(found.min, found.detection, ())
     if found.earlier:
-        warn(f"{found.earlier:,} copies of an earlier date are not shown: add --earlier.")
+        warn(f"{found.earlier:,} copies with an earlier date are not shown: add --earlier.")
     if found.less_similar:
         warn(f"{found.less_similar:,} documents of its group are less than {found.min:g} similar to it: lower --min.")
     if found.changed:
-        warn(f"{found.changed:,} documents bear another text than the one that was compared.")
+        warn(f"{found.changed:,} documents now have another text than the one that was compared.")
     warn_of_candidates(found.not_compared)
     _warn_of_unprocessed(index, found)
 
@@ -157,7 +160,7 @@ def _warn_of_unprocessed(index: str, found: Moved) -> None:
 
 
 def _print_all(index: str, answers: Iterable[Moved], as_json: bool) -> None:
-    """One line for each address as it is answered, and the counts at the end."""
+    """Print one line for each address as soon as its result is known, then the counts."""
     counts: Counter[str] = Counter()
     not_compared = several = 0
     last: Moved | None = None
@@ -174,7 +177,7 @@ def _print_all(index: str, answers: Iterable[Moved], as_json: bool) -> None:
         several += found.versions > 1 and found.best is None
         last = found if last is None or found.detection is not None else last
     parts = [f"{number:,} {reason}" for reason, number in sorted(counts.items())]
-    say(f"{counts.total():,} addresses: {'; '.join(parts) or 'none was given'}")
+    say(f"{counts.total():,} addresses: {'; '.join(parts) or 'the list is empty'}")
     if last is None:
         return
     say(_fields(last))
@@ -183,14 +186,14 @@ def _print_all(index: str, answers: Iterable[Moved], as_json: bool) -> None:
     _warn_of_unprocessed(index, last)
     if several:
         warn(
-            f"{several:,} addresses that led nowhere have several documents, of which only the latest was looked for: "
-            f"name others by their ids."
+            f"{several:,} addresses without a result have several documents, and only the latest was searched for: "
+            f"name the others by their ids."
         )
     warn_of_candidates(not_compared)
 
 
 def _cells(found: Moved) -> Iterator[str]:
-    """The row of an address: the most similar place that is there now, or why there is none."""
+    """The row of an address: the most similar current copy, or the reason why there is none."""
     best = found.best
     values = (
         (found.address, best.address, f"{best.similarity:.4f}", found.date, best.date, best.basis, best.known_at, "")

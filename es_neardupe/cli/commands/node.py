@@ -1,4 +1,4 @@
-"""``es-neardupe node``: a local server to try things on."""
+"""``es-neardupe node``: local servers for experiments."""
 
 from __future__ import annotations
 
@@ -20,11 +20,9 @@ _VERSION = typer.Option(
     "--version", metavar="VERSION", help="Such as 3.8, 2.19 (OpenSearch), 9.5, 8.19 (Elasticsearch)."
 )
 _PORT = typer.Option(
-    "--port", metavar="PORT", help="HTTP port on this machine.", show_default="the first free one from 9200 on"
+    "--port", metavar="PORT", help="HTTP port on this machine.", show_default="the first free port from 9200"
 )
-_DATA = typer.Option(
-    "--data", metavar="FOLDER", help="Folder for its indices and log.", show_default="in your data folder"
-)
+_DATA = typer.Option("--data", metavar="FOLDER", help="Folder for indices and log.", show_default="in your data folder")
 _JSON = typer.Option("--json", help="Print JSON.")
 
 Version = Annotated[str | None, _VERSION]
@@ -41,7 +39,7 @@ def start(
     port: Port = None,
     heap: Annotated[str, typer.Option(metavar="SIZE", help="Heap size of the server, such as 512m or 2g.")] = "512m",
     data: Data = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Use only what was downloaded before.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Use only files that are already downloaded.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a local server, unless it is running, and print its URL."""
@@ -49,9 +47,9 @@ def start(
 
     started = control.start(server, version, port=port, heap=heap, data=data, offline=offline, say=say)
     if as_json:
-        _tell(started.as_dict())
+        _print(started.as_dict())
         return
-    say(f"{started.server} {started.version} runs as process {started.pid}, data and log in {started.data}")
+    say(f"{started.server} {started.version} is running as process {started.pid}; data and log are in {started.data}")
     typer.echo(started.url)
 
 
@@ -64,24 +62,24 @@ def stop(
     version: Annotated[
         str | None, typer.Option("--version", metavar="VERSION", help="Only this version, such as 3.8.")
     ] = None,
-    port: Annotated[int | None, typer.Option("--port", metavar="PORT", help="Only the one at this port.")] = None,
+    port: Annotated[int | None, typer.Option("--port", metavar="PORT", help="Only the server at this port.")] = None,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="FOLDER", help="Only the one with this folder.")
+        Path | None, typer.Option("--data", metavar="FOLDER", help="Only the server with this folder.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stop the local servers that were started here: all, or those that match the options. Their data stay."""
+    """Stop all local servers, or those that match the options. Their data are kept."""
     from es_neardupe.local_server import control
 
     stopped = control.stop(server, version, port=port, data=data)
     if as_json:
-        _tell([{**each.node.as_dict(), "killed": each.killed} for each in stopped])
+        _print([{**each.node.as_dict(), "killed": each.killed} for each in stopped])
         return
     for each in stopped:
         how = "did not close in time and was killed" if each.killed else "stopped"
         typer.echo(f"{each.node.server} {each.node.version} at {each.node.url} {how}")
     if not stopped:
-        say("no such local server runs")
+        say("No matching local server is running.")
 
 
 @app.command(cls=Command)
@@ -91,16 +89,16 @@ def status(as_json: AsJson = False) -> None:
 
     found = control.status()
     for file in found.cleaned:
-        say(f"removed {file}: its process is gone")
+        say(f"Removed {file}: its process has ended.")
     states = [(each, "running") for each in found.running] + [(each, "silent") for each in found.silent]
     if as_json:
-        _tell([{**each.as_dict(), "state": state} for each, state in states])
+        _print([{**each.as_dict(), "state": state} for each, state in states])
         return
     for each, state in states:
         typer.echo(f"{each.server} {each.version}  {each.url}  {state}  process {each.pid}  {each.data}")
     if not states:
-        say("no local server runs")
+        say("No local server is running.")
 
 
-def _tell(value: Any) -> None:
+def _print(value: Any) -> None:
     typer.echo(as_json_text(value, indent=2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,12 +11,12 @@ from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.messages import (
     range_text,
-    tell_of_common,
-    tell_of_large_buckets,
-    tell_of_weights,
+    say_common,
+    say_weights,
+    warn_of_buckets,
     warn_of_detection,
 )
-from es_neardupe.cli.output import by_measure, named, print_lines, print_table, progress_bars, say, warn
+from es_neardupe.cli.output import by_measure, named, print_lines, print_table, progress_bars, say, value_cells, warn
 from es_neardupe.options import DEFAULT_MAX_BUCKET, DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ def pairs(
         typer.Option(min=1, help="Maximum number of pairs shown, most similar first.", show_default="all"),
     ] = None,
     max_bucket: options.MaxBucket = DEFAULT_MAX_BUCKET,
+    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -69,26 +69,37 @@ def pairs(
             renew=renew,
             ignore_common=ignore_common,
             max_bucket=max_bucket,
+            fields=fields or (),
             progress=progress,
         )
-    chosen, several = islice(found, top), len(found.indices) > 1
+    shown = found.with_fields(top)
     if as_json:
-        print_lines(map(_pair_line, chosen))
+        print_lines(map(_pair_line, shown))
     else:
-        rows = [(named(pair.a, several), named(pair.b, several), pair.similarity) for pair in chosen]
-        print_table(["a", "b", found.measure], rows)
+        _show(list(shown), found.measure, several=len(found.indices) > 1)
         range = range_text(found.measure, found.min, found.max)
         say(f"{len(found):,} pairs {range}, from {found.candidates:,} verified candidates")
-    tell_of_weights(found.weights)
-    tell_of_common(found.common)
+    say_weights(found.weights)
+    say_common(found.common)
     warn_of_detection(found.min, found.detection, found.detection_cases)
-    tell_of_large_buckets(found.large_buckets)
+    warn_of_buckets(found.large_buckets)
     if found.copies_not_listed:
         warn(f"{found.copies_not_listed:,} pairs of further exact copies are not listed: raise --max-bucket.")
     if found.stale:
         warn(f"{found.stale:,} documents changed since they got their keys: run `es-neardupe enrich {index} --check`.")
 
 
+def _show(shown: list[Pair], measure: str, *, several: bool) -> None:
+    """Print pairs as a table."""
+    names = list(dict.fromkeys(name for pair in shown for side in pair.fields.values() for name in side))
+    columns = ["a", *(f"{name} of a" for name in names), "b", *(f"{name} of b" for name in names), measure]
+    rows = []
+    for pair in shown:
+        cells = {side: value_cells(values, names, 3) for side, values in pair.fields.items()}
+        rows.append((named(pair.a, several), *cells["a"], named(pair.b, several), *cells["b"], pair.similarity))
+    print_table(columns, rows)
+
+
 def _pair_line(pair: Pair) -> dict[str, Any]:
     """A pair as the documented JSON."""
-    return {"a": pair.a, "b": pair.b} | by_measure(pair.measure, pair.similarity)
+    return {"a": pair.a, "b": pair.b} | by_measure(pair.measure, pair.similarity) | {"fields": pair.fields}

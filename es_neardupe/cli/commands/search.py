@@ -1,9 +1,9 @@
-"""``es-neardupe search``: search as usual, one hit for each group."""
+"""``es-neardupe search``: an ordinary search with one hit for each group."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,11 +12,12 @@ from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index
 from es_neardupe.cli.output import as_json_text, named, print_json, print_table, say, show, warn
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
-    from es_neardupe.commands.search.search import SearchHit, SearchResult
+    from es_neardupe.commands.search import SearchHit, SearchResult
 
 __all__ = ["search"]
 
@@ -58,8 +59,8 @@ def search(
 
       es-neardupe search news --dsl query.json --size 50 --show-request
     """
-    from es_neardupe.commands.search.request import search_request
-    from es_neardupe.commands.search.search import search as search_
+    from es_neardupe.commands.search import search as search_
+    from es_neardupe.commands.search import search_request
     from es_neardupe.server.client import path
 
     if (text is None) == (dsl is None):
@@ -73,20 +74,20 @@ def search(
         "fields": fields or (),
         "expand": expand,
     }
-    wanted = text if text is not None else _read(str(dsl))
+    searched = text if text is not None else _read(str(dsl))
     if show_request:
-        body = search_request(open_index(index, prefix), wanted, **given)
+        body = search_request(open_index(index, prefix), searched, **given)
         say(f"POST {path(index, '_search')}")
         typer.echo(as_json_text(body, indent=None if as_json else 2))
         return None
-    found = search_(open_index(index, prefix), wanted, **given)
+    found = search_(open_index(index, prefix), searched, **given)
     if as_json:
         print_json(found)
     elif found.documents or found.without_group:
         _show(found, expand)
     else:
         return show("No document matches.")
-    return _tell(found)
+    return _say_counts(found)
 
 
 def _read(file: str) -> dict[str, Any]:
@@ -96,9 +97,9 @@ def _read(file: str) -> dict[str, Any]:
     try:
         found = json.loads(read_text_file(file))
     except (ValueError, RecursionError) as error:
-        raise SettingsError(f"The query in {file} is no JSON: {error}.") from error
+        raise SettingsError(f"The query in {file} is not valid JSON: {error}.") from error
     if not isinstance(found, dict):
-        raise SettingsError(f"The query in {file} is no JSON object.")
+        raise SettingsError(f"The query in {file} is not a JSON object.")
     return found
 
 
@@ -109,9 +110,9 @@ def _show(found: SearchResult, expand: bool) -> None:
         print_table(heads, [row for hit in found.hits for row in _rows(hit, several, expand)])
     if found.apart:
         rows = [(hit.score, named(hit, several), *_cells(hit.fields.values())) for hit in found.apart]
-        print_table(["score", "id", *found.apart[0].fields], rows, title="Without a group id, in no group")
+        print_table(["score", "id", *found.apart[0].fields], rows, title="Documents without a group id")
     if not found.hits and not found.apart:
-        show(f"There are no hits from {found.start:,} on.")
+        show(f"No hits after the first {found.start:,}.")
 
 
 def _indices(hit: SearchHit) -> set[str]:
@@ -119,35 +120,33 @@ def _indices(hit: SearchHit) -> set[str]:
 
 
 def _rows(hit: SearchHit, several: bool, expand: bool) -> Iterator[tuple[object, ...]]:
-    """A hit, and below it its near-copies, set in."""
+    """A row for a hit and, below it, indented rows for its near-copies."""
     many = f"and {hit.near_copies:,} near-cop{'y' if hit.near_copies == 1 else 'ies'}" if hit.near_copies else ""
     yield hit.score, named(hit, several), *_cells(hit.fields.values()), many
     if not expand:
         return
     for one in hit.members:
         like = "waits for group" if one.similarity is None else f"{one.similarity:.4f} to the principal"
-        told = "the principal" if one.principal else like
-        yield "", f"  {named(one, several)}", *_cells(one.fields.values()), told
+        relation = "the principal" if one.principal else like
+        yield "", f"  {named(one, several)}", *_cells(one.fields.values()), relation
     if hit.near_copies > len(hit.members):
         rest = f"  ... and {hit.near_copies - len(hit.members):,} more"
         yield "", rest, *("" for _ in hit.fields), f"groups --group {hit.group}"
 
 
-def _cells(texts: Any) -> Iterator[str]:
-    from es_neardupe.similarity.common_passages import beginning
-
+def _cells(texts: Iterable[str]) -> Iterator[str]:
     return (beginning(text, _SHOWN) for text in texts)
 
 
-def _tell(found: SearchResult) -> None:
+def _say_counts(found: SearchResult) -> None:
     say(f"{found.documents:,} documents in about {found.groups:,} groups")
     if found.without_group:
         warn(
-            f"{found.without_group:,} documents have no group id and stand apart, {len(found.apart):,} of them on this "
-            f"page: run `es-neardupe enrich {found.index}`."
+            f"{found.without_group:,} documents have no group id and are listed separately, {len(found.apart):,} of "
+            f"them on this page: run `es-neardupe enrich {found.index}`."
         )
     if found.waiting > found.without_group:
         warn(
-            f"{found.waiting - found.without_group:,} documents wait for `es-neardupe group {found.index}`: each is a "
-            f"group of its own till then."
+            f"{found.waiting - found.without_group:,} documents wait for `es-neardupe group {found.index}`: "
+            f"until then, each is a group of its own."
         )

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, FeatureSources, IndexName, TextFile
 from es_neardupe.cli.connection import open_index
-from es_neardupe.cli.messages import tell_of_weights, warn_of_candidates, warn_of_detection
-from es_neardupe.cli.output import by_measure, named, print_json, print_table, say, warn
+from es_neardupe.cli.messages import say_weights, warn_of_candidates, warn_of_detection
+from es_neardupe.cli.output import by_measure, named, print_json, print_table, say, value_cells, warn
 from es_neardupe.options import DEFAULT_PREFIX
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def similar(
     top: options.TopHits = 10,
     query: options.Query = None,
     max_candidates: options.CandidatesByKeys = 1000,
+    fields: Annotated[list[str] | None, options.TITLE_FIELDS] = None,
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
@@ -72,12 +73,13 @@ def similar(
         top=top,
         query=query,
         max_candidates=max_candidates,
+        fields=fields or (),
     )
     if as_json:
         print_json(similar_json(found))
     else:
         show_similar(found)
-    tell_of_weights(found.weights)
+    say_weights(found.weights)
     warn_of_detection(found.detection.min, found.detection.probability, found.detection_cases)
     warn_of_candidates(found.not_compared)
 
@@ -88,18 +90,28 @@ def show_similar(found: Similar) -> None:
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
     several = len({hit.index for hit in found.hits}) > 1
-    rows = [(named(hit, several), hit.similarity, hit.shared_bands, hit.group) for hit in found.hits]
-    if rows:
-        print_table(["id", found.measure, "shared keys", "group"], rows)
-    say(f"{len(rows)} shown, {found.candidates:,} candidates, each compared by its present text")
+    if found.hits:
+        names = list(found.hits[0].fields)
+        rows = [
+            (
+                named(hit, several),
+                *value_cells(hit.fields, names, 2),
+                hit.similarity,
+                hit.shared_bands,
+                hit.group,
+            )
+            for hit in found.hits
+        ]
+        print_table(["id", *names, found.measure, "shared keys", "group"], rows)
+    say(f"{len(found.hits)} shown, {found.candidates:,} candidates, each compared by its current text")
 
 
 def similar_json(found: Similar) -> dict[str, Any]:
-    """The answer as the documented JSON."""
+    """The result as the documented JSON."""
     hits = [
         {"index": hit.index, "id": hit.id}
         | by_measure(found.measure, hit.similarity)
-        | {"shared_bands": hit.shared_bands, "group": hit.group}
+        | {"shared_bands": hit.shared_bands, "group": hit.group, "fields": hit.fields}
         for hit in found.hits
     ]
-    return {field.name: getattr(found, field.name) for field in fields(found)} | {"hits": hits}
+    return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)} | {"hits": hits}

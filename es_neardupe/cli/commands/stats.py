@@ -36,18 +36,18 @@ def stats(
     scope, groups = report.scope, report.groups
     rows = [(f"  {state}", number) for state, number in scope.states.items() if number or state == "signed"]
     if scope.numeric:
-        rows.append(("  (of signed and short: numbers only)", scope.numeric))
+        rows.append(("  (of signed and short: only numbers)", scope.numeric))
     if scope.unknown:
-        rows.append(("  of no known state", scope.unknown))
+        rows.append(("  of unknown state", scope.unknown))
     others = [("  of other schemes", scope.other_schemes), ("  unprocessed", scope.unprocessed)]
-    left_alone = [("besides: of other relations, left alone", scope.left_alone)] if scope.left_alone else []
+    left_alone = [("in addition: of other relations, skipped", scope.left_alone)] if scope.left_alone else []
     waiting = [("waiting for group", scope.ungrouped)]
     grouped = [("groups of two or more", groups.count), ("documents in them", groups.grouped)]
     name = f"{index}, scheme {report.scheme}" + (f" ({report.agree} bands must agree)" if report.agree > 1 else "")
     print_table([name, "documents"], [("documents", scope.documents), *rows, *others, *left_alone])
     if report.sidecars:
         say(f"Keys are stored in the sidecar index {', '.join(report.sidecars)}.")
-    print_table(["groups", ""], [*waiting, *grouped, ("largest", groups.largest)])
+    print_table(["groups", "value"], [*waiting, *grouped, ("largest", groups.largest)])
     if groups.sizes:
         print_table(["documents in a group", "groups"], list(groups.sizes.items())[:10])
     if report.buckets:

@@ -1,4 +1,4 @@
-"""``es-neardupe version``: what a bug report should contain."""
+"""``es-neardupe version``: versions for bug reports."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def version(
 ) -> None:
     """Show the versions of the program, the scheme, Python, the libraries and the server, for bug reports.
 
-    If no server can be reached, that is not an error here.
+    It is not an error if no server can be reached.
 
     Examples:
 
@@ -36,7 +36,7 @@ def version(
     """
     from es_neardupe.commands.version import version as version_
 
-    report = version_() if no_server else _asked()
+    report = version_() if no_server else _with_server()
     result(report)
     if as_json:
         print_json(report)
@@ -45,17 +45,17 @@ def version(
         ("es-neardupe", report.version),
         ("scheme", f"version {report.scheme_version}, {report.scheme} by default"),
         ("server", report.server),
-        ("inner loops", "in C" if report.compiled else "in numpy: C was not built"),
+        ("inner loops", "C" if report.compiled else "numpy (the C module was not built)"),
         ("Python", report.python),
         ("system", report.system),
         *report.packages.items(),
     ]
-    print_table(["", "version"], rows)
+    print_table(["component", "version"], rows)
     if report.problem is not None:
         warn(f"The version of the server is unknown: {report.problem}")
 
 
-def _asked() -> VersionReport:
+def _with_server() -> VersionReport:
     from es_neardupe.commands.version import version as version_
 
     try:

@@ -1,4 +1,4 @@
-"""``es-neardupe watch``: a service for an index that grows."""
+"""``es-neardupe watch``: a service that keeps a growing index grouped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import typer
 from es_neardupe import options
 from es_neardupe.cli.arguments import AsJson, IndexName
 from es_neardupe.cli.connection import open_index, resumable
-from es_neardupe.cli.messages import tell_of_prepared, tell_of_weights, warn_of_detection
+from es_neardupe.cli.messages import say_prepared, say_weights, warn_of_detection
 from es_neardupe.cli.output import print_json, say, warn
 from es_neardupe.cli.run_log import result
 from es_neardupe.errors import SettingsError
@@ -35,9 +35,9 @@ _PREFIX = "es_neardupe_"
 
 @contextmanager
 def serving(host: str, port: int, registry: CollectorRegistry) -> Iterator[str]:
-    """Serve a registry over HTTP for as long as the block runs; gives the address. ``port`` 0: any free one.
+    """Serve a registry over HTTP during the ``with`` block; yields the address. ``port`` 0: any free port.
 
-    Raises `SettingsError` if nobody may listen there.
+    Raises `SettingsError` if the address cannot be used.
     """
     from prometheus_client import start_http_server
 
@@ -57,15 +57,15 @@ def serving(host: str, port: int, registry: CollectorRegistry) -> Iterator[str]:
 
 
 def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], None]]:
-    """The metrics of the watch of an index, and what counts a round into them. All bear the label ``index``.
+    """The metrics of an index, all with the label ``index``, and the function that adds a round to them.
 
-    Raises `SettingsError` where prometheus-client is missing.
+    Raises `SettingsError` if prometheus-client is missing.
     """
     if importlib.util.find_spec("prometheus_client") is None:
         raise SettingsError("--metrics-port needs prometheus-client: pip install 'es-neardupe[watch]'.")
     from prometheus_client import CollectorRegistry, Counter, Gauge, Summary, disable_created_metrics
 
-    # Else each counter has a second series with the time it was made.
+    # Otherwise each counter has a second series with its time of creation.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     registry = CollectorRegistry()
 
@@ -75,16 +75,16 @@ def metrics(index: str, lag: Lag) -> tuple[CollectorRegistry, Callable[[Round], 
     def counter(name: str, words: str) -> Counter:
         return Counter(_PREFIX + name, words, ["index"], registry=registry).labels(index)
 
-    documents = gauge("documents", "Documents in the index when the last round began")
-    left = gauge("documents_left", "Documents that the last round could not settle")
+    documents = gauge("documents", "Documents in the index at the start of the last round")
+    left = gauge("documents_left", "Documents that the last round could not process")
     enriched = counter("documents_enriched_total", "Documents that got keys")
     grouped = counter("documents_grouped_total", "Documents whose grouping was written")
     pairs = counter("pairs_verified_total", "Candidate pairs that were verified")
-    skipped = counter("comparisons_skipped_total", "Comparisons left out in large buckets")
-    success = gauge("last_success_timestamp_seconds", "When the last round without an error ended, as Unix time")
-    gauge("lag_seconds", "How long documents that were noticed have been waiting").set_function(lambda: lag.seconds)
-    rounds = Summary(_PREFIX + "round_seconds", "Rounds, and how long they took", ["index"], registry=registry)
-    errors = Counter(_PREFIX + "errors_total", "Rounds that an error ended", ["index", "kind"], registry=registry)
+    skipped = counter("comparisons_skipped_total", "Comparisons skipped in large buckets")
+    success = gauge("last_success_timestamp_seconds", "End of the last round without an error, as Unix time")
+    gauge("lag_seconds", "How long documents have been waiting for keys or groups").set_function(lambda: lag.seconds)
+    rounds = Summary(_PREFIX + "round_seconds", "Duration of rounds", ["index"], registry=registry)
+    errors = Counter(_PREFIX + "errors_total", "Rounds that ended with an error", ["index", "kind"], registry=registry)
 
     def count(done: Round) -> None:
         if done.scope is not None:
@@ -138,7 +138,7 @@ def watch(
 ) -> None:
     """Keep a growing index enriched and grouped, until SIGTERM or Ctrl-C.
 
-    Each round does what enrich and group do, for new and changed documents, by the rules of the last run of group.
+    Each round runs enrich and group for new and changed documents, with the rules of the last run of group.
     Temporary failures are retried.
 
     Examples:
@@ -156,9 +156,9 @@ def watch(
         stack.enter_context(_stopping(stop))
         stack.enter_context(resumable())
 
-        def tell(done: Round) -> None:
+        def on_round(done: Round) -> None:
             count(done)
-            _tell(done, as_json)
+            _show_round(done, as_json)
 
         report = watch_(
             open_index(index, prefix, max_rate=max_rate, max_load=max_load),
@@ -168,7 +168,7 @@ def watch(
             check_every=check_every,
             stop=stop,
             lag=lag,
-            on_round=tell,
+            on_round=on_round,
             evidence=evidence,
             workers=workers,
             batch=batch,
@@ -180,7 +180,7 @@ def watch(
 
 @contextmanager
 def _metrics(index: str, lag: Lag, host: str, port: int | None) -> Iterator[Callable[[Round], None]]:
-    """What counts a round; metrics are served if a port is named."""
+    """The function that counts a round. With a port, metrics are served meanwhile."""
     if port is None:
         yield lambda done: None
         return
@@ -192,19 +192,19 @@ def _metrics(index: str, lag: Lag, host: str, port: int | None) -> Iterator[Call
 
 @contextmanager
 def _stopping(stop: Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set ``stop``; a second one does what it usually does."""
+    """SIGTERM and SIGINT set ``stop``; a second signal has its usual effect."""
 
-    def ask() -> None:
-        say("Stopping: the step under way is finished first.")
+    def request_stop() -> None:
+        say("Stopping after the current step.")
         stop.set()
 
-    def asked(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         for one, usual in before.items():
             signal.signal(one, usual)
-        # Elsewhere than here, where the main thread stands still, perhaps inside the very lock that is needed.
-        Thread(target=ask, daemon=True).start()
+        # In another thread: the handler interrupts the main thread, which may hold a lock that is needed here.
+        Thread(target=request_stop, daemon=True).start()
 
-    before = {one: signal.signal(one, asked) for one in (signal.SIGTERM, signal.SIGINT)}
+    before = {one: signal.signal(one, handle) for one in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
@@ -212,12 +212,12 @@ def _stopping(stop: Event) -> Iterator[None]:
             signal.signal(one, usual)
 
 
-def _tell(done: Round, as_json: bool) -> None:
-    """One line for each round."""
+def _show_round(done: Round, as_json: bool) -> None:
+    """Print one line for each round."""
     result(done)
     if as_json:
         print_json(done)
-        sys.stdout.flush()  # a pipe would keep it back till it is full
+        sys.stdout.flush()  # a pipe is block-buffered
     else:
         if done.round == 1 and done.grouping is not None:
             say(f"Rules: {done.grouping.rules}.")
@@ -227,9 +227,9 @@ def _tell(done: Round, as_json: bool) -> None:
             f"{done.at} round {done.round}: {found}{done.writes.enriched:,} enriched, {done.writes.grouped:,} grouped, "
             f"{pairs}{done.writes.left:,} left, lag {done.lag:.1f} s, {done.seconds:.1f} s"
         )
-    tell_of_prepared(done.index, done.prepared)
+    say_prepared(done.index, done.prepared)
     if done.message is not None:
         warn(f"{done.message} The next round tries again.")
     if done.round == 1 and done.grouping is not None:
-        tell_of_weights(done.grouping.weights)
+        say_weights(done.grouping.weights)
         warn_of_detection(done.grouping.min, done.grouping.detection, done.grouping.detection_cases)

@@ -1,4 +1,4 @@
-"""``es-neardupe what-if``: groups under other thresholds, without writing them."""
+"""``es-neardupe what-if``: groups with other thresholds, without writing them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def what_if(
     prefix: options.Prefix = DEFAULT_PREFIX,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the groups would be under other thresholds. Reads evidence and keys, no texts; writes nothing.
+    """Show the groups that other thresholds would give. Reads evidence and keys, no texts; writes nothing.
 
-    The evidence is that of `group --evidence`; everything else is as in the last run of group.
+    Needs the evidence of `group --evidence`. All other rules are those of the last run of group.
 
     Examples:
 
@@ -76,8 +76,8 @@ def _warn(found: WhatIf) -> None:
         )
     if found.stale:
         warn(
-            f"{found.stale:,} entries of evidence are about documents that changed or went: the next "
-            f"`es-neardupe group {name} --evidence` takes them out."
+            f"{found.stale:,} entries of evidence are about documents that were changed or deleted: the next "
+            f"`es-neardupe group {name} --evidence` removes them."
         )
     if found.unprocessed:
         warn(f"{found.unprocessed:,} documents have no keys and are in no group: run `es-neardupe enrich {name}`.")

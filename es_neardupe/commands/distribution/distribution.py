@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe import options
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
@@ -25,6 +24,7 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.linkage import star
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.settings import Settings
+from es_neardupe.keys.arrays import Floats, Ints, Positions
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import token_hashes
 from es_neardupe.keys.text import spans
@@ -39,8 +39,6 @@ from es_neardupe.verification.current_texts import CurrentDocuments, PairCompare
 __all__ = ["distribution", "examples", "excerpts"]
 
 
-Rows = NDArray[np.intp]
-"""Rows of documents, or numbers of classes of equal texts."""
 Pair = tuple[float, int, int]
 """Similarity and the rows of two documents."""
 
@@ -187,7 +185,7 @@ def _keyed(corpus: FingerprintColumns) -> int:
     return int(corpus.keys.any(axis=1).sum())
 
 
-def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progress) -> tuple[Rows, list[str]]:
+def _drawn(index: str, documents: CurrentDocuments, rows: Positions, progress: Progress) -> tuple[Positions, list[str]]:
     """The rows and texts of a sample. Raises `IndexUnusable` for fewer than two."""
     read = list(tracked(documents.texts(rows), progress, "reading the sample", len(rows)))
     if len(read) < 2:
@@ -204,13 +202,13 @@ def _drawn(index: str, documents: CurrentDocuments, rows: Rows, progress: Progre
 class ComparedCandidates:
     """Candidate pairs, of classes of equal texts, with their similarities by one measure."""
 
-    left: Rows
-    right: Rows
-    similarity: NDArray[np.float64]
+    left: Positions
+    right: Positions
+    similarity: Floats
     """NaN if a text has changed or was deleted."""
-    sizes: NDArray[np.int64]
+    sizes: Ints
     """Documents in each class, without changed and deleted ones."""
-    first: Rows
+    first: Positions
     """Row of an unchanged document of each class, -1 if there is none."""
 
 
@@ -289,14 +287,14 @@ def _levels(
         )
 
 
-def _in_pairs(sizes: NDArray[np.int64], left: Rows, right: Rows) -> int:
+def _in_pairs(sizes: Ints, left: Positions, right: Positions) -> int:
     """The number of documents in pairs, including exact copies."""
     in_pairs = sizes > 1
     in_pairs[left] = in_pairs[right] = True
     return int(sizes[in_pairs].sum())
 
 
-def _group_sizes(sizes: NDArray[np.int64], left: Rows, right: Rows) -> NDArray[np.int64]:
+def _group_sizes(sizes: Ints, left: Positions, right: Positions) -> Ints:
     """The number of documents in each group of two or more."""
     nodes = np.unique(np.concatenate((left, right)))  # in the order of principals, as all classes are
     principal = star(len(nodes), np.searchsorted(nodes, left), np.searchsorted(nodes, right))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.index.random_samples import address_hashes
+from es_neardupe.keys.arrays import U64, Floats, Ints, Positions
 from es_neardupe.keys.bands import share_keys
 from es_neardupe.keys.intervals import poisson_interval
 from es_neardupe.progress import Progress, silent
@@ -17,8 +17,6 @@ from es_neardupe.similarity.histogram import EDGES, counted
 from es_neardupe.similarity.measure import Measure, all_pairs, measure_name
 
 __all__ = ["EstimatedPairs", "Sample", "compare_sample", "extrapolated", "nearest", "random_rows"]
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,11 +38,11 @@ class Sample:
     """Number of pairs of each document that reach each threshold; shape (t, n)."""
     found: Ints
     """Number of pairs that reach each threshold and share enough band keys; shape (t,)."""
-    near: NDArray[np.float64]
+    near: Floats
     """Pairs nearest to one threshold: similarity and the numbers of both documents; shape (pairs, 3)."""
 
 
-def random_rows(corpus: FingerprintColumns, seed: int) -> NDArray[np.intp]:
+def random_rows(corpus: FingerprintColumns, seed: int) -> Positions:
     """The rows with keys in a random order that depends only on the seed and the addresses.
 
     The first n rows are a sample of n documents, so a smaller sample is part of a larger one.
@@ -57,7 +55,7 @@ def random_rows(corpus: FingerprintColumns, seed: int) -> NDArray[np.intp]:
 def compare_sample(
     measure: Measure,
     texts: Sequence[str],
-    keys: NDArray[np.uint64],
+    keys: U64,
     *,
     thresholds: Sequence[float],
     threshold: float,
@@ -91,7 +89,7 @@ def compare_sample(
     return Sample(counts, degrees, found, near)
 
 
-def nearest(similarity: NDArray[np.float64], threshold: float, maximum: int = 100) -> NDArray[np.intp]:
+def nearest(similarity: Floats, threshold: float, maximum: int = 100) -> Positions:
     """The positions of up to ``maximum`` pairs at or just above the threshold, and of as many just below it."""
     order = np.argsort(similarity, kind="stable")
     place = int(np.searchsorted(similarity[order], threshold))

@@ -14,8 +14,8 @@ from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
-from es_neardupe.index.permissions import names_of, seen_in_part, way_out, write_blocks
-from es_neardupe.index.rollover import families_of, family_named, next_index_has
+from es_neardupe.index.permissions import block_names, how_to_unblock, partly_visible, write_blocks
+from es_neardupe.index.rollover import alias_named, next_index_has, rollover_aliases
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import must_be_stored, sidecar_name, sidecars_of, writes_group
 from es_neardupe.index.storage import settings_mappings
@@ -123,11 +123,11 @@ def _rights(
 
 def _role_names(client: Client, mappings: Mapping[str, Any], name: str, prefix: str) -> RoleNames:
     """The index as named by the user, and its hidden indices."""
-    family = family_named(families_of(client, name, mappings), name)
+    family = alias_named(rollover_aliases(client, name, mappings), name)
 
     def hidden(prefix: str, kind: HiddenIndex) -> str:
         settings = Settings(_UNKNOWN, prefix=prefix)
-        return hidden_index_name(IndexTarget(name, tuple(sorted(mappings)), settings, 0, family=family), kind)
+        return hidden_index_name(IndexTarget(name, tuple(sorted(mappings)), settings, 0, rollover_alias=family), kind)
 
     coming = next_prefix(prefix)
     return RoleNames(
@@ -193,7 +193,9 @@ def _blocks(client: Client, name: str) -> Check:
     blocks = write_blocks(client, name)
     if not blocks:
         return Check("blocks", "ok", "none")
-    return Check("blocks", "error", f"writes are blocked by {', '.join(names_of(blocks))}. {way_out(name, blocks)}")
+    return Check(
+        "blocks", "error", f"writes are blocked by {', '.join(block_names(blocks))}. {how_to_unblock(name, blocks)}"
+    )
 
 
 def _migration(name: str, mappings: Mapping[str, Mapping[str, Any]], prefix: str) -> Iterator[Check]:
@@ -248,13 +250,13 @@ def _replaced(index: Index) -> Iterator[Check]:
 
 def _rollover(index: Index) -> Iterator[Check]:
     """Whether the next index of a data stream, or of an alias with a write index, gets the fields."""
-    if index.target.family is None:
+    if index.target.rollover_alias is None:
         return
     name, prefix = index.name, index.settings.prefix
     if index.storage.sidecars:
         yield Check("rollover", "ok", f"`enrich` creates a sidecar index for each new index of {name}")
         return
-    has_fields = next_index_has(index.client, index.target.family, prefix, index.settings.to_meta())
+    has_fields = next_index_has(index.client, index.target.rollover_alias, prefix, index.settings.to_meta())
     if has_fields is None:
         yield Check("rollover", "ok", f"not checked: this user may not read the index template of {name}")
     elif has_fields:
@@ -270,7 +272,7 @@ def _rollover(index: Index) -> Iterator[Check]:
 
 
 def _visibility(index: Index) -> Iterator[Check]:
-    if partly := seen_in_part(index):
+    if partly := partly_visible(index):
         yield Check(
             "visibility",
             "warning",

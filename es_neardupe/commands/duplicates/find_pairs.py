@@ -8,23 +8,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.commands.duplicates.hash_features import (
     HashGroups,
     LargeGroup,
-    Numbers,
     enriched_scope,
     group_hashes,
     read_scope,
 )
 from es_neardupe.commands.duplicates.request_plan import RATIO, DuplicatesPlan, SchemeKeys, Validation
 from es_neardupe.commands.duplicates.results import PairList, PairsResult, SkippedGroup
+from es_neardupe.display_text import beginning
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import field_pages, text_of, values_by_field
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.random_samples import address_hashes
+from es_neardupe.keys.arrays import Flags, Positions
 from es_neardupe.keys.minhash import estimate_of
 from es_neardupe.keys.scheme import agreement
 from es_neardupe.options import MeasureName
@@ -32,7 +32,7 @@ from es_neardupe.progress import Progress
 from es_neardupe.records import Address, DocumentsInScope
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import count, fetch
-from es_neardupe.similarity.common_passages import beginning, common_passage
+from es_neardupe.similarity.common_passages import common_passage
 from es_neardupe.similarity.features import FeatureTree, describe, example, fields_of
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import MEANINGS, Measure, Prepared, weights_of
@@ -169,7 +169,7 @@ def _aggregated(groups: HashGroups) -> Counters:
     }
 
 
-def _across_indices(scope: DocumentsInScope, groups: HashGroups) -> tuple[Numbers, Numbers]:
+def _across_indices(scope: DocumentsInScope, groups: HashGroups) -> tuple[Positions, Positions]:
     """The candidate pairs of documents in two different indices."""
     names = {name: number for number, name in enumerate(dict.fromkeys(reference[0] for reference in scope.references))}
     index = np.array([names[reference[0]] for reference in scope.references], np.int64)
@@ -296,10 +296,10 @@ def _weights(client: Client, scope: DocumentsInScope, validation: Validation) ->
 
 def _passing(
     scope: DocumentsInScope,
-    left: Numbers,
-    right: Numbers,
+    left: Positions,
+    right: Positions,
     compared: Compared,
-    passing: NDArray[np.bool_],
+    passing: Flags,
     *,
     function: SimilarityFunction | None,
 ) -> PairList:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sys import intern
 
 import numpy as np
-from numpy.typing import NDArray
 
 from es_neardupe.candidates.pair_arrays import DistinctPairs, small_groups
 from es_neardupe.index.document_text import values_by_field
+from es_neardupe.keys.arrays import U64, Ints, Positions
 from es_neardupe.keys.bands import joint_keys
 from es_neardupe.keys.hashing import mix64
 from es_neardupe.progress import Progress, silent
@@ -19,7 +19,7 @@ from es_neardupe.records import DocumentsInScope, FingerprintColumns, Hit, Refer
 from es_neardupe.similarity.features import FeatureTree, distinct, fields_of, hashes
 from es_neardupe.verification.spill_to_disk import SpilledEntries
 
-__all__ = ["LISTED", "HashGroups", "LargeGroup", "Numbers", "enriched_scope", "group_hashes", "read_scope"]
+__all__ = ["LISTED", "HashGroups", "LargeGroup", "Positions", "enriched_scope", "group_hashes", "read_scope"]
 
 
 LISTED = 100
@@ -27,9 +27,6 @@ LISTED = 100
 
 _SHOWN = 5
 """Maximum number of documents in each."""
-
-Numbers = NDArray[np.intp]
-"""Numbers of documents, positions or sizes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +43,9 @@ class LargeGroup:
 class HashGroups:
     """Groups of documents that share a hash, two or more each, and their candidate pairs."""
 
-    left: Numbers
+    left: Positions
     """The lower number of each candidate pair. Pairs are distinct and in ascending order."""
-    right: Numbers
+    right: Positions
     groups: int
     """Number of groups, including skipped ones."""
     skipped: int
@@ -58,7 +55,9 @@ class HashGroups:
     """The largest skipped groups, by size and then hash."""
 
 
-def group_hashes(entries: SpilledEntries, numbers: Numbers, max_group: int, progress: Progress = silent) -> HashGroups:
+def group_hashes(
+    entries: SpilledEntries, numbers: Positions, max_group: int, progress: Progress = silent
+) -> HashGroups:
     """Find the documents that share a hash. ``numbers``: the number of each row of the entries; shape (n,).
 
     The result does not depend on the order of the entries. Memory holds a part of the entries, and all pairs.
@@ -84,7 +83,7 @@ def group_hashes(entries: SpilledEntries, numbers: Numbers, max_group: int, prog
     return HashGroups(left.astype(np.intp), right.astype(np.intp), groups, skipped, comparisons, tuple(largest))
 
 
-def _runs(hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
+def _runs(hashes: U64) -> tuple[Positions, Positions]:
     """Start and length of each run of two or more equal hashes."""
     first = np.ones(len(hashes), np.bool_)
     np.not_equal(hashes[1:], hashes[:-1], out=first[1:])
@@ -94,7 +93,7 @@ def _runs(hashes: NDArray[np.uint64]) -> tuple[Numbers, Numbers]:
 
 
 def _largest(
-    known: list[LargeGroup], hashes: NDArray[np.uint64], members: Numbers, starts: Numbers, sizes: Numbers
+    known: list[LargeGroup], hashes: U64, members: Positions, starts: Positions, sizes: Positions
 ) -> list[LargeGroup]:
     """The largest of the known groups and of those that begin at ``starts``."""
     some = np.lexsort((hashes[starts], -sizes))[:LISTED]
@@ -142,9 +141,7 @@ def enriched_scope(corpus: FingerprintColumns, agree: int, entries: SpilledEntri
     return _scope(corpus.references, corpus.versions, corpus.tokens, int((~present.any(axis=1)).sum()))
 
 
-def _scope(
-    references: list[Reference], versions: NDArray[np.int64], sizes: NDArray[np.int64], empty: int
-) -> DocumentsInScope:
+def _scope(references: list[Reference], versions: Ints, sizes: Ints, empty: int) -> DocumentsInScope:
     order = sorted(range(len(references)), key=lambda row: (references[row][1], references[row][0]))
     numbers = np.empty(len(order), np.intp)
     numbers[order] = np.arange(len(order))

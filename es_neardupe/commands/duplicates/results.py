@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
 from es_neardupe.commands.duplicates.request_plan import DuplicatesPlan
-from es_neardupe.commands.report_parts import one_line
 from es_neardupe.display_text import escaped
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.shown_fields import read_at_once
+from es_neardupe.keys.arrays import Floats, Positions
 from es_neardupe.keys.shingles import token_hashes
-from es_neardupe.records import Address, Reference
+from es_neardupe.records import Address, Reference, one_line
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client
 from es_neardupe.server.search import search
@@ -32,6 +30,7 @@ __all__ = [
     "PairsResult",
     "SkippedGroup",
     "overlaps",
+    "page_fields",
     "page_texts",
 ]
 
@@ -97,12 +96,15 @@ class DocumentPair:
 class PairList(Sequence[DocumentPair]):
     """Pairs by falling similarity, equal ones by address. Since there may be millions, each is created on access."""
 
+    def __repr__(self) -> str:
+        return one_line(self, pairs=len(self))
+
     references: Sequence[Reference] = field(repr=False)
     """All documents in scope."""
-    left: NDArray[np.intp] = field(repr=False)
+    left: Positions = field(repr=False)
     """Number of one document of each pair; ``left < right``. Shape (pairs,), as of the other arrays."""
-    right: NDArray[np.intp] = field(repr=False)
-    similarity: NDArray[np.float64]
+    right: Positions = field(repr=False)
+    similarity: Floats
     _explained: Callable[[float, int, int], str] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
@@ -153,6 +155,9 @@ class PairsResult:
     skipped_groups: tuple[SkippedGroup, ...]
     """The largest ones; the diagnostics have the number of all."""
 
+    def __repr__(self) -> str:
+        return one_line(self, pairs=len(self.pairs), skipped_groups=len(self.skipped_groups))
+
 
 @dataclass(frozen=True)
 class ContentResult:
@@ -167,6 +172,9 @@ class ContentResult:
     not_read: int
     """Documents beyond the limit."""
     seconds: float = field(compare=False)
+
+    def __repr__(self) -> str:
+        return one_line(self, documents=len(self.documents), cut=self.cut, missing=self.missing, not_read=self.not_read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +200,15 @@ class OverlapsResult:
     """Pairs beyond the limit."""
     seconds: float = field(compare=False)
 
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            pairs=len(self.pairs),
+            missing=self.missing,
+            too_long=self.too_long,
+            not_compared=self.not_compared,
+        )
+
 
 @dataclass(frozen=True)
 class DuplicatesReport:
@@ -209,7 +226,7 @@ class DuplicatesReport:
 
 
 _BATCH = 20
-"""Documents per request: a text may have megabytes, and only its beginning is kept."""
+"""Documents whose texts are read in one request: a text may have megabytes, and only its beginning is kept."""
 
 
 def page_texts(
@@ -217,18 +234,34 @@ def page_texts(
 ) -> dict[Address, str]:
     """The texts of the documents in the pairs, truncated to a number of characters.
 
-    A text is the values of the fields of the plan, one per line. Deleted documents are left out; a document without
-    these fields has the text "". Documents are read by a search, which needs no routing.
+    A deleted document is left out; a document without these fields has the text "".
     """
-    ids_by_index: dict[str, dict[str, None]] = {}
+    sources = _sources(client, pairs, plan.fields, _BATCH)
+    return {address: text_of(source, plan.fields)[:characters] for address, source in sources}
+
+
+_FIELD_CHARACTERS = 1000
+"""Characters that are kept of the value of a field: more than a page shows."""
+
+
+def page_fields(client: Client, pairs: Iterable[DocumentPair], names: Sequence[str]) -> dict[Address, dict[str, str]]:
+    """The beginnings of some fields of the documents in the pairs, without deleted documents."""
+    sources = _sources(client, pairs, names, read_at_once(names))
+    return {
+        address: {name: text_of(source, [name])[:_FIELD_CHARACTERS] for name in names} for address, source in sources
+    }
+
+
+def _sources(
+    client: Client, pairs: Iterable[DocumentPair], fields: Sequence[str], batch: int
+) -> Iterator[tuple[Address, Mapping[str, Any]]]:
+    """The fields of the documents in the pairs, found by searches, which need no routing."""
+    wanted: dict[str, dict[str, None]] = {}
     for pair in pairs:
         for index, id in (pair.a, pair.b):
-            ids_by_index.setdefault(index, {})[id] = None
-    texts: dict[Address, str] = {}
-    for index, ids in ids_by_index.items():
-        for chunk in chunked(ids, _BATCH):
-            body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(plan.fields)}
+            wanted.setdefault(index, {})[id] = None
+    for index, ids in wanted.items():
+        for chunk in chunked(ids, batch):
+            body = {"size": len(chunk), "query": {"ids": {"values": list(chunk)}}, "_source": list(fields)}
             for hit in search(client, index, body)["hits"]["hits"]:
-                text = text_of(hit.get("_source", {}), plan.fields)
-                texts[Address(hit["_index"], hit["_id"])] = text[:characters]
-    return texts
+                yield Address(hit["_index"], hit["_id"]), hit.get("_source", {})

@@ -13,7 +13,7 @@ from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
 from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
 from es_neardupe.index.index import Index
-from es_neardupe.index.permissions import seen_in_part
+from es_neardupe.index.permissions import partly_visible
 from es_neardupe.index.queries import JSON
 from es_neardupe.index.stored_fields import decode_grouping, stored_fields
 from es_neardupe.index.target import mappings_of
@@ -249,7 +249,7 @@ class DeletedDocuments:
         self._docvalue_fields = docvalue_fields
         self._registry = Registry(index)
         self._pairs = hidden_index_name(index.target, HiddenIndex.PAIRS)
-        self.forbidden = bool(seen_in_part(index))
+        self.forbidden = bool(partly_visible(index))
         """Whether this user may not read the hidden indices, or not all documents of the index: a document hidden from
         the user would look like a deleted one."""
 

@@ -1,9 +1,23 @@
-"""Client that joins both indices: the user's documents with our fields, which are in the sidecar index.
+"""Client for sidecar storage: reads and writes documents as if they contained the fields of their sidecar entries.
 
-It splits requests about the documents of the target. What is about our fields goes to the sidecar index, whose hits get
-the names of the user's indices; the rest goes to these. A document that was deleted there is in no hit, even if the
-sidecar index still has its entry; counts over our fields are those of the last ``enrich``. The version of a document
-with our fields is that of its entry, and what is written to it is written to the entry.
+The code that reads and writes keys and groups is written for inline storage: it searches an index for `neardupe`
+fields, and finds them in documents. With sidecar storage, `SidecarClient` rewrites these requests:
+
+- A search, or a read of all pages, whose query and aggregations use only document fields is sent to the index. Entry
+  fields that ``_source`` names are then added to the hits.
+- Any other search of the index is sent to the sidecar index. Parts of the query about document fields are answered by
+  the index first, and replaced by ids (`es_neardupe.index.sidecar.queries`). The hits get the index names and the
+  requested fields of their documents; entries of deleted documents are removed.
+- A search with size 0 that uses `neardupe` fields counts entries. Documents without an entry that match too, such as
+  all new ones for "has no keys", are counted in the index and added.
+- ``_mget`` returns documents with the fields of their entries.
+- A bulk request writes to the sidecar index.
+- ``_refresh`` refreshes the sidecar index, and the index if the user may.
+- All other requests, and those for other indices, are sent unchanged.
+
+A document that is read with `neardupe` fields has the sequence number and primary term of its entry, since it is the
+entry that a write to it changes. Counts over `neardupe` fields can include entries of documents that were deleted since
+the last ``enrich``.
 """
 
 from __future__ import annotations
@@ -14,21 +28,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import Blocked, Forbidden, SettingsError
-from es_neardupe.index.sidecar.entries import entries, parts_of, read_params, redirected, their_parts, their_values
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.sidecar.entries import (
+    fetch_documents,
+    fetch_docvalues,
+    fetch_entries,
+    fetched_fields,
+    read_params,
+    redirect_bulk,
+    reference_of,
+)
+from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.sidecar.queries import (
     MATCH_ALL,
     MAX_IDS,
-    SidecarNames,
     Source,
-    TooMany,
-    asks_ours,
+    TooManyDocuments,
     joined,
-    joined_parts,
+    joined_queries,
     split_source,
+    uses_entries,
     without_entry,
 )
 from es_neardupe.records import Address, Hit
-from es_neardupe.server.client import ForwardingClient, path
+from es_neardupe.server.client import ForwardingClient, Params, path
 from es_neardupe.server.search import count
 
 if TYPE_CHECKING:
@@ -36,12 +59,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SidecarClient"]
 
-JSON = dict[str, Any]
-_Params = Mapping[str, str | int | bool]
-
 
 class SidecarClient(ForwardingClient):
-    """A :class:`~es_neardupe.server.Client` over another one, for one target with a sidecar index."""
+    """A :class:`~es_neardupe.server.client.Client` for one target with sidecar storage, on top of a plain one."""
 
     def __init__(self, index: Index) -> None:
         target = index.target
@@ -49,6 +69,7 @@ class SidecarClient(ForwardingClient):
         super().__init__(index.plain)
         self._index = index
         self._target = target
+        self._layout = target.sidecar
         self._prefix = target.settings.prefix
         self._names = SidecarNames(target)
         self._paths = {path(name)[1:] for name in (target.name, target.path, *target.indices)}
@@ -58,7 +79,7 @@ class SidecarClient(ForwardingClient):
         self.plain.close()
 
     def request(
-        self, method: str, path: str, *, params: _Params | None = None, body: Mapping[str, Any] | None = None
+        self, method: str, path: str, *, params: Params | None = None, body: Mapping[str, Any] | None = None
     ) -> Any:
         """See ``Client.request``."""
         name, _, action = path[1:].partition("/")
@@ -73,8 +94,8 @@ class SidecarClient(ForwardingClient):
 
     def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
         """See ``Client.bulk``."""
-        assert self._target.sidecar is not None
-        return self.plain.bulk(redirected(body, self._names.ours, mark=self._target.sidecar.write_group), params=params)
+        redirected = redirect_bulk(body, self._names.sidecars, unmark=self._layout.write_group)
+        return self.plain.bulk(redirected, params=params)
 
     def pages(
         self,
@@ -87,56 +108,50 @@ class SidecarClient(ForwardingClient):
         first_page: int | None = None,
     ) -> Iterator[list[Hit]]:
         """See ``Client.pages``."""
-        how: JSON = {"page_size": page_size, "slice": slice, "keep_alive": keep_alive, "first_page": first_page}
+        options: JSON = {"page_size": page_size, "slice": slice, "keep_alive": keep_alive, "first_page": first_page}
         if path(index)[1:] not in self._paths:
-            return self.plain.pages(index, body, **how)
-        ours, theirs = split_source(body.get("_source"), self._prefix)
-        if not asks_ours(body, self._prefix):
-            return self._their_pages(index, body, ours, theirs, how)
-        return self._our_pages(body, ours, theirs, how)
+            return self.plain.pages(index, body, **options)
+        if uses_entries(body, self._prefix):
+            return self._pages_of_entries(body, options)
+        return self._pages_of_documents(index, body, options)
 
-    def _their_pages(
-        self, index: str, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON
-    ) -> Iterator[list[Hit]]:
-        asked = {**body, **read_params(self._target, theirs)}
-        for page in self.plain.pages(index, asked, **how):
-            yield page if ours is False else self._with_entries(page, ours)
+    def _pages_of_documents(self, index: str, body: Mapping[str, Any], options: JSON) -> Iterator[list[Hit]]:
+        of_entries, of_documents = split_source(body.get("_source"), self._prefix)
+        for page in self.plain.pages(index, {**body, **read_params(self._target, of_documents)}, **options):
+            yield page if of_entries is False else self._with_entries(page, of_entries)
 
-    def _with_entries(self, page: Sequence[Hit], ours: Source) -> list[Hit]:
-        """The user's documents with our fields in them."""
-        found = entries(self._index, [hit.reference for hit in page], ours)
+    def _with_entries(self, page: Sequence[Hit], source: Source) -> list[Hit]:
+        """Documents with the fields of their entries."""
+        entries = fetch_entries(self._index, [hit.reference for hit in page], source)
         return [
-            hit if one is None else replace(one, source={**hit.source, **one.source}, score=hit.score)
-            for hit, one in zip(page, found, strict=True)
+            hit if entry is None else replace(entry, source={**hit.source, **entry.source}, score=hit.score)
+            for hit, entry in zip(page, entries, strict=True)
         ]
 
-    def _our_pages(self, body: Mapping[str, Any], ours: Source, theirs: Source, how: JSON) -> Iterator[list[Hit]]:
-        """Our entries with what else is asked of the user's documents, without those of documents that are gone."""
+    def _pages_of_entries(self, body: Mapping[str, Any], options: JSON) -> Iterator[list[Hit]]:
+        """Entries with the requested fields of their documents, without those of deleted documents."""
+        of_entries, of_documents = split_source(body.get("_source"), self._prefix)
         values = body.get("docvalue_fields", [])
         rest = {name: part for name, part in body.items() if name not in ("query", "_source", "docvalue_fields")}
-        for query in joined_parts(self._index, body.get("query", MATCH_ALL)):
-            for page in self.plain.pages(self._names.path, {**rest, "query": query, "_source": ours}, **how):
-                hits = [replace(hit, index=self._names.theirs[hit.index]) for hit in page]
-                if completed := self._completed(hits, theirs, values):
-                    yield completed
+        for query in joined_queries(self._index, body.get("query", MATCH_ALL)):
+            for page in self.plain.pages(self._names.path, {**rest, "query": query, "_source": of_entries}, **options):
+                entries = [replace(entry, index=self._names.indices[entry.index]) for entry in page]
+                if hits := self._with_documents(entries, of_documents, values):
+                    yield hits
 
-    def _completed(self, hits: Sequence[Hit], theirs: Source, values: Sequence[Any]) -> list[Hit]:
-        references = [hit.reference for hit in hits]
-        found = their_parts(self._index, references, theirs)
-        described = their_values(self._index, references, values)
+    def _with_documents(self, entries: Sequence[Hit], source: Source, values: Sequence[Any]) -> list[Hit]:
+        references = [entry.reference for entry in entries]
+        documents = fetch_documents(self._index, references, source)
+        docvalues = fetch_docvalues(self._index, references, values)
         return [
-            replace(hit, source={**hit.source, **theirs_now.source, **described.get(hit.address, {})})
-            for hit, theirs_now in zip(hits, found, strict=True)
-            if theirs_now is not None
+            replace(entry, source={**entry.source, **document.source, **docvalues.get(entry.address, {})})
+            for entry, document in zip(entries, documents, strict=True)
+            if document is not None
         ]
 
-    def _search(self, body: Mapping[str, Any], params: _Params | None) -> Any:
-        ours, theirs = split_source(body.get("_source"), self._prefix)
-        if not asks_ours(body, self._prefix):
-            asked = {**body, **(read_params(self._target, theirs) if body.get("size", 10) else {})}
-            answer = self.plain.request("POST", path(self._target.path, "_search"), params=params, body=asked)
-            self._add_entries(answer["hits"]["hits"], ours)
-            return answer
+    def _search(self, body: Mapping[str, Any], params: Params | None) -> Any:
+        if not uses_entries(body, self._prefix):
+            return self._search_documents(body, params)
         query = body.get("query", MATCH_ALL)
         if not body.get("size", 10):
             return self._count(query, body, params)
@@ -144,132 +159,137 @@ class SidecarClient(ForwardingClient):
             raise SettingsError(
                 "Searching documents with and without keys at once is not supported with a sidecar index."
             )
+        of_entries, of_documents = split_source(body.get("_source"), self._prefix)
         rest = {name: part for name, part in body.items() if name != "docvalue_fields"}
-        asked = {**rest, "query": joined(self._index, query), "_source": ours}
-        answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=asked)
-        self._complete(answer["hits"], theirs, body.get("docvalue_fields", []))
+        sent = {**rest, "query": joined(self._index, query), "_source": of_entries}
+        answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=sent)
+        self._add_documents(answer["hits"], of_documents, body.get("docvalue_fields", []))
         return answer
 
-    def _add_entries(self, hits: list[JSON], ours: Source) -> None:
-        """Put our fields, and stored ones of the user's, into hits of the user's index."""
-        stored = self._target.sidecar is not None and bool(self._target.sidecar.stored)
-        for hit in hits if stored else ():
-            hit["_source"] = parts_of(hit)
-        if ours is False or not hits:
-            return
-        references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
-        for hit, one in zip(hits, entries(self._index, references, ours), strict=True):
-            if one is not None:
-                hit["_source"] = {**hit.get("_source", {}), **one.source}
+    def _search_documents(self, body: Mapping[str, Any], params: Params | None) -> Any:
+        of_entries, of_documents = split_source(body.get("_source"), self._prefix)
+        sent = {**body, **(read_params(self._target, of_documents) if body.get("size", 10) else {})}
+        answer = self.plain.request("POST", path(self._target.path, "_search"), params=params, body=sent)
+        self._add_entries(answer["hits"]["hits"], of_entries)
+        return answer
 
-    def _count(self, query: Mapping[str, Any], body: Mapping[str, Any], params: _Params | None) -> Any:
-        """What of our entries is counted, and the documents that have none where they count too."""
-        parts = joined_parts(self._index, query)
-        where = path(self._names.path, "_search")
-        answer = self.plain.request("POST", where, params=params, body={**body, "query": next(parts)})
+    def _add_entries(self, hits: list[JSON], source: Source) -> None:
+        """Add the fields of entries, and stored fields of documents, to the ``_source`` of documents."""
+        for hit in hits if self._layout.stored else ():
+            hit["_source"] = fetched_fields(hit)
+        if source is False or not hits:
+            return
+        entries = fetch_entries(self._index, [reference_of(hit) for hit in hits], source)
+        for hit, entry in zip(hits, entries, strict=True):
+            if entry is not None:
+                hit["_source"] = {**hit.get("_source", {}), **entry.source}
+
+    def _count(self, query: Mapping[str, Any], body: Mapping[str, Any], params: Params | None) -> Any:
+        """The answer to a search for counts: of entries, and of documents without an entry that match too."""
+        parts = joined_queries(self._index, query)
+        target = path(self._names.path, "_search")
+        answer = self.plain.request("POST", target, params=params, body={**body, "query": next(parts)})
         for part in parts:
             if "aggs" in body:
-                raise TooMany(
+                raise TooManyDocuments(
                     f"The query matches more than {MAX_IDS:,} documents, too many to count with a sidecar index: "
                     f"narrow it."
                 )
-            more = self.plain.request("POST", where, params=params, body={**body, "query": part})
+            more = self.plain.request("POST", target, params=params, body={**body, "query": part})
             answer["hits"]["total"]["value"] += more["hits"]["total"]["value"]
         missing = _count_without_entry(self._index, self._names, query)
-        return _with_those_without_entry(answer, missing, body, self._prefix)
+        return _with_documents_without_entry(answer, missing, body, self._prefix)
 
-    def _complete(self, found: JSON, theirs: Source, values: Sequence[Any]) -> None:
-        """Make hits of our index to hits of the user's, without documents that are gone there."""
+    def _add_documents(self, found: JSON, source: Source, values: Sequence[Any]) -> None:
+        """Turn entries into hits of the index, with the requested fields, and remove those of deleted documents."""
         hits = found["hits"]
         for hit in hits:
-            hit["_index"] = self._names.theirs[hit["_index"]]
-        references = [(hit["_index"], hit["_id"], hit.get("_routing")) for hit in hits]
-        sources = their_parts(self._index, references, theirs)
-        described = their_values(self._index, references, values)
-        there = []
-        for hit, source in zip(hits, sources, strict=True):
-            if source is not None:
-                hit["_source"] = {**hit.get("_source", {}), **source.source}
-                hit["fields"] = described.get(Address(hit["_index"], hit["_id"]), {})
-                there.append(hit)
+            hit["_index"] = self._names.indices[hit["_index"]]
+        references = [reference_of(hit) for hit in hits]
+        documents = fetch_documents(self._index, references, source)
+        docvalues = fetch_docvalues(self._index, references, values)
+        existing = []
+        for hit, document in zip(hits, documents, strict=True):
+            if document is not None:
+                hit["_source"] = {**hit.get("_source", {}), **document.source}
+                hit["fields"] = docvalues.get(Address(hit["_index"], hit["_id"]), {})
+                existing.append(hit)
         if "total" in found:
-            found["total"]["value"] -= len(hits) - len(there)
-        found["hits"] = there
+            found["total"]["value"] -= len(hits) - len(existing)
+        found["hits"] = existing
 
     def _mget(self, body: Mapping[str, Any]) -> Any:
-        """Documents by their address, each with our fields where it has an entry."""
+        """Documents by their addresses, with the fields of their entries."""
         docs = body["docs"]
         split = [split_source(doc.get("_source"), self._prefix) for doc in docs]
-        known = [doc["_index"] in self._names.ours for doc in docs]
-        asked = [
-            {**doc, **read_params(self._target, theirs)} if ours_too else doc
-            for doc, (_, theirs), ours_too in zip(docs, split, known, strict=True)
+        in_target = [doc["_index"] in self._names.sidecars for doc in docs]
+        sent = [
+            {**doc, **read_params(self._target, of_documents)} if inside else doc
+            for doc, (_, of_documents), inside in zip(docs, split, in_target, strict=True)
         ]
-        answer = self.plain.request("POST", "/_mget", body={"docs": asked})
-        wanted = [k for k, one in enumerate(answer["docs"]) if known[k] and split[k][0] is not False and _there(one)]
-        for ours in {tuple(split[k][0]) for k in wanted if not isinstance(split[k][0], bool)}:  # type: ignore[arg-type]
-            some = [k for k in wanted if tuple(split[k][0]) == ours]  # type: ignore[arg-type]
-            references = [(docs[k]["_index"], docs[k]["_id"], docs[k].get("routing")) for k in some]
-            for k, entry in zip(some, entries(self._index, references, list(ours)), strict=True):
-                answer["docs"][k] = _with_entry(answer["docs"][k], entry)
+        answer = self.plain.request("POST", "/_mget", body={"docs": sent})
+        by_source: dict[tuple[str, ...], list[int]] = {}
+        for place, found in enumerate(answer["docs"]):
+            of_entries = split[place][0]
+            if in_target[place] and not isinstance(of_entries, bool) and found.get("found"):
+                by_source.setdefault(tuple(of_entries), []).append(place)
+        for source, places in by_source.items():
+            references = [(docs[k]["_index"], docs[k]["_id"], docs[k].get("routing")) for k in places]
+            for place, entry in zip(places, fetch_entries(self._index, references, list(source)), strict=True):
+                answer["docs"][place] = _with_entry(answer["docs"][place], entry)
         return answer
 
     def _refresh(self) -> None:
-        """The sidecar index, and the user's if this is allowed."""
         with suppress(Forbidden, Blocked):
             self.plain.request("POST", path(self._target.path, "_refresh"))
         self.plain.request("POST", path(self._names.path, "_refresh"))
 
 
-def _there(found: Mapping[str, Any]) -> bool:
-    return bool(found.get("found"))
-
-
 def _with_entry(found: JSON, entry: Hit | None) -> JSON:
-    """A document with our fields, and with the version of the entry that they are in."""
+    """A document with the fields and the version of its entry."""
     if entry is None:
         return found
     version = {"_seq_no": entry.seq_no, "_primary_term": entry.primary_term}
-    return {**found, **version, "_source": {**parts_of(found), **entry.source}}
+    return {**found, **version, "_source": {**fetched_fields(found), **entry.source}}
 
 
 def _count_without_entry(index: Index, names: SidecarNames, query: Mapping[str, Any]) -> int:
-    """Documents that a query matches although our index does not know them.
+    """Number of documents that a query matches although they have no entry.
 
-    These are all that match without any field of ours, less those that it knows. Entries of deleted documents, which
-    stand till the next ``enrich``, can make it too small, never less than none.
+    These are all documents that match without `neardupe` fields, minus those that have an entry. Entries of deleted
+    documents, which exist until the next ``enrich``, can make the number too small, but not negative.
     """
-    rest = without_entry(query, index.settings.prefix)
-    if rest is False:
+    condition = without_entry(query, index.settings.prefix)
+    if condition is False:
         return 0
-    asked = MATCH_ALL if rest is True else rest
-    assert not isinstance(asked, bool)
-    known = sum(count(index.plain, names.path, part) for part in joined_parts(index, asked))
-    return max(0, count(index.plain, index.path, asked) - known)
+    documents = MATCH_ALL if condition is True else condition
+    with_entry = sum(count(index.plain, names.path, part) for part in joined_queries(index, documents))
+    return max(0, count(index.plain, index.path, documents) - with_entry)
 
 
-def _with_those_without_entry(answer: JSON, number: int, body: Mapping[str, Any], prefix: str) -> JSON:
-    """The answer to a search for counts, with so many more documents that have none of our fields."""
+def _with_documents_without_entry(answer: JSON, number: int, body: Mapping[str, Any], prefix: str) -> JSON:
+    """The answer to a search for counts, with ``number`` documents without an entry added."""
     if not number:
         return answer
     total = answer["hits"].get("total")
     if total is not None:
         total["value"] += number
-    for name, asked in body.get("aggs", {}).items():
+    for name, aggregation in body.get("aggs", {}).items():
         found = answer["aggregations"][name]
-        if "filter" in asked and _fits(asked["filter"], prefix):
+        if "filter" in aggregation and _matches_without_entry(aggregation["filter"], prefix):
             found["doc_count"] += number
-        if "filters" in asked:
-            fitting = [key for key, query in asked["filters"]["filters"].items() if _fits(query, prefix)]
-            for key in fitting or [asked["filters"].get("other_bucket_key")]:
+        if "filters" in aggregation:
+            filters = aggregation["filters"]
+            matching = [key for key, query in filters["filters"].items() if _matches_without_entry(query, prefix)]
+            for key in matching or [filters.get("other_bucket_key")]:
                 if key is not None:
                     found["buckets"][key]["doc_count"] += number
     return answer
 
 
-def _fits(query: Mapping[str, Any], prefix: str) -> bool:
-    """Whether a document without any field of ours fulfils a query over them."""
-    found = without_entry(query, prefix)
-    if isinstance(found, bool):
-        return found
-    raise SettingsError("Counting over your fields and ours at once is not supported with a sidecar index.")
+def _matches_without_entry(query: Mapping[str, Any], prefix: str) -> bool:
+    """Whether documents without an entry match a query over `neardupe` fields."""
+    condition = without_entry(query, prefix)
+    if isinstance(condition, bool):
+        return condition
+    raise SettingsError("Combining document fields and keys in one count is not supported with a sidecar index.")

@@ -1,6 +1,7 @@
-"""Sidecar indices: their names and mappings, which of them exist, and how they are made.
+"""Sidecar indices: their names and mappings, their creation, and the resolution of an index name to them.
 
-Each index of the user's has one of its own. The user's indices get nothing, or with ``--write-group`` the group field.
+Each index has a sidecar index of its own. The index itself gets no `neardupe` fields, or with ``--write-group`` only
+the group field.
 """
 
 from __future__ import annotations
@@ -10,31 +11,65 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from es_neardupe.errors import Conflict, Forbidden, IndexUnusable, MappingConflict, RequestError, SchemeMismatch
+from es_neardupe.errors import (
+    Conflict,
+    Forbidden,
+    IndexUnusable,
+    MappingConflict,
+    NotFound,
+    NotInitialised,
+    RequestError,
+    SchemeMismatch,
+)
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.mapping import check_source, check_text_fields, companion_mapping, fields_mapping
+from es_neardupe.index.mapping import (
+    check_fields,
+    check_fields_visible,
+    check_source,
+    check_text_fields,
+    fields_mapping,
+    load_mapping,
+    relations_to_skip,
+)
+from es_neardupe.index.migration_state import inherited_prefix, next_prefix
 from es_neardupe.index.permissions import check_writable
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.rollover import alias_named, rollover_aliases
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.target import stored_settings
+from es_neardupe.index.target import (
+    IndexTarget,
+    SidecarLayout,
+    check_unprepared,
+    common_settings,
+    mappings_of,
+    not_rolled_over,
+    result_window,
+    serving_prefix,
+    stored_settings,
+    with_source_modes,
+)
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import Client, path
 
 __all__ = [
     "REFERENCE",
+    "SidecarNames",
     "Sidecars",
     "check_inline",
+    "invisible_sidecar",
     "must_be_stored",
+    "open_sidecar_target",
     "sidecar_mapping",
     "sidecar_name",
     "sidecars_of",
     "writes_group",
 ]
 
-JSON = dict[str, Any]
-
 REFERENCE = "@source"
-"""The object that names the document of an entry; no prefix can have this name."""
+"""Object field of an entry that names its document. No prefix can have this name."""
 
+_MAX_PATH = 3500
+"""Maximum length of the names of sidecar indices in one request: servers reject request lines over 4,096 bytes."""
 
 _NOT_IN_NAMES = re.compile(r"^\.+|[^a-z0-9._-]")
 
@@ -46,7 +81,7 @@ def sidecar_name(index: str, prefix: str) -> str:
     """``<index>-<prefix>-sidecar`` for a concrete index.
 
     For an index that a rollover makes (its name ends with a number), ``<prefix>-sidecar-<index>``: otherwise the
-    template of such indices would match the sidecar index, and put it behind their alias. Leading dots are reserved for
+    template of such indices would match the sidecar index, and add it to their alias. Leading dots are reserved for
     indices of the server: they are removed, and a hash keeps such names distinct.
     """
     plain = _NOT_IN_NAMES.sub("", index)
@@ -56,12 +91,26 @@ def sidecar_name(index: str, prefix: str) -> str:
     return f"{prefix}-sidecar-{plain}" if _ROLLED_OVER.search(index) else f"{plain}-{prefix}-sidecar"
 
 
+class SidecarNames:
+    """Names of the concrete indices of a target and of their sidecar indices, in both directions."""
+
+    def __init__(self, target: IndexTarget) -> None:
+        self.sidecars = {index: sidecar_name(index, target.settings.prefix) for index in target.indices}
+        """Concrete index -> its sidecar index."""
+        self.indices = {name: index for index, name in self.sidecars.items()}
+        """Sidecar index -> the concrete index that it belongs to."""
+        self.existing = tuple(self.sidecars[index] for index in target.indices if index not in target.new)
+        """The sidecar indices that exist."""
+        self.path = ",".join(self.existing)
+        """These, as a part of a request path."""
+
+
 def sidecar_mapping(
     index: str, settings: Settings, *, write_group: bool, notes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The mapping of a sidecar index: our object as it is in documents, and the reference; in ``_meta`` the settings
-    and ``notes``."""
-    mapping = companion_mapping("sidecar")
+    """The mapping of a sidecar index: the `neardupe` object as in documents, and the reference to the document; in
+    ``_meta`` the settings and ``notes``."""
+    mapping = load_mapping("sidecar")
     meta = {
         settings.prefix: {**settings.to_meta(), **(notes or {})},
         REFERENCE: {"index": index, "write_group": write_group},
@@ -71,23 +120,23 @@ def sidecar_mapping(
 
 
 def writes_group(mapping: Mapping[str, Any]) -> bool:
-    """Whether group ids are written into the user's documents, by the mapping of the sidecar index."""
+    """Whether group ids are written into documents, by the mapping of the sidecar index."""
     return bool(mapping.get("_meta", {}).get(REFERENCE, {}).get("write_group", False))
 
 
 def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
-    """Concrete index -> the mapping of its sidecar index, for those that have one which this user may know of."""
+    """Concrete index -> the mapping of its sidecar index, for those that have one that this user may see."""
     found: dict[str, JSON] = {}
     names = {sidecar_name(index, prefix): index for index in mappings}
-    for some in chunked(names, 20):
-        answer = _visible_mappings(client, some)
-        found |= {names[name]: answer[name]["mappings"] for name in some if name in answer}
+    for chunk in chunked(names, 20):
+        answer = _visible_mappings(client, chunk)
+        found |= {names[name]: answer[name]["mappings"] for name in chunk if name in answer}
     return found
 
 
 def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
-    """Those of the indices that exist and that this user has rights on. OpenSearch refuses a request as a whole if
-    there are none on one of the names, even if no index has it."""
+    """The mappings of those indices that exist and that this user has privileges on. OpenSearch rejects the whole
+    request if the user has none on one of the names, even if no such index exists."""
     try:
         return client.request("GET", path(",".join(names), "_mapping"), params={"ignore_unavailable": True}) or {}
     except Forbidden:
@@ -97,8 +146,8 @@ def _visible_mappings(client: Client, names: Sequence[str]) -> dict[str, JSON]:
 
 
 def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -> bool:
-    """Whether texts are read from stored fields because ``_source`` lacks them. Raises `IndexUnusable` where they
-    are in neither."""
+    """Whether texts are read from stored fields because ``_source`` lacks them. Raises `IndexUnusable` if they are in
+    neither."""
     source = mapping.get("_source", {})
     off = source.get("enabled") is False or source.get("mode") == "disabled"
     if not off and not source.get("excludes") and not source.get("includes"):
@@ -107,7 +156,7 @@ def must_be_stored(index: str, mapping: Mapping[str, Any], settings: Settings) -
     if lacking:
         raise IndexUnusable(
             f"Index {index} keeps {', '.join(lacking)} neither in _source nor as a stored field: its texts cannot be "
-            f"read back, and no keys made. Re-index it from where the texts are, with _source or `store: true`."
+            f"read back, and no keys made. Re-index it from the original texts, with _source or `store: true`."
         )
     return True
 
@@ -120,7 +169,7 @@ def _is_stored(properties: Mapping[str, Any], name: str) -> bool:
 
 
 def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> None:
-    """Raises `SchemeMismatch` if an index has a sidecar index already."""
+    """Raises `SchemeMismatch` if an index already has a sidecar index."""
     if found := sidecars_of(client, mappings, prefix):
         raise SchemeMismatch(
             f"The keys of {', '.join(found)} are in a sidecar index: run init with `sidecar`, choose another `prefix`, "
@@ -129,7 +178,7 @@ def check_inline(client: Client, mappings: Mapping[str, JSON], prefix: str) -> N
 
 
 class Sidecars:
-    """The sidecar indices of some indices of the user's, as they are and as they have to be."""
+    """The sidecar indices of some concrete indices: checks, creates and updates them."""
 
     def __init__(
         self, client: Client, name: str, mappings: Mapping[str, JSON], settings: Settings, *, write_group: bool
@@ -138,32 +187,35 @@ class Sidecars:
         self._name = name
         self._mappings = mappings
         self.known = sidecars_of(client, mappings, settings.prefix)
-        """The mappings of those that are there, by the user's index."""
+        """Concrete index -> the mapping of its sidecar index, for those that exist."""
         self.names = tuple(sidecar_name(index, settings.prefix) for index in sorted(mappings))
         self.write_group = write_group or any(writes_group(one) for one in self.known.values())
-        """Once chosen, it stays till `clean`."""
+        """Once chosen, it applies until `clean`."""
 
     def prepare(self, settings: Settings) -> tuple[str, ...]:
-        """Make what is missing; returns the user's indices for which anything was. Raises what forbids it, before
-        anything is written."""
+        """Create or complete sidecar indices; returns the concrete indices for which this was necessary.
+
+        All checks are made before the first write. Raises `SchemeMismatch`, `IndexUnusable`, `MappingConflict`,
+        `Blocked` or `Conflict`.
+        """
         lacking = [index for index, mapping in self._mappings.items() if self._lacks(index, mapping, settings)]
         if self.write_group and lacking:
             check_writable(self._client, self._name)
         for index in lacking:
             if self.write_group:
                 self._map_group(index, settings.prefix)
-            self._make(index, settings)
+            self._store(index, settings)
         return tuple(lacking)
 
-    def note(self, settings: Settings) -> None:
-        """Replace the settings in those that exist."""
+    def replace_settings(self, settings: Settings) -> None:
+        """Replace the settings in existing sidecar indices."""
         for index in self.known:
-            self._make(index, settings)
+            self._store(index, settings)
 
-    def make(self, settings: Settings, notes: Mapping[str, Any]) -> None:
-        """As `note`, with ``notes`` in addition to the settings; missing ones are made so."""
+    def store_settings(self, settings: Settings, notes: Mapping[str, Any]) -> None:
+        """Store settings with additional ``notes`` in all sidecar indices; creates missing ones."""
         for index in self._mappings:
-            self._make(index, settings, notes)
+            self._store(index, settings, notes)
 
     def _lacks(self, index: str, mapping: JSON, settings: Settings) -> bool:
         prefix = settings.prefix
@@ -177,7 +229,7 @@ class Sidecars:
         if self.write_group:
             check_source(index, mapping, settings)
             if found := schema.conflicts(mapping.get("properties", {}), prefix):
-                raise MappingConflict(f"Index {index} cannot take {prefix}.group: {'; '.join(found)}.")
+                raise MappingConflict(f"Index {index} cannot have {prefix}.group: {'; '.join(found)}.")
         known = self.known.get(index)
         stored = None if known is None else stored_settings(known, prefix)
         if known is None or stored is None:
@@ -194,12 +246,12 @@ class Sidecars:
         body = {"properties": {prefix: {"dynamic": "strict", "properties": {"group": group}}}}
         self._client.request("PUT", path(index, "_mapping"), body=body)
 
-    def _make(self, index: str, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
-        """As many shards as the user's index has, so that reading both takes as long."""
+    def _store(self, index: str, settings: Settings, notes: Mapping[str, Any] | None = None) -> None:
+        """Create or update one. It has as many shards as its index, so that both are read equally fast."""
         mapping = sidecar_mapping(index, settings, write_group=self.write_group, notes=notes)
         name = path(sidecar_name(index, settings.prefix))
         if index in self.known:
-            meta = {**self.known[index].get("_meta", {}), **mapping["_meta"]}  # with what --tune notes there
+            meta = {**self.known[index].get("_meta", {}), **mapping["_meta"]}  # keeps the record of --tune
             self._client.request("PUT", f"{name}/_mapping", body={"_meta": meta})
             return
         shards = {"number_of_shards": _shards(self._client, index)}
@@ -209,7 +261,7 @@ class Sidecars:
         except RequestError as error:
             if error.type == "resource_already_exists_exception":
                 raise Conflict(
-                    f"Somebody else made {name[1:]} at the same time: run init again.",
+                    f"Another run created {name[1:]} at the same time: run init again.",
                     status=409,
                     type=error.type,
                     reason=error.reason,
@@ -220,3 +272,82 @@ class Sidecars:
 def _shards(client: Client, index: str) -> int:
     found = client.request("GET", path(index, "_settings", "index.number_of_shards"), params={"flat_settings": "true"})
     return int(found[index]["settings"]["index.number_of_shards"])
+
+
+def invisible_sidecar(client: Client, name: str, prefix: str) -> str:
+    """The name of the sidecar index if this user has no privilege to see whether it exists, else ""."""
+    sidecar = sidecar_name(next(iter(mappings_of(client, name))), prefix)
+    try:
+        client.request("GET", path(sidecar, "_mapping"))
+    except Forbidden:
+        return sidecar
+    except NotFound:
+        pass
+    return ""
+
+
+def open_sidecar_target(
+    client: Client, name: str, prefix: str, *, texts: bool, adopting: bool, writes: bool
+) -> IndexTarget | None:
+    """The target of a name with sidecar indices; None if no index has one. See `open_target`."""
+    mappings = mappings_of(client, name)
+    sidecars = sidecars_of(client, mappings, prefix)
+    if not sidecars:
+        return None
+    coming = sidecars_of(client, mappings, next_prefix(prefix))
+    if (serving := serving_prefix(name, coming, prefix, writes=writes)) != prefix:
+        prefix, sidecars = serving, coming
+    mappings = with_source_modes(client, name, mappings)
+    aliases = rollover_aliases(client, name, mappings)
+    _check_each(name, mappings, sidecars, prefix)
+    new = tuple(index for index in mappings if index not in sidecars)
+    if unknown := not_rolled_over(aliases, new=new, prepared=sidecars.keys()):
+        raise NotInitialised(
+            f"Index {', '.join(unknown)} has no sidecar index yet: run `es-neardupe init {name} --sidecar` with the "
+            f"same settings again."
+        )
+    check_unprepared(name, prefix, aliases, new=new, prepared=sidecars.keys(), adopting=adopting)
+    settings = common_settings({index: stored_settings(one, prefix) for index, one in sidecars.items()}, name)
+    for index, mapping in sidecars.items():
+        check_fields(sidecar_name(index, prefix), mapping, settings)
+        if texts:
+            check_fields_visible(index, mappings[index], settings)
+    stored = tuple(index for index, mapping in mappings.items() if must_be_stored(index, mapping, settings))
+    if stored and len(stored) < len(mappings):
+        raise IndexUnusable(f"Of {name}, only {', '.join(stored)} lacks texts in _source: name the indices one by one.")
+    names = tuple(sidecar_name(index, prefix) for index in sorted(mappings))
+    if len(",".join(names)) > _MAX_PATH:
+        raise IndexUnusable(
+            f"{name} resolves to {len(names)} indices: the names of their sidecar indices are too long for one "
+            f"request. Use a narrower pattern."
+        )
+    existing = [sidecar_name(index, prefix) for index in sidecars]
+    return IndexTarget(
+        name,
+        tuple(sorted(mappings)),
+        settings,
+        min(result_window(client, one) for one in (name, *existing)),
+        alias_named(aliases, name),
+        relations_to_skip(mappings.values(), settings.relations),
+        new,
+        inherits=inherited_prefix(sidecars.values(), prefix),
+        sidecar=SidecarLayout(any(writes_group(one) for one in sidecars.values()), stored),
+    )
+
+
+def _check_each(name: str, mappings: Mapping[str, JSON], sidecars: Mapping[str, JSON], prefix: str) -> None:
+    """Raises `SchemeMismatch` if indices without a sidecar index have keys in their documents, `NotInitialised` if
+    sidecar indices have no settings."""
+    inline = [index for index in mappings if index not in sidecars]
+    inline = [index for index in inline if stored_settings(mappings[index], prefix) is not None]
+    if inline:
+        raise SchemeMismatch(
+            f"Of {name}, {', '.join(inline)} has keys in its documents, and others have a sidecar index: name them "
+            f"separately."
+        )
+    unreadable = [index for index, one in sidecars.items() if stored_settings(one, prefix) is None]
+    if unreadable:
+        raise NotInitialised(
+            f"The sidecar index of {', '.join(unreadable)} has lost its settings: run `es-neardupe init {name} "
+            f"--sidecar` with the same settings again."
+        )

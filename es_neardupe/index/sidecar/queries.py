@@ -1,9 +1,9 @@
-"""Queries over fields of both indices: which parts are about ours and which about the user's, and one query from both.
+"""Queries that combine fields of documents with `neardupe` fields, which are in the entries of a sidecar index.
 
-A query of ours is made of clauses of both kinds; the user's own scope is one clause of it, which is never interpreted:
-only whether it names a field of ours. The parts about the user's fields are answered by the user's index first, as ids
-that take their place. Where these parts match very many documents, only those of them count that the other parts can
-match, so that the smaller side is read.
+A query is split into its largest parts that concern fields of one kind. The query that a user gives as scope is one
+clause of it; of this, only the names of fields are examined. Parts about document fields are answered first, by the
+index: the ids that match take the place of the part. If they are very many, the search is limited to documents that the
+other parts can match, so that the smaller side is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.sidecar.indices import sidecar_name
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.sidecar.indices import SidecarNames
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
 from es_neardupe.server.bulk import chunked
@@ -27,27 +28,26 @@ if TYPE_CHECKING:
 __all__ = [
     "MATCH_ALL",
     "MAX_IDS",
-    "QueryPart",
-    "SidecarNames",
+    "FieldLocation",
     "Source",
-    "TooMany",
+    "TooManyDocuments",
     "addresses_of",
-    "asks_ours",
+    "change_parts",
     "ids_clause",
     "joined",
-    "joined_parts",
+    "joined_queries",
+    "location_of",
     "mentions",
-    "of_entries",
-    "part_of",
     "relaxed",
-    "renamed",
+    "rename_indices",
     "split_source",
-    "with_clauses",
+    "uses_entries",
     "without_entry",
+    "without_skipped_relations",
 ]
 
-JSON = dict[str, Any]
 Source = bool | Sequence[str]
+"""The ``_source`` of a request: names of fields, all (True) or none (False)."""
 
 _CLAUSES = ("must", "filter", "should", "must_not")
 _INNER = {"constant_score": "filter", "function_score": "query"}
@@ -57,72 +57,81 @@ _LEAVES = {"term", "terms", "exists", "range", "prefix", "wildcard", "regexp", "
 MATCH_ALL: JSON = {"match_all": {}}
 MATCH_NONE: JSON = {"match_none": {}}
 
+MAX_IDS = 50_000
+"""Maximum number of ids in one request: about 2 MB of JSON."""
 
-class QueryPart(Enum):
-    """Whose fields a query is about."""
+_CHUNK = 10_000
+_PAGE = 10_000
 
-    NEITHER = "neither"
-    OURS = "ours"
-    THEIRS = "theirs"
+
+class FieldLocation(Enum):
+    """Where the fields of a query are."""
+
+    NONE = "none"
+    """It has no fields, such as ``match_all`` and ``ids``: the query means the same in both indices."""
+    ENTRIES = "entries"
+    """In entries of the sidecar index: `neardupe` fields."""
+    DOCUMENTS = "documents"
     BOTH = "both"
 
 
 def split_source(source: Any, prefix: str) -> tuple[Source, Source]:
-    """The ``_source`` of a request for our documents and for the user's; False where nothing is asked of one."""
+    """The ``_source`` of a request, split into that for entries and that for documents."""
     if source is None or isinstance(source, bool):
         return ([prefix] if source is not False else False), source is not False
     names = [source] if isinstance(source, str) else list(source)
-    ours = [name for name in names if _is_ours(name, prefix)]
-    theirs = [name for name in names if not _is_ours(name, prefix)]
-    return ours or False, theirs or False
+    of_entries = [name for name in names if _is_under(name, prefix)]
+    of_documents = [name for name in names if not _is_under(name, prefix)]
+    return of_entries or False, of_documents or False
 
 
-def _is_ours(name: str, prefix: str) -> bool:
+def _is_under(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith(f"{prefix}.")
 
 
 def mentions(value: Any, prefix: str) -> bool:
-    """Whether a field of ours is named anywhere in some JSON."""
+    """Whether a field under the prefix is named anywhere in a JSON value."""
     if isinstance(value, Mapping):
         return any(_named(name, inner, prefix) or mentions(inner, prefix) for name, inner in value.items())
     return isinstance(value, list | tuple) and any(mentions(inner, prefix) for inner in value)
 
 
 def _named(name: str, inner: Any, prefix: str) -> bool:
-    """Fields stand as keys, or as the value of ``field`` or ``fields``."""
+    """Fields are named by a key, or by the value of ``field`` or ``fields``."""
     values = [inner] if isinstance(inner, str) else inner if isinstance(inner, list) else []
     fields = [one for one in values if isinstance(one, str)] if name in ("field", "fields") else []
-    return any(_is_ours(one, prefix) for one in [name, *fields])
+    return any(_is_under(one, prefix) for one in [name, *fields])
 
 
-def asks_ours(body: Mapping[str, Any], prefix: str) -> bool:
-    """Whether a search is answered by our documents: where its query or what it counts is about our fields."""
+def uses_entries(body: Mapping[str, Any], prefix: str) -> bool:
+    """Whether the query or the aggregations of a search use `neardupe` fields, so that the sidecar index answers it."""
     query = body.get("query", MATCH_ALL)
-    return part_of(query, prefix) in (QueryPart.OURS, QueryPart.BOTH) or mentions(body.get("aggs", {}), prefix)
+    in_query = location_of(query, prefix) in (FieldLocation.ENTRIES, FieldLocation.BOTH)
+    return in_query or mentions(body.get("aggs", {}), prefix)
 
 
-def part_of(query: Mapping[str, Any], prefix: str) -> QueryPart:
-    """Whose fields a query is about. Raises `SettingsError` for one that cannot be taken apart."""
+def location_of(query: Mapping[str, Any], prefix: str) -> FieldLocation:
+    """Where the fields of a query are. Raises `SettingsError` for a query that cannot be split."""
     ((kind, inner),) = query.items()
     if kind in _EVERYWHERE or (kind in ("term", "terms") and set(inner) <= {"_index", "boost"}):
-        return QueryPart.NEITHER
+        return FieldLocation.NONE
     if kind == "bool" or kind in _INNER:
-        found = {part_of(clause, prefix) for _, clause in _children(query)} - {QueryPart.NEITHER}
-        if len(found) > 1:
-            return QueryPart.BOTH
-        return found.pop() if found else QueryPart.NEITHER
+        locations = {location_of(clause, prefix) for _, clause in _children(query)} - {FieldLocation.NONE}
+        if len(locations) > 1:
+            return FieldLocation.BOTH
+        return locations.pop() if locations else FieldLocation.NONE
     if not mentions(inner, prefix):
-        return QueryPart.THEIRS
+        return FieldLocation.DOCUMENTS
     if kind not in _LEAVES:
         raise SettingsError(
             f"A query of kind {kind} over fields of {prefix!r} is not supported with a sidecar index: "
             f"combine bool, term, terms, range and exists."
         )
-    return QueryPart.OURS
+    return FieldLocation.ENTRIES
 
 
 def _children(query: Mapping[str, Any]) -> list[tuple[str, JSON]]:
-    """The clauses of a compound query, each with its place."""
+    """The clauses of a compound query, each with the name of its list."""
     ((kind, inner),) = query.items()
     if kind in _INNER:
         return [(_INNER[kind], inner.get(_INNER[kind], MATCH_ALL))]
@@ -133,64 +142,68 @@ def _listed(clauses: Any) -> list[JSON]:
     return [dict(clauses)] if isinstance(clauses, Mapping) else list(clauses)
 
 
-def with_clauses(
+def change_parts(
     query: Mapping[str, Any], prefix: str, change: Callable[[Mapping[str, Any], bool], JSON], positive: bool = True
 ) -> JSON:
-    """The query with each of its largest parts that are not of both kinds changed. ``change`` takes the part, and
-    whether a document has to fulfil it (False: it must not)."""
-    if part_of(query, prefix) is not QueryPart.BOTH:
+    """The query with ``change`` applied to each of its largest parts whose fields are not in `FieldLocation.BOTH`.
+
+    ``change`` takes the part, and whether documents must match it (True) or must not (False).
+    """
+    if location_of(query, prefix) is not FieldLocation.BOTH:
         return change(query, positive)
     ((kind, inner),) = query.items()
     if kind in _INNER:
         name = _INNER[kind]
-        return {kind: {**inner, name: with_clauses(inner[name], prefix, change, positive)}}
-    made = {
+        return {kind: {**inner, name: change_parts(inner[name], prefix, change, positive)}}
+    clauses = {
         name: [
-            with_clauses(one, prefix, change, positive is (name != "must_not")) for one in _listed(inner.get(name, []))
+            change_parts(one, prefix, change, positive is (name != "must_not")) for one in _listed(inner.get(name, []))
         ]
         for name in _CLAUSES
         if name in inner
     }
-    return {kind: {**inner, **made}}
+    return {kind: {**inner, **clauses}}
 
 
 def relaxed(query: Mapping[str, Any], prefix: str) -> JSON:
-    """A query over our fields alone that matches at least the documents which ``query`` matches."""
+    """A query without document fields that matches at least the documents that ``query`` matches."""
 
     def change(part: Mapping[str, Any], positive: bool) -> JSON:
-        if part_of(part, prefix) is not QueryPart.THEIRS:
+        if location_of(part, prefix) is not FieldLocation.DOCUMENTS:
             return dict(part)
         return MATCH_ALL if positive else MATCH_NONE
 
-    return with_clauses(query, prefix, change)
+    return change_parts(query, prefix, change)
 
 
 def without_entry(query: Mapping[str, Any], prefix: str) -> JSON | bool:
-    """What a query asks of a document that has none of our fields: everything of it (True), nothing (False, it matches
-    no such document), or a query over the user's fields."""
+    """The condition for a document without an entry to match a query: always (True), never (False), or a query over
+    document fields."""
     ((kind, inner),) = query.items()
-    part = part_of(query, prefix)
-    if part is QueryPart.THEIRS or (part is QueryPart.NEITHER and kind != "bool"):
+    location = location_of(query, prefix)
+    if location is FieldLocation.DOCUMENTS or (location is FieldLocation.NONE and kind != "bool"):
         return kind == "match_all" or (kind != "match_none" and dict(query))
     if kind in _INNER:
         return without_entry(inner[_INNER[kind]], prefix)
     if kind != "bool":
         return False
-    asked = [(name, without_entry(clause, prefix)) for name, clause in _children(query)]
-    musts = [found for name, found in asked if name in ("must", "filter")]
-    nots = [found for name, found in asked if name == "must_not"]
-    anything = _any_of([found for name, found in asked if name == "should"], _minimum(inner, bool(musts)))
-    if False in [one for one in [*musts, anything] if isinstance(one, bool)] or any(one is True for one in nots):
+    clauses = [(name, without_entry(clause, prefix)) for name, clause in _children(query)]
+    musts = [condition for name, condition in clauses if name in ("must", "filter")]
+    nots = [condition for name, condition in clauses if name == "must_not"]
+    shoulds = [condition for name, condition in clauses if name == "should"]
+    musts.append(_at_least(shoulds, _minimum_should_match(inner, bool(musts))))
+    if any(one is False for one in musts) or any(one is True for one in nots):
         return False
-    filters = [one for one in [*musts, anything] if not isinstance(one, bool)]
-    refused = [one for one in nots if not isinstance(one, bool)]
-    if not filters and not refused:
+    filters = [one for one in musts if not isinstance(one, bool)]
+    excluded = [one for one in nots if not isinstance(one, bool)]
+    if not filters and not excluded:
         return True
-    return {"bool": {"filter": filters or [MATCH_ALL], "must_not": refused}}
+    return {"bool": {"filter": filters or [MATCH_ALL], "must_not": excluded}}
 
 
-def _minimum(inner: Mapping[str, Any], others: bool) -> int:
-    """How many ``should`` clauses have to match, by the rule of servers where nothing is said."""
+def _minimum_should_match(inner: Mapping[str, Any], others: bool) -> int:
+    """The number of ``should`` clauses that must match; the server's default depends on whether there are ``others``,
+    required ones."""
     if not _listed(inner.get("should", [])):
         return 0
     minimum = inner.get("minimum_should_match", 0 if others else 1)
@@ -199,54 +212,37 @@ def _minimum(inner: Mapping[str, Any], others: bool) -> int:
     return minimum
 
 
-def _any_of(found: Sequence[JSON | bool], minimum: int) -> JSON | bool:
-    """At least so many of some clauses."""
-    minimum -= sum(one is True for one in found)
-    asked = [one for one in found if not isinstance(one, bool)]
+def _at_least(conditions: Sequence[JSON | bool], minimum: int) -> JSON | bool:
+    """The condition that at least ``minimum`` of the conditions hold."""
+    minimum -= sum(one is True for one in conditions)
+    clauses = [one for one in conditions if not isinstance(one, bool)]
     if minimum <= 0:
         return True
-    return minimum <= len(asked) and {"bool": {"should": asked, "minimum_should_match": minimum}}
+    return minimum <= len(clauses) and {"bool": {"should": clauses, "minimum_should_match": minimum}}
 
 
-MAX_IDS = 50_000
-"""Ids of one request: some 2 MB of JSON."""
-
-_CHUNK = 10_000
-_PAGE = 10_000
-
-
-class SidecarNames:
-    """Names of the user's indices and of their sidecar indices."""
-
-    def __init__(self, target: IndexTarget) -> None:
-        prefix = target.settings.prefix
-        self.prefix = prefix
-        self.ours = {index: sidecar_name(index, prefix) for index in target.indices}
-        self.theirs = {name: index for index, name in self.ours.items()}
-        self.there = tuple(self.ours[index] for index in target.indices if index not in target.new)
-        """Those of ours that exist."""
-        self.path = ",".join(self.there)
-
-
-def renamed(query: Any, names: Mapping[str, str]) -> Any:
-    """The same query with other names of indices in its ``_index`` clauses."""
+def rename_indices(query: Any, names: Mapping[str, str]) -> Any:
+    """The query with other index names in its ``_index`` clauses."""
     if isinstance(query, list):
-        return [renamed(one, names) for one in query]
+        return [rename_indices(one, names) for one in query]
     if not isinstance(query, Mapping):
         return query
-    return {key: _names(value, names) if key == "_index" else renamed(value, names) for key, value in query.items()}
+    return {
+        key: _renamed(value, names) if key == "_index" else rename_indices(value, names) for key, value in query.items()
+    }
 
 
-def _names(value: Any, names: Mapping[str, str]) -> Any:
+def _renamed(value: Any, names: Mapping[str, str]) -> Any:
     if isinstance(value, list):
-        return [_names(one, names) for one in value]
+        return [_renamed(one, names) for one in value]
     if isinstance(value, Mapping):
-        return {key: _names(one, names) for key, one in value.items()}
+        return {key: _renamed(one, names) for key, one in value.items()}
     return names.get(value, value) if isinstance(value, str) else value
 
 
 def ids_clause(addresses: Iterable[Address], names: Mapping[str, str] | None = None) -> JSON:
-    """The documents of some addresses, be they in several indices; ``names`` are those that the indices have there."""
+    """A query for the documents with the given addresses, in one or several indices. ``names``: index -> the name to
+    use for it in the query."""
     by_index: dict[str, list[str]] = {}
     for index, id in addresses:
         by_index.setdefault((names or {}).get(index, index), []).append(id)
@@ -259,38 +255,45 @@ def ids_clause(addresses: Iterable[Address], names: Mapping[str, str] | None = N
 
 
 def joined(index: Index, query: Mapping[str, Any]) -> JSON:
-    """The query for our indices. Raises `SettingsError` where both sides match more than `MAX_IDS` documents."""
+    """The query for the sidecar indices, with ids in the place of each part about document fields.
+
+    Raises `TooManyDocuments` if both that part and the rest match more than `MAX_IDS` documents.
+    """
     names, prefix = SidecarNames(index.target), index.settings.prefix
-    query = of_entries(query, index.target)
-    rest = renamed(relaxed(query, prefix), names.ours)
+    query = without_skipped_relations(query, index.target)
+    rest = rename_indices(relaxed(query, prefix), names.sidecars)
 
-    def answered(part: Mapping[str, Any], positive: bool) -> JSON:
-        if part_of(part, prefix) is not QueryPart.THEIRS:
-            return dict(renamed(part, names.ours))
-        return ids_clause(_fewest(index, names, part, rest), names.ours)
+    def answer(part: Mapping[str, Any], positive: bool) -> JSON:
+        if location_of(part, prefix) is not FieldLocation.DOCUMENTS:
+            return dict(rename_indices(part, names.sidecars))
+        return ids_clause(_matching(index, names, part, rest), names.sidecars)
 
-    return with_clauses(query, prefix, answered)
+    return change_parts(query, prefix, answer)
 
 
-def joined_parts(index: Index, query: Mapping[str, Any]) -> Iterator[JSON]:
-    """Queries for our indices that together match what the query matches, each document in one of them: for counting
-    and reading, where any number of documents may match."""
+def joined_queries(index: Index, query: Mapping[str, Any]) -> Iterator[JSON]:
+    """One or more queries for the sidecar indices that together match what the query matches, and no document twice.
+
+    For counting and reading, where any number of documents may match. Raises what `joined` raises if the query is not a
+    conjunction that can be divided.
+    """
     try:
         yield joined(index, query)
         return
-    except TooMany:
+    except TooManyDocuments:
         names, prefix = SidecarNames(index.target), index.settings.prefix
-        scopes = _conjuncts(of_entries(query, index.target), prefix)
-        if scopes is None:
+        conjuncts = _conjuncts(without_skipped_relations(query, index.target), prefix)
+        if conjuncts is None:
             raise
-    ours, theirs = scopes
-    for some in chunked(addresses_of(index.plain, index.path, queries.all_of(*theirs)), MAX_IDS):
-        yield queries.all_of(*(renamed(one, names.ours) for one in ours), ids_clause(some, names.ours))
+    of_entries, of_documents = conjuncts
+    for chunk in chunked(addresses_of(index.plain, index.path, queries.all_of(*of_documents)), MAX_IDS):
+        renamed = (rename_indices(one, names.sidecars) for one in of_entries)
+        yield queries.all_of(*renamed, ids_clause(chunk, names.sidecars))
 
 
-def of_entries(query: Mapping[str, Any], target: IndexTarget) -> JSON:
-    """The same query without the clause that leaves documents of some relations alone: these have no entry."""
-    return _without(query, queries.of_relations(target.left_alone)) if target.left_alone else dict(query)
+def without_skipped_relations(query: Mapping[str, Any], target: IndexTarget) -> JSON:
+    """The query without the clause that excludes documents of skipped relations: these have no entries."""
+    return _without(query, queries.of_relations(target.skipped_relations)) if target.skipped_relations else dict(query)
 
 
 def _without(value: Any, clause: JSON) -> Any:
@@ -298,36 +301,37 @@ def _without(value: Any, clause: JSON) -> Any:
         return [_without(one, clause) for one in value]
     if not isinstance(value, Mapping):
         return value
-    made = {key: _without(one, clause) for key, one in value.items()}
-    if isinstance(made.get("must_not"), list):
-        made["must_not"] = [one for one in made["must_not"] if one != clause]
-    return made
+    copy = {key: _without(one, clause) for key, one in value.items()}
+    if isinstance(copy.get("must_not"), list):
+        copy["must_not"] = [one for one in copy["must_not"] if one != clause]
+    return copy
 
 
-class TooMany(SettingsError):
-    """Both sides of a query match too many documents to be put into one request."""
+class TooManyDocuments(SettingsError):
+    """Both sides of a query match too many documents for one request."""
 
 
-def _fewest(index: Index, names: SidecarNames, part: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Address]:
-    """The user's documents that a part of a query matches, as far as the ``rest`` of it (for our indices) can."""
-    found = _some(index.plain, index.path, part, min(index.target.max_result_window, _PAGE))
+def _matching(index: Index, names: SidecarNames, part: Mapping[str, Any], rest: Mapping[str, Any]) -> list[Address]:
+    """The documents that a part of a query matches; if they are many, only those that the ``rest`` of the query, for
+    the sidecar indices, can match."""
+    found = _all_in_one_search(index.plain, index.path, part, min(index.target.max_result_window, _PAGE))
     if found is not None:
         return found
     few = list(_first(index.plain, names.path, rest))
     if few and len(few) <= MAX_IDS:
-        among = ids_clause(Address(names.theirs[concrete], id) for concrete, id in few)
+        among = ids_clause(Address(names.indices[sidecar], id) for sidecar, id in few)
         return list(addresses_of(index.plain, index.path, queries.all_of(part, among)))
     many = list(_first(index.plain, index.path, part)) if few else []
     if len(many) > MAX_IDS:
-        raise TooMany(
+        raise TooManyDocuments(
             f"The query matches more than {MAX_IDS:,} documents, and so do the keys it is combined with, which are in "
             f"a sidecar index: narrow the query."
         )
     return many
 
 
-def _some(client: Client, name: str, query: Mapping[str, Any], maximum: int) -> list[Address] | None:
-    """The addresses of all documents that match, by one search; None if they are more than it can tell."""
+def _all_in_one_search(client: Client, name: str, query: Mapping[str, Any], maximum: int) -> list[Address] | None:
+    """The addresses of all documents that match; None if they are more than ``maximum``."""
     body = {"size": maximum, "query": dict(query), "_source": False, "track_total_hits": True}
     found = client.request("POST", path(name, "_search"), body=body)["hits"]
     if found["total"]["value"] > maximum:
@@ -336,7 +340,7 @@ def _some(client: Client, name: str, query: Mapping[str, Any], maximum: int) -> 
 
 
 def _first(client: Client, name: str, query: Mapping[str, Any]) -> Iterator[Address]:
-    """The addresses of documents that match; no more than one over `MAX_IDS`."""
+    """The addresses of documents that match; at most `MAX_IDS` + 1."""
     for number, address in enumerate(addresses_of(client, name, query)):
         yield address
         if number == MAX_IDS:
@@ -350,17 +354,17 @@ def addresses_of(client: Client, name: str, query: Mapping[str, Any]) -> Iterato
 
 
 def _conjuncts(query: Mapping[str, Any], prefix: str) -> tuple[list[JSON], list[JSON]] | None:
-    """The clauses that all have to hold, ours and theirs; None where the query is no such list."""
-    if part_of(query, prefix) is QueryPart.THEIRS:
+    """The clauses that must all match, for entries and for documents; None if the query is not such a list."""
+    if location_of(query, prefix) is FieldLocation.DOCUMENTS:
         return [MATCH_ALL], [dict(query)]
     if list(query) != ["bool"]:
         return None
     inner: Mapping[str, Any] = query["bool"]
     filters = inner.get("filter", [])
     clauses: list[JSON] = [filters] if isinstance(filters, dict) else list(filters)
-    theirs = [one for one in clauses if part_of(one, prefix) is QueryPart.THEIRS]
-    ours = [one for one in clauses if part_of(one, prefix) is not QueryPart.THEIRS]
-    rest: JSON = {"bool": {**inner, "filter": [MATCH_ALL, *ours]}}
-    if not theirs or part_of(rest, prefix) in (QueryPart.BOTH, QueryPart.THEIRS):
+    of_documents = [one for one in clauses if location_of(one, prefix) is FieldLocation.DOCUMENTS]
+    of_entries = [one for one in clauses if location_of(one, prefix) is not FieldLocation.DOCUMENTS]
+    rest: JSON = {"bool": {**inner, "filter": [MATCH_ALL, *of_entries]}}
+    if not of_documents or location_of(rest, prefix) in (FieldLocation.BOTH, FieldLocation.DOCUMENTS):
         return None
-    return [rest], theirs
+    return [rest], of_documents

@@ -162,7 +162,7 @@ def test_every_command_takes_json(cli: Cli, name: str) -> None:
 ELSEWHERE = {
     "compare": {"what", "file", "matching", "context", "html", "no_color"},  # what is printed, and of which texts
     "contained": {"file"},
-    "duplicates": {"request", "explain", "example", "schema", "stage", "top", "pairs_only", "csv", "html"},
+    "duplicates": {"request", "explain", "example", "schema", "stage", "top", "pairs_only", "csv", "html", "fields"},
     "groups": {"history", "suggest_keep", "keep_policy"},  # other functions: see below
     "init": {"fields", "relations"},  # of `Settings`
     "load": {"files"},

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from unit_tools import JSON
 
-from es_neardupe.cli import charts, output
+from es_neardupe.cli import output
 from es_neardupe.cli.commands.similar import similar_json
 from es_neardupe.cli.output import print_json, print_lines, print_table, printable, say, show, warn
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
@@ -47,7 +47,6 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Callable[[], str]]:
             console = getattr(output, name)
             made = Console(file=stream, width=width, highlight=False, force_terminal=terminal, emoji=console._emoji)
             monkeypatch.setattr(output, name, made)
-            monkeypatch.setattr(charts, "results", made)
 
         def written() -> str:
             stream.flush()
@@ -170,12 +169,13 @@ def test_json_of_an_iterator_is_written_while_it_is_made(capsys: pytest.CaptureF
 
 def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:
     """The shape that the documentation promises."""
-    hit = SimilarHit("i", "1", 0.875, 12, "g")
+    hit = SimilarHit("i", "1", 0.875, 12, "g", fields={"title": "One"})
     answer = Similar({"index": "i", "id": "0"}, (hit,), 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None)
     print_lines([similar_json(answer)])
     found = json.loads(capsys.readouterr().out)
     assert found["query"] == {"index": "i", "id": "0"}
-    assert found["hits"] == [{"index": "i", "id": "1", "resemblance": 0.875, "shared_bands": 12, "group": "g"}]
+    values = {"resemblance": 0.875, "shared_bands": 12, "group": "g", "fields": {"title": "One"}}
+    assert found["hits"] == [{"index": "i", "id": "1", **values}]
     assert (found["candidates"], found["detection"]) == (3, {"min": 0.5, "probability": 0.25})
 
 
@@ -225,7 +225,7 @@ CURVES = st.lists(st.floats(0, 1), min_size=2, max_size=30).map(
 def test_curve(shown: Any, points: list[tuple[float, float]], threshold: float) -> None:
     """Columns as high as the numbers, to an eighth of a line; the caret stands below the nearest similarity."""
     written = shown()
-    charts.plot_curve(points, threshold)
+    output.plot_curve(points, threshold)
     *plot, axis, caret = written().split("\n")[:-1]
     assert len(plot) == 10
     heights = []

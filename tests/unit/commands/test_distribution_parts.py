@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from unit_tools import columns
 
 from es_neardupe.candidates.pair_arrays import components, portions
-from es_neardupe.cli import charts
+from es_neardupe.cli import output
 from es_neardupe.commands.distribution.distribution import excerpts
 from es_neardupe.commands.distribution.sample import (
     EstimatedPairs,
@@ -376,7 +376,7 @@ def test_excerpt_of_endless_words() -> None:
 def test_terminal_histogram(capsys: pytest.CaptureFixture[str]) -> None:
     counts = [0] * 50
     counts[10], counts[20], counts[49] = 1, 1000, 30
-    charts.plot_counts(Histogram(1_001_031, 1_000_000, tuple(counts), 0), 0.4)
+    output.plot_counts(Histogram(1_001_031, 1_000_000, tuple(counts), 0), 0.4)
     *rows, axis, foot = capsys.readouterr().out.splitlines()
     assert len(rows) == 8
     columns = [[row[17 + bin : 18 + bin].strip() for row in rows] for bin in range(50)]
@@ -391,7 +391,7 @@ def test_terminal_histogram(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_terminal_histogram_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    charts.plot_counts(Histogram(0, 0, (0,) * 50, 0), 1.0)
+    output.plot_counts(Histogram(0, 0, (0,) * 50, 0), 1.0)
     printed = capsys.readouterr().out
     assert not set("▁▂▃▄▅▆▇█") & set(printed)
     assert "^ threshold 1" in printed

@@ -20,7 +20,7 @@ from es_neardupe.errors import InputError
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.stored_fields import encode, own_group
 from es_neardupe.index.target import IndexTarget
-from es_neardupe.index.updates import is_current, plan, update
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Hit
 
@@ -177,12 +177,12 @@ def test_enrich_finds_nothing_to_do(texts: list[Any]) -> None:
     actions = [{"_id": str(k), "text": text} for k, text in enumerate(texts)]
     for action, made in zip(actions, fingerprinted_actions(actions, SETTINGS, index="i"), strict=True):
         plain = Hit("i", action["_id"], None, 1, 1, {"text": action["text"]})
-        (planned,) = plan([[plain]], SETTINGS, 10_000)
-        enriched = update(planned, SETTINGS, AT, current=False).body["doc"]["neardupe"]
+        (document,) = fingerprint_documents([[plain]], SETTINGS, 10_000)
+        enriched = fingerprint_update(document, SETTINGS, AT, current=False).body["doc"]["neardupe"]
         at_once = made["neardupe"]
         assert {name: value for name, value in enriched.items() if value is not None} | {"at": 0} == at_once | {"at": 0}
         indexed = Hit("i", action["_id"], None, 1, 1, {"text": action["text"], "neardupe": at_once})
-        (again,) = plan([[indexed]], SETTINGS, 10_000)
+        (again,) = fingerprint_documents([[indexed]], SETTINGS, 10_000)
         assert is_current(again, SETTINGS)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from es_neardupe.groups.compare_groupings import KINDS, changed_parts, compare_groups
-from es_neardupe.index.inline.storage import takeovers
+from es_neardupe.index.inline import takeovers
 from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.records import Hit
 

@@ -1,4 +1,4 @@
-"""Relations of join fields, and names of what is beside a data stream: without a server."""
+"""Relations of join fields, and names of the hidden indices of rollover aliases; no server is needed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from es_neardupe.index.mapping import (
     nested_objects,
     relation_in,
     relations,
-    relations_left_alone,
+    relations_to_skip,
 )
 from es_neardupe.index.rollover import RolloverAlias
 from es_neardupe.index.target import IndexTarget
@@ -33,7 +33,7 @@ def test_relations_are_found_at_any_depth() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mappings", "chosen", "left"),
+    ("mappings", "chosen", "skipped"),
     [
         ([PLAIN], (), {}),
         ([FORUM], (), {"kind": ("answer", "comment", "vote")}),
@@ -43,8 +43,8 @@ def test_relations_are_found_at_any_depth() -> None:
         ([{}], (), {}),
     ],
 )
-def test_what_is_left_alone(mappings: list[Any], chosen: tuple[str, ...], left: dict[str, tuple[str, ...]]) -> None:
-    assert relations_left_alone(mappings, chosen) == left
+def test_relations_to_skip(mappings: list[Any], chosen: tuple[str, ...], skipped: dict[str, tuple[str, ...]]) -> None:
+    assert relations_to_skip(mappings, chosen) == skipped
 
 
 def test_the_relation_of_a_document() -> None:
@@ -55,11 +55,11 @@ def test_the_relation_of_a_document() -> None:
         assert relation_in(source, "kind") is None
 
 
-def test_relations_that_are_not_there() -> None:
+def test_unknown_relations() -> None:
     check_relations("forum", FORUM, ("vote",))
-    with pytest.raises(IndexUnusable, match=r"no relation reply, x\. Relations there: answer, comment, question, vote"):
+    with pytest.raises(IndexUnusable, match=r"no relation reply, x\. Its relations: answer, comment, question, vote"):
         check_relations("forum", FORUM, ("reply", "vote", "x"))
-    with pytest.raises(IndexUnusable, match="no join field at all"):
+    with pytest.raises(IndexUnusable, match="no join field"):
         check_relations("plain", PLAIN, ("reply",))
 
 
@@ -69,7 +69,7 @@ def test_relations_are_settings() -> None:
     assert Settings.from_meta(chosen.to_meta(), "neardupe").relations == chosen.relations
     assert "relations" not in Settings(("text",)).to_meta()
     assert chosen.differences(Settings(("text",))) == ["relations: answer+vote, not all but children"]
-    with pytest.raises(IndexUnusable, match="relations is no list of names"):
+    with pytest.raises(IndexUnusable, match="relations is not a list of names"):
         Settings.from_meta(Settings(("text",)).to_meta() | {"relations": "answer"}, "neardupe")
 
 
@@ -99,16 +99,16 @@ def test_fields_in_nested_objects() -> None:
     ]
 
 
-def named(name: str, *indices: str, family: bool = False) -> str:
-    rolling = RolloverAlias(name, frozenset(indices), True, "") if family else None
-    return hidden_index_name(IndexTarget(name, indices, Settings(("text",)), 10_000, rolling), HiddenIndex.GROUPS)
+def named(name: str, *indices: str, rollover: bool = False) -> str:
+    alias = RolloverAlias(name, frozenset(indices), True, "") if rollover else None
+    return hidden_index_name(IndexTarget(name, indices, Settings(("text",)), 10_000, alias), HiddenIndex.GROUPS)
 
 
-def test_companions_of_names_that_roll_over_have_one_name() -> None:
-    assert named("logs", ".ds-logs-1", family=True) == "neardupe-groups-logs"
-    assert named("logs", ".ds-logs-1", ".ds-logs-2", family=True) == "neardupe-groups-logs"
+def test_hidden_indices_of_a_rollover_alias_have_one_name() -> None:
+    assert named("logs", ".ds-logs-1", rollover=True) == "neardupe-groups-logs"
+    assert named("logs", ".ds-logs-1", ".ds-logs-2", rollover=True) == "neardupe-groups-logs"
     assert named("news", "news") == named("alias", "news") == "news-neardupe-groups"
-    assert named("news", "news-1", "news-2") == "neardupe-groups-news"  # no template for news-* meets it
+    assert named("news", "news-1", "news-2") == "neardupe-groups-news"  # no template for news-* matches it
     alone = named(".ds-logs-1", ".ds-logs-1")
     assert alone.startswith("ds-logs-1-")
     assert alone.endswith("-neardupe-groups")

@@ -1,4 +1,4 @@
-"""Our part of a mapping, and what stands in its way."""
+"""The mapping of the `neardupe` fields, and its conflicts with existing mappings."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def present(**changed: Any) -> dict[str, Any]:
         ({"neardupe": {"type": "keyword"}}, ["neardupe is mapped as keyword, not as an object"]),
         ({"neardupe": {"type": "text"}}, ["neardupe is mapped as text, not as an object"]),
         ({"neardupe": {"type": "nested", **present()["neardupe"]}}, ["neardupe is mapped as nested, not as an object"]),
-        ({"neardupe": {"type": "object", "enabled": False}}, ["neardupe is switched off (enabled: false)"]),
+        ({"neardupe": {"type": "object", "enabled": False}}, ["neardupe is disabled (enabled: false)"]),
         ({"neardupe": {"type": "flattened"}}, ["neardupe is mapped as flattened, not as an object"]),
     ],
 )
@@ -117,7 +117,7 @@ def test_text_mapping_of_dotted_names() -> None:
 
 @pytest.mark.parametrize("names", [("a", "a.b"), ("a.b", "a"), ("a.b", "x", "a.b.c.d")])
 def test_text_and_object_at_once(names: tuple[str, ...]) -> None:
-    with pytest.raises(SettingsError, match=r"a(\.b)? cannot be a text and hold"):
+    with pytest.raises(SettingsError, match=r"a(\.b)? cannot be both a text and an object"):
         text_mapping(names)
 
 
@@ -168,7 +168,7 @@ def test_field_types() -> None:
     ],
 )
 def test_what_is_mapped(name: str, mapped: bool) -> None:
-    """Objects too, empty ones and those that are switched off; names that hold a dot."""
+    """Objects too, empty ones and disabled ones; names that contain a dot."""
     properties = {
         "text": {"type": "text"},
         "part": {"properties": {"body": {"type": "text"}}},

@@ -1,4 +1,4 @@
-"""Who sees an index whole, by what Elasticsearch says of a user's rights; and whom a header logs in. No server."""
+"""Hidden documents and fields by the privileges of a user, and the identity in a header; no server is needed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from unit_tools import SETTINGS, FakeClient, index_of
 
 from es_neardupe.errors import Forbidden, NotFound, RequestError
-from es_neardupe.index.permissions import check_sees_all, check_updates, seen_in_part
+from es_neardupe.index.permissions import check_sees_all, check_updates, partly_visible
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Product, Server
 from es_neardupe.server.drivers.driver import identity
@@ -25,8 +25,8 @@ def grant(*names: str, privileges: tuple[str, ...] = ("read",), **limits: Any) -
     return {"names": list(names), "privileges": list(privileges), **limits}
 
 
-class Asked(FakeClient):
-    """Elasticsearch, as far as it tells of rights."""
+class Privileges(FakeClient):
+    """An Elasticsearch that answers requests for the user's privileges."""
 
     server = Server(Product.ELASTICSEARCH, (8, 19, 21))
 
@@ -53,12 +53,10 @@ LIMITS = (
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("names", [("news-1",), ("news*",), ("other", "news-?"), ("/news-[0-9]/",), ("news",), ("*",)])
 def test_limited_grants(limit: dict[str, Any], names: tuple[str, ...]) -> None:
-    found = seen_in_part(index_of(Asked(grant(*names, **limit)), TARGET))
+    found = partly_visible(index_of(Privileges(grant(*names, **limit)), TARGET))
     assert found == (["news-1"] if names == ("news-1",) else ["news-1", "news-2"])
-    with pytest.raises(
-        Forbidden, match=r"only a part of the documents or fields of news-1.* and grouping is about all"
-    ):
-        check_sees_all(index_of(Asked(grant(*names, **limit)), TARGET), "grouping")
+    with pytest.raises(Forbidden, match=r"only a part of the documents or fields of news-1.* and grouping needs all"):
+        check_sees_all(index_of(Privileges(grant(*names, **limit)), TARGET), "grouping")
 
 
 @pytest.mark.parametrize(
@@ -74,26 +72,29 @@ def test_limited_grants(limit: dict[str, Any], names: tuple[str, ...]) -> None:
     ],
 )
 def test_unlimited_grants(grants: tuple[dict[str, Any], ...]) -> None:
-    client = Asked(*grants)
-    assert seen_in_part(index_of(client, TARGET)) == []
+    client = Privileges(*grants)
+    assert partly_visible(index_of(client, TARGET)) == []
     check_sees_all(index_of(client, TARGET), "grouping")
 
 
 @pytest.mark.parametrize("regex", ["/news-<1-2>/", "/new(/", "/~(other)/", "/@/"])
 def test_a_regex_of_lucene_that_is_not_understood(regex: str) -> None:
-    """Somebody must have let the user read the index: a limit that may be on it is taken for one."""
-    assert seen_in_part(index_of(Asked(grant(regex, query=QUERY), grant("other")), TARGET)) == ["news-1", "news-2"]
-    assert seen_in_part(index_of(Asked(grant(regex), grant("other", query=QUERY)), TARGET)) == []
-    assert seen_in_part(index_of(Asked(grant(regex, query=QUERY), grant("news-*")), TARGET)) == []
+    """Some grant must allow the user to read the index: a limit that may apply to it counts."""
+    assert partly_visible(index_of(Privileges(grant(regex, query=QUERY), grant("other")), TARGET)) == [
+        "news-1",
+        "news-2",
+    ]
+    assert partly_visible(index_of(Privileges(grant(regex), grant("other", query=QUERY)), TARGET)) == []
+    assert partly_visible(index_of(Privileges(grant(regex, query=QUERY), grant("news-*")), TARGET)) == []
 
 
-def test_nobody_tells() -> None:
-    assert seen_in_part(index_of(Asked(refusal=RequestError("no handler", status=400)), TARGET)) == []
-    assert seen_in_part(index_of(FakeClient(), TARGET)) == []  # OpenSearch is not asked
+def test_privileges_that_are_not_reported() -> None:
+    assert partly_visible(index_of(Privileges(refusal=RequestError("no handler", status=400)), TARGET)) == []
+    assert partly_visible(index_of(FakeClient(), TARGET)) == []  # OpenSearch is not asked
 
 
 class Refusing(FakeClient):
-    """Elasticsearch, to a login of whose rights it does not tell."""
+    """An Elasticsearch that does not report the privileges of the login, and rejects updates."""
 
     server = Server(Product.ELASTICSEARCH, (8, 19, 21))
 
@@ -108,14 +109,14 @@ class Refusing(FakeClient):
         raise self.error
 
 
-def test_whole_documents_are_written_only_by_who_surely_sees_them() -> None:
+def test_whole_documents_are_written_only_with_access_to_all_fields() -> None:
     words = "Can't execute an update request if field or document level security is enabled"
     hidden = RequestError("refused", status=400, type="security_exception", reason=words)
     lacking = Forbidden("lacks the index privilege 'index'", status=403, reason="is unauthorized")
-    for error, told in ((hidden, "only a part"), (lacking, "privilege 'index'")):
-        with pytest.raises(Forbidden, match=told):
+    for error, message in ((hidden, "only a part"), (lacking, "privilege 'index'")):
+        with pytest.raises(Forbidden, match=message):
             check_updates(index_of(Refusing(error), TARGET), "cleaning", whole=True)
-        check_updates(index_of(Refusing(error), TARGET), "cleaning")  # not asked: `check_sees_all` has
+        check_updates(index_of(Refusing(error), TARGET), "cleaning")  # no request: `check_sees_all` has sent one
     allowing = Refusing(NotFound("no such document", status=404))
     check_updates(index_of(allowing, TARGET), "cleaning", whole=True)
     assert allowing.updated == [["news-1", "_update"], ["news-2", "_update"]]

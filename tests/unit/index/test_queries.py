@@ -1,4 +1,4 @@
-"""Request bodies, word for word."""
+"""Request bodies, literally."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             queries.ungrouped(F, "v1-1"),
             {"bool": {"filter": [FINGERPRINTED], "must_not": [{"exists": {"field": "nd.similarity"}}]}},
         ),
+        (queries.waiting(F), {"bool": {"must_not": [{"exists": {"field": "nd.similarity"}}]}}),
         (queries.since("updated", "now-1d"), {"range": {"updated": {"gte": "now-1d"}}}),
         (queries.grouped_members(F), {"bool": {"filter": [{"term": {"nd.principal": False}}]}}),
         (
@@ -80,7 +81,7 @@ def test_bodies(made: dict[str, Any], body: dict[str, Any]) -> None:
 
 
 def test_candidates_within_a_scope() -> None:
-    """The scope filters and never scores, and what the user gave is not changed."""
+    """The scope filters and does not score, and the given object is not modified."""
     scope = {"term": {"language": "en"}}
     body = queries.candidates(F, ("Akey",), size=5, scope=scope)
     assert body["query"] == {
@@ -137,7 +138,7 @@ def test_collapsed() -> None:
 
 
 def test_documents_that_share_sampled_keys() -> None:
-    """Counted, found and scored in a scope without the probe itself; long lists of keys in several clauses."""
+    """Counted, found and scored in a scope without the probe itself; long lists of keys make several clauses."""
     scope = queries.others({"term": {"language": "en"}}, ("i", "d1"))
     itself = {"bool": {"filter": [{"term": {"_index": "i"}}, {"ids": {"values": ["d1"]}}]}}
     assert scope == {"bool": {"filter": [{"term": {"language": "en"}}], "must_not": [itself]}}
@@ -167,8 +168,8 @@ def test_documents_that_share_sampled_keys() -> None:
     }
 
 
-def test_states_are_told_apart() -> None:
-    """Each part leaves out what the ones before it take."""
+def test_states_are_disjoint() -> None:
+    """Each filter excludes the documents of those before it."""
     body = queries.states(F, "v1-x")
     parts = body["aggs"]["parts"]["filters"]["filters"]
     states = ["signed", "short", "empty", "too_large", "failed"]
@@ -199,4 +200,6 @@ def test_every_query_is_tested() -> None:
     }
     tested |= {"of_relations", "without_relations"}
     tested |= {"others", "sampled", "sampled_frequencies", "sampled_matches", "MAX_CLAUSES", "MAX_TERMS"}
-    assert tested | {"since", "stale", "states", "ungrouped", "sample", "without_group", "JSON"} == set(queries.__all__)
+    assert tested | {"since", "stale", "states", "ungrouped", "sample", "waiting", "without_group", "JSON"} == set(
+        queries.__all__
+    )

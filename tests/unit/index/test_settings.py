@@ -1,4 +1,4 @@
-"""Settings: what is refused, and what survives the way through a mapping."""
+"""Settings: checks of values, and the round trip through a mapping."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ NAN = float("nan")
         ({"shingle": 0}, "shingle must be 1 to 1000000, not 0"),
         ({"permutations": 7, "bands": 1, "rows": 1}, "permutations must be 8 to 256, not 7"),
         ({"permutations": 257}, "permutations must be 8 to 256, not 257"),
-        ({"prefix": ""}, "cannot be a field name"),
-        ({"prefix": "a.b"}, "cannot be a field name"),
-        ({"prefix": "_meta"}, "cannot be a field name"),
-        ({"prefix": "1st"}, "cannot be a field name"),
-        ({"prefix": "a\n"}, "cannot be a field name"),
-        ({"prefix": "a" * 65}, "cannot be a field name"),
-        ({"fields": ("neardupe",)}, "A field of ours"),
-        ({"fields": ("neardupe.text",)}, "A field of ours"),
+        ({"prefix": ""}, "is not valid"),
+        ({"prefix": "a.b"}, "is not valid"),
+        ({"prefix": "_meta"}, "is not valid"),
+        ({"prefix": "1st"}, "is not valid"),
+        ({"prefix": "a\n"}, "is not valid"),
+        ({"prefix": "a" * 65}, "is not valid"),
+        ({"fields": ("neardupe",)}, "Fields under the prefix"),
+        ({"fields": ("neardupe.text",)}, "Fields under the prefix"),
     ],
 )
 def test_refused(options: dict[str, Any], message: str) -> None:
@@ -154,7 +154,7 @@ def test_incomplete_meta_is_refused(name: str) -> None:
 
 
 def test_scheme_of_another_seed_is_refused_even_with_its_id() -> None:
-    """The seed is no setting: a scheme that has another one cannot be rebuilt by this program."""
+    """The seed is not a setting: this program cannot rebuild a scheme with another one."""
     meta = Settings(("text",)).to_meta()
     meta["scheme"]["seed"] = 2
     meta["id"] = Scheme.from_dict(meta["scheme"]).id
@@ -170,7 +170,7 @@ def test_any_json_as_meta(meta: Any) -> None:
 
 @given(VALID, st.sampled_from(["id", "scheme", "fields", "threshold", "detection"]), JSON)
 def test_any_json_in_a_part_of_meta(settings: Settings, name: str, value: Any) -> None:
-    """It is refused, or read as what stands there: never anything else."""
+    """It is refused, or decoded to the stored value: never to another one."""
     meta = copy.deepcopy(settings.to_meta())
     meta[name] = value
     try:

@@ -1,4 +1,4 @@
-"""How requests are taken apart between our index and the user's; no server is needed."""
+"""How requests are split between documents and sidecar entries; no server is needed."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from es_neardupe.index import queries
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import Fields
 from es_neardupe.index.settings import Settings
-from es_neardupe.index.sidecar.entries import redirected
+from es_neardupe.index.sidecar.entries import redirect_bulk
 from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.index.sidecar.queries import (
-    QueryPart,
-    asks_ours,
+    FieldLocation,
+    change_parts,
     ids_clause,
+    location_of,
     mentions,
-    of_entries,
-    part_of,
     relaxed,
-    renamed,
+    rename_indices,
     split_source,
-    with_clauses,
+    uses_entries,
     without_entry,
+    without_skipped_relations,
 )
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.records import Address
@@ -35,7 +35,7 @@ from es_neardupe.records import Address
 P = "neardupe"
 FIELDS = Fields(P)
 SCOPE = {"term": {"source": "a"}}
-OURS = {"term": {"neardupe.scheme": "v1"}}
+KEYS = {"term": {"neardupe.scheme": "v1"}}
 ALL = {"match_all": {}}
 
 Doc = dict[str, Any]
@@ -43,32 +43,32 @@ Query = dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("query", "part"),
+    ("query", "location"),
     [
-        (ALL, QueryPart.NEITHER),
-        ({"ids": {"values": ["1"]}}, QueryPart.NEITHER),
-        ({"term": {"_index": "news"}}, QueryPart.NEITHER),
-        (SCOPE, QueryPart.THEIRS),
-        ({"term": {"tag": "neardupe"}}, QueryPart.THEIRS),  # a value, not a field
-        ({"exists": {"field": "neardupe.group"}}, QueryPart.OURS),
-        ({"query_string": {"query": "body:neardupe"}}, QueryPart.THEIRS),
-        (queries.stale(FIELDS, "v1"), QueryPart.OURS),
-        (queries.stale(FIELDS, "v1", SCOPE), QueryPart.BOTH),
-        (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], QueryPart.BOTH),
-        (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], QueryPart.OURS),
-        (queries.others(None, ("news", "1")), QueryPart.NEITHER),
-        (queries.others(SCOPE, ("news", "1")), QueryPart.THEIRS),
+        (ALL, FieldLocation.NONE),
+        ({"ids": {"values": ["1"]}}, FieldLocation.NONE),
+        ({"term": {"_index": "news"}}, FieldLocation.NONE),
+        (SCOPE, FieldLocation.DOCUMENTS),
+        ({"term": {"tag": "neardupe"}}, FieldLocation.DOCUMENTS),  # a value, not a field
+        ({"exists": {"field": "neardupe.group"}}, FieldLocation.ENTRIES),
+        ({"query_string": {"query": "body:neardupe"}}, FieldLocation.DOCUMENTS),
+        (queries.stale(FIELDS, "v1"), FieldLocation.ENTRIES),
+        (queries.stale(FIELDS, "v1", SCOPE), FieldLocation.BOTH),
+        (queries.candidates(FIELDS, ["k"], size=1, scope=SCOPE)["query"], FieldLocation.BOTH),
+        (queries.sample(queries.fingerprinted(FIELDS, "v1"), 5, 1)["query"], FieldLocation.ENTRIES),
+        (queries.others(None, ("news", "1")), FieldLocation.NONE),
+        (queries.others(SCOPE, ("news", "1")), FieldLocation.DOCUMENTS),
     ],
 )
-def test_whose_fields_a_query_is_about(query: Query, part: QueryPart) -> None:
-    assert part_of(query, P) is part
+def test_where_the_fields_of_a_query_are(query: Query, location: FieldLocation) -> None:
+    assert location_of(query, P) is location
 
 
-def test_what_cannot_be_taken_apart_is_refused() -> None:
+def test_queries_that_cannot_be_split_are_refused() -> None:
     with pytest.raises(SettingsError, match="dis_max"):
-        part_of({"dis_max": {"queries": [OURS, SCOPE]}}, P)
+        location_of({"dis_max": {"queries": [KEYS, SCOPE]}}, P)
     with pytest.raises(SettingsError, match="75%"):
-        without_entry({"bool": {"should": [OURS, SCOPE], "minimum_should_match": "75%"}}, P)
+        without_entry({"bool": {"should": [KEYS, SCOPE], "minimum_should_match": "75%"}}, P)
 
 
 @pytest.mark.parametrize(
@@ -83,19 +83,21 @@ def test_what_cannot_be_taken_apart_is_refused() -> None:
         (["neardupery"], (False, ["neardupery"])),
     ],
 )
-def test_parts_of_documents(source: Any, split: Any) -> None:
+def test_split_source(source: Any, split: Any) -> None:
     assert split_source(source, P) == split
 
 
-def test_what_our_index_answers() -> None:
-    assert asks_ours({"query": ALL, "aggs": {"x": {"terms": {"field": "neardupe.scheme"}}}}, P)
-    assert not asks_ours({"query": SCOPE, "aggs": {"x": {"terms": {"field": "source"}}}}, P)
+def test_searches_that_use_entries() -> None:
+    assert uses_entries({"query": ALL, "aggs": {"x": {"terms": {"field": "neardupe.scheme"}}}}, P)
+    assert not uses_entries({"query": SCOPE, "aggs": {"x": {"terms": {"field": "source"}}}}, P)
 
 
 def test_the_request_for_candidates_in_scope() -> None:
     query = queries.candidates(FIELDS, ["key00001"], size=5, scope=SCOPE)["query"]
     ids = ids_clause([Address("news", "1"), Address("news", "2")], {"news": "news-neardupe-sidecar"})
-    made = with_clauses(query, P, lambda part, _: ids if part_of(part, P) is QueryPart.THEIRS else dict(part))
+    made = change_parts(
+        query, P, lambda part, _: ids if location_of(part, P) is FieldLocation.DOCUMENTS else dict(part)
+    )
     assert made == {
         "bool": {
             "should": [{"constant_score": {"filter": {"term": {"neardupe.bands": "key00001"}}}}],
@@ -130,16 +132,16 @@ def test_documents_without_an_entry() -> None:
     assert without_entry(queries.ungrouped(FIELDS, "v1"), P) is False
 
 
-def test_our_index_is_not_asked_for_relations_that_have_no_entries() -> None:
-    target = IndexTarget("news", ("news",), Settings(("text",)), 10_000, left_alone={"kind": ("answer",)})
+def test_entries_are_not_searched_for_relations_that_have_none() -> None:
+    target = IndexTarget("news", ("news",), Settings(("text",)), 10_000, skipped_relations={"kind": ("answer",)})
     scoped, bare = queries.stale(FIELDS, "v1", target.within(SCOPE)), queries.stale(FIELDS, "v1", target.within())
-    assert part_of(of_entries(bare, target), P) is QueryPart.OURS
-    assert not mentions(of_entries(scoped, target), "kind")
-    assert mentions(of_entries(scoped, target), "source")
+    assert location_of(without_skipped_relations(bare, target), P) is FieldLocation.ENTRIES
+    assert not mentions(without_skipped_relations(scoped, target), "kind")
+    assert mentions(without_skipped_relations(scoped, target), "source")
 
 
-class _NotOurs:
-    """A server where a user may read their index, but not its sidecar index."""
+class _SidecarForbidden:
+    """A server where a user may read an index, but not its sidecar index."""
 
     def request(self, method: str, path: str, *, params: Any = None, body: Any = None) -> Any:
         if path == "/news/_mapping":
@@ -147,13 +149,13 @@ class _NotOurs:
         if path == "/news/_alias":
             return {"news": {"aliases": {}}}
         assert path == "/news-neardupe-sidecar/_mapping"
-        if params:  # what is unavailable is ignored, even if it is so by rights
+        if params:  # unavailable indices are ignored, including forbidden ones
             return {}
         raise Forbidden("no", status=403)
 
 
-def test_who_may_not_read_our_index_is_told_so() -> None:
-    client: Any = _NotOurs()
+def test_the_error_names_a_sidecar_index_that_may_not_be_read() -> None:
+    client: Any = _SidecarForbidden()
     with pytest.raises(NotInitialised, match=r"first\. If it has a sidecar index: .* news-neardupe-sidecar"):
         opened(Index("news", client))
 
@@ -166,21 +168,21 @@ def test_names() -> None:
     assert hidden != sidecar_name("ds-logs-000001", "neardupe") == "neardupe-sidecar-ds-logs-000001"
     query = {"bool": {"filter": [{"term": {"_index": "a"}}], "must_not": [{"terms": {"_index": ["a", "x"]}}]}}
     there = {"bool": {"filter": [{"term": {"_index": "b"}}], "must_not": [{"terms": {"_index": ["b", "x"]}}]}}
-    assert renamed(query, {"a": "b"}) == there
+    assert rename_indices(query, {"a": "b"}) == there
 
 
-def test_writes_go_to_our_index() -> None:
+def test_writes_go_to_the_sidecar_index() -> None:
     lines = [{"update": {"_index": "a", "_id": "\ud800"}}, {"doc": {P: {"group": "g"}}}]
     lines += [{"delete": {"_index": "a", "_id": "2"}}, {"index": {"_index": "other", "_id": "3"}}, {"x": "\n"}]
     body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    made = [json.loads(line) for line in redirected(body, {"a": "ours"}, mark=True).splitlines()]
-    lines[0]["update"]["_index"] = lines[2]["delete"]["_index"] = "ours"
+    made = [json.loads(line) for line in redirect_bulk(body, {"a": "sidecar"}, unmark=True).splitlines()]
+    lines[0]["update"]["_index"] = lines[2]["delete"]["_index"] = "sidecar"
     lines[1]["doc"]["@source"] = {"mirrored": False}
     assert made == lines
 
 
 def _queries() -> st.SearchStrategy[Query]:
-    """Queries of one field of ours and one of theirs, nested in every way that we make them."""
+    """Queries over entry fields and document fields, nested in all supported ways."""
     leaves = st.sampled_from(
         [
             *({"term": {f"neardupe.{name}": 1}} for name in "ab"),
@@ -207,7 +209,7 @@ def _compound(inner: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
 
 
 def _matches(query: Query, doc: Doc) -> bool:
-    """What a server says, by other code."""
+    """Whether a document matches, as a server evaluates it; an independent implementation."""
     ((kind, inner),) = query.items()
     if kind == "term":
         ((field, value),) = inner.items()
@@ -229,16 +231,16 @@ _DOCS = [{field: 1 for bit, field in enumerate(_FIELDS) if number >> bit & 1} fo
 
 
 @given(_queries())
-def test_any_query_matches_the_same_when_taken_apart(query: Query) -> None:
+def test_a_split_query_matches_the_same_documents(query: Query) -> None:
     def answered(part: Query, doc: Doc) -> Query:
-        """The user's index answers with ids: either this document is among them or not."""
-        if part_of(part, P) is not QueryPart.THEIRS:
+        """The index answers with ids: this document is among them or not."""
+        if location_of(part, P) is not FieldLocation.DOCUMENTS:
             return part
         return ALL if _matches(part, doc) else {"match_none": {}}
 
     rest, bare = relaxed(query, P), without_entry(query, P)
     for doc in _DOCS:
-        made = with_clauses(query, P, lambda part, _, doc=doc: answered(dict(part), doc))  # type: ignore[misc]
+        made = change_parts(query, P, lambda part, _, doc=doc: answered(dict(part), doc))  # type: ignore[misc]
         assert _matches(made, {k: v for k, v in doc.items() if k.startswith(P)}) == _matches(query, doc)
         assert _matches(rest, doc) or not _matches(query, doc)
         if not any(field.startswith(P) for field in doc):

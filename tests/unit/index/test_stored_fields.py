@@ -1,4 +1,4 @@
-"""The codec: what is read from a source, what is written into it, and what of foreign hands is refused."""
+"""Texts and stored fields of documents: round trips, literal forms, and rejection of values from other writers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from es_neardupe.index.stored_fields import (
     stored_fields,
     timestamp,
 )
-from es_neardupe.index.updates import is_current, plan, update
+from es_neardupe.index.updates import fingerprint_documents, fingerprint_update, is_current
 from es_neardupe.keys.fingerprint import fingerprints
 from es_neardupe.records import Fingerprint, Grouping, Hit, State
 
@@ -80,7 +80,7 @@ def test_an_object_is_no_text(value: Any) -> None:
 
 @pytest.mark.parametrize("path", [["text"], ["text", "inner"]])
 def test_deep_nesting_is_no_text(path: list[str]) -> None:
-    """A server may keep arrays in arrays deeper than Python follows them."""
+    """A server can store arrays that are nested too deeply for Python."""
     value: Any = "end"
     for _ in range(5000):
         value = [value]
@@ -115,7 +115,7 @@ def test_order_of_keys_does_not_matter(source: dict[str, Any], fields: list[str]
 
 
 def _strings(source: dict[str, Any], name: str) -> list[Any]:
-    """All scalars that a dotted name reaches, found by listing every path of the source."""
+    """All scalars that a dotted name refers to, found by listing every path of the source."""
     found = []
 
     def walk(value: Any, at: str) -> None:
@@ -195,20 +195,20 @@ def test_encode_literal() -> None:
     ],
 )
 def test_numbers_only(text: str, numeric: bool) -> None:
-    """Told of whole texts, in the digits of any script; otherwise the field is null."""
+    """True if the whole text is numbers, in the digits of any script; otherwise the field is null."""
     (found,) = fingerprint_sources([{"text": text}], SETTINGS, 100)
     assert found.numeric is numeric
     assert encode(found, AT)["numeric"] is (True if numeric else None)
     assert decode(encode(found, AT)) == found
     (hit,) = hits({"a": text})
-    (planned,) = plan([[hit]], SETTINGS, 100)
-    assert is_current(planned, SETTINGS)
+    (document,) = fingerprint_documents([[hit]], SETTINGS, 100)
+    assert is_current(document, SETTINGS)
     hit.source["neardupe"]["numeric"] = None if numeric else True
-    assert not is_current(planned, SETTINGS)
+    assert not is_current(document, SETTINGS)
 
 
 def test_sampled_keys_are_stored_where_the_scheme_samples() -> None:
-    """Elsewhere the field is not named at all: the mapping of an older index does not have it."""
+    """Otherwise the field is omitted: the mapping of an older index does not have it."""
     sampling = Settings(("text",), sample_mod=2)
     sources = [{"text": "one two three four five six seven eight nine"}, {"text": ""}, {"text": {"no": "text"}}]
     for fingerprint in fingerprint_sources(sources, sampling, 100):
@@ -293,7 +293,7 @@ def test_corrupt(name: str, value: Any) -> None:
 
 
 def valid(fingerprint: Fingerprint) -> bool:
-    """What a fingerprint must be, said again."""
+    """An independent check of a fingerprint."""
     return (
         isinstance(fingerprint.scheme, str)
         and isinstance(fingerprint.state, State)
@@ -328,7 +328,7 @@ ONE_WRONG = st.tuples(
 
 @given(ONE_WRONG)
 def test_any_json_in_one_field(wrong: tuple[str, Any]) -> None:
-    """Whatever is accepted can be put into columns with all others."""
+    """Every accepted fingerprint can be stored in columns with all others."""
     stored = encode(SOUND, AT) | dict([wrong])
     try:
         read = decode(stored)
@@ -343,15 +343,15 @@ def test_any_json_in_one_field(wrong: tuple[str, Any]) -> None:
 
 
 @given(JSON)
-def test_any_json_in_our_place(value: Any) -> None:
-    """Readers and writers survive whatever stands where our object should be, arrays and texts among it."""
+def test_any_json_in_the_place_of_the_object(value: Any) -> None:
+    """Encoders and decoders handle any value in the place of the `neardupe` object."""
     sound = {"text": "one two three four five six"}
     hit = Hit("i", "1", None, 1, 1, {**sound, "neardupe": value})
     fields = stored_fields(hit.source, "neardupe")
     assert fields == (value if isinstance(value, dict) else {})
-    (planned,) = plan([[hit]], SETTINGS, 100)
-    assert not is_current(planned, SETTINGS)
-    body = update(planned, SETTINGS, AT, current=False).body["doc"]["neardupe"]
+    (document,) = fingerprint_documents([[hit]], SETTINGS, 100)
+    assert not is_current(document, SETTINGS)
+    body = fingerprint_update(document, SETTINGS, AT, current=False).body["doc"]["neardupe"]
     assert isinstance(body["group"], str)
     assert body["content"] == SOUND.content
     corpus = read_corpus([[hit]], "neardupe", SETTINGS.scheme.bands)
@@ -399,8 +399,8 @@ def test_own_group(index: str, id: str, other_index: str, other_id: str, attempt
     assert (own_group(index, id) == own_group(other_index, other_id)) == same
 
 
-def test_fingerprints_stand_with_their_documents() -> None:
-    """Documents without readable text do not shift those behind them."""
+def test_fingerprints_are_in_the_order_of_their_documents() -> None:
+    """Documents without a readable text do not shift the others."""
     texts = ["one two three four five", {"no": "text"}, "", "x" * 101, "six seven", {"no": "text"}, "漢 字 た ち い"]
     settings = SETTINGS
     found = list(fingerprint_sources([{"text": text} for text in texts], settings, 100))
@@ -419,17 +419,17 @@ KEPT = "a-group_id_of_16"
 
 
 def test_renewal() -> None:
-    """A sound document is current; another text, scheme or a missing group make it wait for ``group``."""
+    """An unchanged document is current; with another text or scheme, or without a group, it waits for ``group``."""
     (hit,) = hits({"1": "one two three four five six"})
     fields = hit.source["neardupe"]
 
-    def planned(**changed: Any) -> Any:
+    def document(**changed: Any) -> Any:
         source = {"text": changed.pop("text", hit.source["text"]), "neardupe": fields | changed}
-        (one,) = plan([[Hit("i", "1", "r", 3, 2, source)]], SETTINGS, 1000)
+        (one,) = fingerprint_documents([[Hit("i", "1", "r", 3, 2, source)]], SETTINGS, 1000)
         return one
 
-    assert is_current(planned(), SETTINGS)
-    assert is_current(planned(text="One, two: three four five SIX!"), SETTINGS)
+    assert is_current(document(), SETTINGS)
+    assert is_current(document(text="One, two: three four five SIX!"), SETTINGS)
     for changed in (
         {"text": "else"},
         {"scheme": "v1-0"},
@@ -437,14 +437,14 @@ def test_renewal() -> None:
         {"state": "short"},
         {"content": "0" * 32},
     ):
-        assert not is_current(planned(**changed), SETTINGS)
-    action = update(planned(group=KEPT, text="else"), SETTINGS, AT, current=False)
+        assert not is_current(document(**changed), SETTINGS)
+    action = fingerprint_update(document(group=KEPT, text="else"), SETTINGS, AT, current=False)
     assert (action.op, action.address, action.routing) == ("update", ("i", "1"), "r")
     assert (action.seq_no, action.primary_term) == (3, 2)
     body = action.body["doc"]["neardupe"]
     assert (body["group"], body["principal"], body["similarity"], body["at"]) == (KEPT, None, None, AT)
     assert decode(body) == fingerprints(["else"], SETTINGS.scheme)[0]
-    rewritten = update(planned(), SETTINGS, AT, current=True).body["doc"]["neardupe"]
+    rewritten = fingerprint_update(document(), SETTINGS, AT, current=True).body["doc"]["neardupe"]
     assert not {"group", "principal", "similarity"} & set(rewritten)
-    founded = update(planned(group=None), SETTINGS, AT, current=False).body["doc"]["neardupe"]
+    founded = fingerprint_update(document(group=None), SETTINGS, AT, current=False).body["doc"]["neardupe"]
     assert founded["group"] == own_group("i", "1")

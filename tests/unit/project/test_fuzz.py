@@ -133,7 +133,9 @@ STORED = {
     "entry": (spoiled(ENTRY), lambda one: registry._entry("A" * 16, one)),
     "lease": (
         spoiled({"value": LEASE}),
-        lambda one: (held := lease._held(StoredDocument(one, 1, 1))) and held.is_free and held.description("i"),
+        lambda one: (
+            (held := lease._decode_document(StoredDocument(one, 1, 1))) and held.is_free and held.description("i")
+        ),
     ),
     "evidence": (spoiled(KEPT), lambda one: read_entries([[Hit("i", "0" * 32, None, 1, 1, one)]], "s", "m")),
     "deleted": (spoiled(PAIR), lambda one: documents._side_of(one, "d")),

@@ -49,10 +49,12 @@ def test_a_path_keeps_its_parts(part: str) -> None:
 
 
 @pytest.mark.parametrize("length", [230, 255])
-def test_names_of_companions_fit(length: int) -> None:
+def test_names_of_hidden_indices_fit(length: int) -> None:
     names = set()
     for end in "ab":
-        target = SimpleNamespace(indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)), family=None)
+        target = SimpleNamespace(
+            indices=("i" * (length - 1) + end,), name="", settings=Settings(("t",)), rollover_alias=None
+        )
         names |= {hidden_index_name(cast("IndexTarget", target), kind) for kind in HiddenIndex}
     assert len(names) == 4
     assert all(len(name) <= 255 for name in names)

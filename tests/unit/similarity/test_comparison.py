@@ -266,7 +266,7 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_files_need_no_server(files: list[str], cli: Cli) -> None:
     done = cli("compare", *files, "--json")
     assert (done.code, done.err) == (0, "")
-    assert done.json["a"] == {"name": files[0], "characters": len(words(0, 60)), "words": 60}
+    assert done.json["a"] == {"name": files[0], "characters": len(words(0, 60)), "words": 60, "fields": {}}
     assert [fact["kinds"] for fact in done.json["facts"]] == [["number", "negation"]]
     assert list(done.json["matchings"]) == ["literal", "information"]
     text = Path(files[0]).read_text("utf-8")
@@ -318,7 +318,7 @@ def test_shingle(files: list[str], cli: Cli) -> None:
 def test_standard_input(files: list[str], cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(Path(files[1]).read_bytes())))
     assert cli("compare", files[0], "-", "--json").json["b"]["words"] == 62
-    assert "is one text" in one_line(cli("compare", "-", "-").err)
+    assert "Only one text can come from stdin" in one_line(cli("compare", "-", "-").err)
 
 
 def test_wrong_usage(files: list[str], cli: Cli, tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_wrong_usage(files: list[str], cli: Cli, tmp_path: Path) -> None:
     ):
         done = cli("compare", *wrong)
         assert (done.code, done.out) == (2, ""), wrong
-    assert "There is no file 'news'." in one_line(cli("compare", "news", "1001").err)
+    assert "File 'news' does not exist." in one_line(cli("compare", "news", "1001").err)
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     assert "is not UTF-8" in one_line(cli("compare", files[0], str(tmp_path / "latin")).err)
     assert "cannot be read" in one_line(cli("compare", files[0], str(tmp_path)).err)
@@ -365,7 +365,7 @@ def test_one_word_a_million_times(cli: Cli, tmp_path: Path) -> None:
     assert len(shown.out) < 20_000
     assert "... 899,970 words ..." in shown.out.replace("\n", " ")
     assert "99,880 words" in " ".join(shown.out.split())
-    assert "Left out: edit, since the texts are too long for it" in shown.out
+    assert "Omitted: edit, because the texts are too long" in shown.out
     assert page.err.count("The page shows the first 1,000,000 of") == 2
     assert (tmp_path / "page.html").stat().st_size < 6_000_000
 

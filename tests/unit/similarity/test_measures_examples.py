@@ -292,7 +292,7 @@ def test_documented_passages() -> None:
 
 def test_documented_intervals() -> None:
     shares = [0.5, 0.69, 0.8, 0.95]
-    for slots, *cells in rows("The estimate"):
+    for slots, *cells in rows("Estimate"):
         found = [estimate(*agreeing(round(share * int(slots)), int(slots))) for share in shares]
         assert cells == [f"{percent(one.low)} to {percent(one.high)}" for one in found]
 

@@ -15,6 +15,7 @@ from unit_tools import SETTINGS, FakeClient, hits, index_of, set_resemblance, sh
 from es_neardupe.candidates.detection import detection_cases, detection_of
 from es_neardupe.candidates.fingerprints import read_corpus
 from es_neardupe.candidates.join import read_signatures
+from es_neardupe.display_text import beginning
 from es_neardupe.errors import SettingsError
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.scheme import Scheme
@@ -22,7 +23,7 @@ from es_neardupe.keys.shingles import features, token_hashes, window_hashes
 from es_neardupe.options import MeasureName
 from es_neardupe.records import TextClasses
 from es_neardupe.similarity import formulas
-from es_neardupe.similarity.common_passages import beginning, covered_passages
+from es_neardupe.similarity.common_passages import covered_passages
 from es_neardupe.similarity.features import parse_all
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import Ignored, Measure

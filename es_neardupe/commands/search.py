@@ -1,0 +1,238 @@
+"""An ordinary search whose hits are collapsed by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from es_neardupe import options
+from es_neardupe.errors import SettingsError
+from es_neardupe.index import mapping as schema
+from es_neardupe.index import queries
+from es_neardupe.index.collapse import CollapsedSearch
+from es_neardupe.index.document_text import text_of
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.shown_fields import UserFields, chosen_fields, user_fields
+from es_neardupe.index.stored_fields import decode_grouping, stored_fields
+from es_neardupe.index.target import IndexTarget, mappings_of
+from es_neardupe.records import one_line
+
+__all__ = ["Copy", "SearchHit", "SearchResult", "search", "search_request"]
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Another document of a hit's group that also matches the query."""
+
+    index: str
+    id: str
+    similarity: float | None
+    """To the principal of the group; None for a document that waits for ``group``."""
+    principal: bool
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SearchHit:
+    """The first document of a group, in the order of the search; or one without a group id."""
+
+    index: str
+    id: str
+    score: float | None
+    """Score of the server; None if the hits are sorted by something else."""
+    group: str | None
+    near_copies: int
+    """Number of other documents of the group that match the query; exact."""
+    fields: Mapping[str, str]
+    """Field -> its text, for the fields to show."""
+    members: tuple[Copy, ...]
+    """With ``expand``, up to 99 of the near-copies."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            id=self.id,
+            score=self.score,
+            group=self.group,
+            near_copies=self.near_copies,
+            fields=list(self.fields),
+        )
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """One page of hits, and the counts of all matching documents."""
+
+    index: str
+    documents: int
+    """Documents with a group id that match the query."""
+    groups: int
+    """Number of their groups; the server's ``cardinality``, which is approximate."""
+    without_group: int
+    """Matching documents without a group id: they are in ``apart``, not in ``hits``."""
+    waiting: int
+    """Matching documents that wait for ``group``, including those without a group id."""
+    start: int
+    size: int
+    hits: tuple[SearchHit, ...]
+    apart: tuple[SearchHit, ...]
+    """The same page of the documents without a group id."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            index=self.index,
+            documents=self.documents,
+            groups=self.groups,
+            hits=len(self.hits),
+            without_group=self.without_group,
+        )
+
+
+def search(
+    index: Index,
+    text: str | Mapping[str, Any],
+    *,
+    query: options.Query = None,
+    size: options.Size = 10,
+    start: options.Start = 0,
+    fields: options.ShownFields = (),
+    expand: options.Expand = False,
+) -> SearchResult:
+    """Documents that match a query, one hit for each group, with the number of its near-copies.
+
+    ``text`` is a Lucene query string, a query of the query DSL, or a body with ``query`` and ``sort``. ``query`` is a
+    filter. ``fields`` are shown of each document; by default its title, if one exists, and the first text field.
+    Raises `SettingsError` for unknown fields, other parts of a body, and a page beyond the result window;
+    `RequestError` for a query that the server rejects.
+    """
+    index, request = _checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
+    page = index.storage.collapse(request)
+    prefix = index.settings.prefix
+    hits = []
+    for one in page.hits:
+        members = tuple(_copy(request, copy, one.group, prefix) for copy in one.members)
+        hits.append(_hit(request, one.hit, one.group, one.near_copies, members))
+    return SearchResult(
+        index=index.name,
+        documents=page.documents,
+        groups=page.groups,
+        without_group=page.without_group,
+        waiting=page.waiting,
+        start=start,
+        size=size,
+        hits=tuple(hits),
+        apart=tuple(_hit(request, hit, None) for hit in page.apart),
+    )
+
+
+def search_request(
+    index: Index,
+    text: str | Mapping[str, Any],
+    *,
+    query: options.Query = None,
+    size: options.Size = 10,
+    start: options.Start = 0,
+    fields: options.ShownFields = (),
+    expand: options.Expand = False,
+) -> JSON:
+    """The body that `search` sends to ``/INDEX/_search`` for its hits. Raises what `search` raises."""
+    index, request = _checked(index, text, query=query, size=size, start=start, fields=fields, expand=expand)
+    return index.storage.collapse_request(request)
+
+
+def _hit(
+    request: CollapsedSearch, raw: JSON, group: str | None, near_copies: int = 0, members: tuple[Copy, ...] = ()
+) -> SearchHit:
+    return SearchHit(raw["_index"], raw["_id"], raw.get("_score"), group, near_copies, _texts(request, raw), members)
+
+
+def _copy(request: CollapsedSearch, raw: JSON, group: str, prefix: str) -> Copy:
+    stored = stored_fields(raw.get("_source", {}), prefix)
+    grouping = decode_grouping({**stored, "group": group})
+    return Copy(
+        raw["_index"],
+        raw["_id"],
+        None if grouping is None else grouping.similarity,
+        grouping is not None and grouping.principal,
+        _texts(request, raw),
+    )
+
+
+def _texts(request: CollapsedSearch, raw: JSON) -> dict[str, str]:
+    return {name: text_of(raw.get("_source", {}), [name]) for name in request.shown}
+
+
+def _checked(
+    index: Index,
+    text: str | Mapping[str, Any],
+    *,
+    query: Mapping[str, Any] | None,
+    size: int,
+    start: int,
+    fields: Sequence[str],
+    expand: bool,
+) -> tuple[Index, CollapsedSearch]:
+    """The opened index and the search of it, after checking the options. Raises what `search` raises."""
+    if size < 1 or start < 0:
+        raise SettingsError("`size` must be 1 or more, `start` 0 or more.")
+    index = opened(index)
+    if start + size > index.target.max_result_window:
+        raise SettingsError(
+            f"`start` {start} and `size` {size} reach beyond the result window of {index.target.max_result_window:,} "
+            f"(index.max_result_window): narrow the search by more words or by `query`."
+        )
+    # The two prefixes differ while a migration switches.
+    known = user_fields(mappings_of(index.client, index.path).values(), index.prefix, index.settings.prefix)
+    parsed, sort = _parsed(text, known)
+    shown = chosen_fields(index, known, fields)
+    return index, CollapsedSearch(_limited(parsed, query, index.target), sort, start, size, shown, expand)
+
+
+def _limited(query: JSON, scope: Mapping[str, Any] | None, target: IndexTarget) -> JSON:
+    """The query with the same scores, limited to the scope and without documents of excluded relations."""
+    limits: JSON = {"filter": [dict(scope)]} if scope else {}
+    if target.skipped_relations:
+        limits["must_not"] = [queries.of_relations(target.skipped_relations)]
+    return {"bool": {"must": [query], **limits}} if limits else query
+
+
+def _parsed(text: str | Mapping[str, Any], known: UserFields) -> tuple[JSON, Any]:
+    """A query and its order (None: by score). Raises `SettingsError`.
+
+    The words of a query string are searched in all text fields of the user. (By default servers search every field,
+    including ``neardupe.state``, so that the word "signed" would match all documents.)
+    """
+    if isinstance(text, str):
+        if not text.strip():
+            raise SettingsError("The query is empty. `*` finds every document.")
+        return _query_string(text, known), None
+    body = text if "query" in text else {"query": text}
+    if others := sorted(set(body) - {"query", "sort"}):
+        raise SettingsError(
+            f"A body can only have query and sort, not {', '.join(others)}. `--show-request` prints the whole request, "
+            f"which you can change."
+        )
+    if not isinstance(body["query"], Mapping) or not body["query"]:
+        raise SettingsError('The query must be an object such as {"match": {"body": "bridge"}}.')
+    return dict(body["query"]), body.get("sort")
+
+
+def _query_string(text: str, known: UserFields) -> JSON:
+    """A query for documents with these words in any text field.
+
+    A server indexes nested objects as documents of their own: one of them must match the whole query, and the best one
+    counts.
+    """
+    by_object: dict[str | None, list[str]] = {None: []}
+    for name in sorted(name for name, kind in known.types.items() if kind in schema.TEXT_TYPES):
+        by_object.setdefault(schema.lies_in(name, known.nested), []).append(name)
+    parts = {path: {"query_string": {"query": text, "fields": names}} for path, names in by_object.items()}
+    plain = parts.pop(None)
+    if not parts:
+        return plain
+    inside = [{"nested": {"path": path, "query": query, "score_mode": "max"}} for path, query in parts.items()]
+    return {"bool": {"should": [*([plain] if by_object[None] else ()), *inside], "minimum_should_match": 1}}

@@ -1,0 +1,272 @@
+"""Inline storage: keys and groups are fields of the documents themselves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from es_neardupe.index import queries
+from es_neardupe.index.collapse import CollapsedPage, CollapsedSearch, collapse_request, collapsed_by_server
+from es_neardupe.index.document_text import text_pages
+from es_neardupe.index.mapping import fields_mapping
+from es_neardupe.index.migration_state import Phase, replaced_prefix
+from es_neardupe.index.permissions import check_writable
+from es_neardupe.index.queries import JSON
+from es_neardupe.index.settings import Settings
+from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
+from es_neardupe.index.stored_fields import group_of, stored_fields, timestamp
+from es_neardupe.index.target import (
+    IndexTarget,
+    mappings_of,
+    prepare_new,
+    put_settings,
+    remove_settings,
+    stored_settings,
+)
+from es_neardupe.index.updates import (
+    FingerprintedDocument,
+    fingerprint_documents,
+    fingerprint_update,
+    is_current,
+    source_of,
+)
+from es_neardupe.keys.arrays import Ints
+from es_neardupe.progress import Progress, tracked
+from es_neardupe.records import Action, Address, Hit, Outcome, Reference
+from es_neardupe.server.bulk import BulkCounts, chunked
+from es_neardupe.server.client import Client
+from es_neardupe.server.search import count, counts, fetch, refresh
+
+if TYPE_CHECKING:
+    from es_neardupe.index.index import Index
+
+__all__ = ["InlineStorage", "takeovers"]
+
+_ROUNDS = 10
+"""Maximum number of attempts for a document that keeps changing between read and write."""
+
+
+class InlineStorage:
+    """See `es_neardupe.index.storage.Storage`."""
+
+    sidecars: tuple[str, ...] = ()
+    groups_in_documents = True
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    @property
+    def client(self) -> Client:
+        """The connection itself."""
+        return self._index.plain
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The concrete indices of the target."""
+        return self._index.target.indices
+
+    @property
+    def path(self) -> str:
+        """The path of the index."""
+        return self._index.path
+
+    def check_writable(self) -> None:
+        """Check the indices of the target."""
+        check_writable(self.client, self._index.name)
+
+    def prepare_rolled_over(self) -> None:
+        """Add fields and settings to their mappings."""
+        prepare_new(self._index)
+
+    def write_fingerprints(self, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
+        """Write partial updates of the documents."""
+        return _enrich(self._index, request, send, progress)
+
+    def write_group_ids(self, *, batch: int, workers: int, dry_run: bool) -> None:
+        """Do nothing: `group` has written the ids into the documents."""
+
+    def document_versions(self, references: Sequence[Reference], read: Ints) -> Ints:
+        """Return ``read``: fingerprints are part of their documents, so both have the same version."""
+        return read
+
+    def collapse_request(self, search: CollapsedSearch) -> JSON:
+        """A search with the server's ``collapse``."""
+        return collapse_request(self._index, search)
+
+    def collapse(self, search: CollapsedSearch) -> CollapsedPage:
+        """The result of the server's ``collapse``."""
+        return collapsed_by_server(self._index, self.client, search, self.collapse_request(search))
+
+    def mark_migration(self, phase: Phase, coming: Settings, notes: Mapping[str, Any]) -> None:
+        """Write into the mapping of every index."""
+        after = replace(coming, prefix=replaced_prefix(coming.prefix))
+        missing = self._index.settings if phase is Phase.PREPARING else after
+        for name, mapping in mappings_of(self.client, self._index.name).items():
+            stored = stored_settings(mapping, after.prefix) if phase is not Phase.CLEANING else after
+            put_settings(self.client, name, mapping, stored or missing, coming, notes={coming.prefix: notes})
+
+    def group_pairs(self, former: Index, progress: Progress) -> Iterator[tuple[str | None, str | None]]:
+        """Read both ids from the same documents."""
+        fields, path = [former.fields.group, self._index.fields.group], self._index.path
+        query = {"bool": {"filter": [{"exists": {"field": name}} for name in fields]}}
+        total = count(self.client, path, query)
+        pages = self.client.pages(path, {"query": query, "_source": fields}, page_size=2000)
+        for hit in tracked((hit for page in pages for hit in page), progress, "comparing groups", total):
+            before, now = (stored_fields(hit.source, one.settings.prefix) for one in (former, self._index))
+            yield group_of(before), group_of(now)
+
+    def takeovers(self, after: Index, *, batch: int, progress: Progress) -> Iterator[Action]:
+        """Partial updates of the documents that have these keys."""
+        path, query = self._index.path, queries.processed(self._index.fields)
+        prefixes = [self._index.settings.prefix, after.settings.prefix]
+        pages = self.client.pages(path, {"query": query, "_source": prefixes}, page_size=max(batch, 100))
+        hits = tracked((hit for page in pages for hit in page), progress, "switching", count(self.client, path, query))
+        return takeovers(hits, *prefixes)
+
+    def refresh(self) -> None:
+        """Refresh the indices of the target."""
+        refresh(self.client, self.path)
+
+    def remove_settings(self) -> None:
+        """Remove the settings from ``_meta``. Fields cannot be removed from a mapping."""
+        for name, mapping in mappings_of(self.client, self._index.name).items():
+            remove_settings(self.client, name, mapping, self._index.settings.prefix)
+
+    def replaced(self) -> Mapping[str, int]:
+        """Always empty: keys are deleted with their documents."""
+        return {}
+
+
+def takeovers(hits: Iterable[Hit], source: str, target: str) -> Iterator[Action]:
+    """Partial updates that copy the fields under prefix ``source`` to prefix ``target``.
+
+    The server rejects an update if the document has changed since. Documents without keys under ``source``, and those
+    with equal fields under both, need none.
+    """
+    for hit in hits:
+        copied, present = (_all_fields(hit, prefix) for prefix in (source, target))
+        if copied["scheme"] is not None and copied != present:
+            yield Action(
+                op="update",
+                index=hit.index,
+                id=hit.id,
+                body={"doc": {target: copied}},
+                routing=hit.routing,
+                seq_no=hit.seq_no,
+                primary_term=hit.primary_term,
+            )
+
+
+def _all_fields(hit: Hit, prefix: str) -> dict[str, Any]:
+    """Every field of the mapping, null if missing: a partial update keeps fields that it does not name."""
+    stored = stored_fields(hit.source, prefix)
+    return {name: stored.get(name) for name in fields_mapping()["properties"]}
+
+
+def _enrich(index: Index, request: EnrichRequest, send: Send, progress: Progress) -> EnrichResult:
+    """Write fingerprints into the documents; read and write those again that change in between."""
+    selection, scope = _selection(index.target, request), index.target.within(request.query)
+    before = counts(
+        index.client,
+        index.path,
+        scope=queries.matching(scope),
+        everything={"match_all": {}},
+        left_alone=queries.of_relations(index.target.skipped_relations),
+        current=queries.all_of(scope, queries.fingerprinted(index.fields, index.scheme_id)),
+        selected=selection,
+    )
+    enrichment = _InlineEnrichment(index.target, rewrite=request.all)
+    pages = text_pages(index, selection, source_of(index.settings, index.target.inherits))
+    updates = enrichment.updates(
+        tracked(
+            fingerprint_documents(pages, index.settings, request.max_chars),
+            progress,
+            "fingerprinting",
+            before["selected"],
+        )
+    )
+    conflicts = enrichment.settle(send(updates))
+    for _ in range(_ROUNDS):
+        if not conflicts:
+            break
+        current = fingerprint_documents(
+            _read_again(index, conflicts, enrichment.tally), index.settings, request.max_chars
+        )
+        conflicts = enrichment.settle(send(enrichment.updates(current, again=True)))
+    enrichment.tally.counts["conflicts"] = len(conflicts)
+    return EnrichResult(before, before["current"], enrichment.tally, enrichment.states)
+
+
+def _selection(target: IndexTarget, request: EnrichRequest) -> JSON:
+    """The query for the documents to read."""
+    stale, scope = target.stale(request.query), target.within(request.query)
+    if request.since is not None:
+        recent = queries.all_of(scope, queries.since(*request.since))
+        return {"bool": {"should": [stale, recent], "minimum_should_match": 1}}
+    return queries.matching(scope) if request.check or request.all else stale
+
+
+def _read_again(index: Index, references: Iterable[Reference], tally: BulkCounts) -> Iterator[list[Hit]]:
+    """The current documents; counts those that were deleted."""
+    source = [*source_of(index.settings, index.target.inherits), index.fields.at]
+    for chunk in chunked(references, 100):
+        found = list(fetch(index.client, chunk, source))
+        tally.counts["deleted"] += found.count(None)
+        yield [hit for hit in found if hit is not None]
+
+
+class _InlineEnrichment:
+    """Decides which of the documents read are written, and counts the results of all."""
+
+    def __init__(self, target: IndexTarget, *, rewrite: bool) -> None:
+        self.settings = target.settings
+        self.inherits = target.inherits
+        self.rewrite = rewrite
+        self.at = timestamp()
+        self.tally = BulkCounts()
+        self.states: Counter[str] = Counter()
+        self._sent_twice: set[Address] = set()
+        """Documents whose conflict may be with this run's own write."""
+
+    def updates(self, documents: Iterable[FingerprintedDocument], *, again: bool = False) -> Iterator[Action]:
+        """The updates that are needed. ``again``: the documents were read and counted before.
+
+        Such a document can be current by now: written by this run, with the answer lost (counted as written), or by
+        another run.
+        """
+        for one in documents:
+            self.tally.counts["read"] += not again
+            current = is_current(one, self.settings)
+            if current and again and self._written_here(one.hit):
+                self.tally.counts["written"] += 1
+                self._count(one.fingerprint.state.value, one.fingerprint.numeric)
+            elif current and (again or not self.rewrite):
+                self.tally.counts["unchanged"] += 1
+            else:
+                yield fingerprint_update(one, self.settings, self.at, current=current, inherits=self.inherits)
+
+    def settle(self, outcomes: Iterable[Outcome]) -> list[Reference]:
+        """Count outcomes; returns the documents with a version conflict."""
+        conflicts: list[Reference] = []
+        for outcome in outcomes:
+            if outcome.conflict:
+                conflicts.append(outcome.action.reference)
+                self._sent_twice.update([outcome.action.address] if outcome.repeated else [])
+                continue
+            self.tally.add(outcome)
+            if outcome.done:
+                fields = outcome.action.body["doc"][self.settings.prefix]
+                self._count(fields["state"], fields["numeric"] is True)
+        return conflicts
+
+    def _written_here(self, hit: Hit) -> bool:
+        """Whether this run has written the document, though the answer was lost. A synthetic source returns the time
+        with milliseconds."""
+        at = str(stored_fields(hit.source, self.settings.prefix).get("at"))
+        return hit.address in self._sent_twice and at.startswith(self.at.removesuffix("Z"))
+
+    def _count(self, state: str, numeric: bool) -> None:
+        self.states[state] += 1
+        self.tally.counts["numeric"] += numeric

@@ -1,0 +1,79 @@
+"""Tools of the benchmarks: texts, timing, and indices on a server."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import random
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import TextIO, TypeVar
+
+from es_neardupe.errors import NotFound
+from es_neardupe.index.hidden_indices import HiddenIndex
+from es_neardupe.options import DEFAULT_PREFIX
+from es_neardupe.records import Action
+from es_neardupe.server.bulk import write
+from es_neardupe.server.client import Client, path
+from es_neardupe.server.search import refresh
+
+T = TypeVar("T")
+
+
+def pin_to_one_core() -> None:
+    """Pin the process to one core. Call this before anything that starts threads is imported."""
+    os.environ.setdefault("DAFT_RUNNER", "native")
+    os.environ.setdefault("RAYON_NUM_THREADS", "1")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+def read_texts(path: Path, count: int) -> list[str]:
+    """The first ``count`` texts of a file of JSON lines."""
+    openers: dict[str, Callable[..., TextIO]] = {".xz": lzma.open, ".gz": gzip.open}
+    with openers.get(path.suffix, open)(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line)["text"] for line in islice(lines, count)]
+
+
+def make_texts(count: int, words: int = 280, seed: int = 1) -> list[str]:
+    """Texts of about 1.6 kB from a seeded word model (Zipf); a third of them contain accents and quotes."""
+    chance = random.Random(seed)
+    vocabulary = ["".join(chance.choices("etaoinshrdlucmfwygpbvk", k=chance.randint(2, 9))) for _ in range(8000)]
+    weights = [1 / (rank + 3) for rank in range(len(vocabulary))]
+    texts = []
+    for number in range(count):
+        picked = chance.choices(vocabulary, weights, k=chance.randint(words // 2, words * 3 // 2))
+        if number % 3 == 0:
+            picked[::20] = [f"“{word}é”" for word in picked[::20]]
+        sentences = [" ".join(picked[i : i + 12]).capitalize() for i in range(0, len(picked), 12)]
+        texts.append(". ".join(sentences))
+    return texts
+
+
+def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Seconds that a function takes, and its result."""
+    started = time.perf_counter()
+    result = work()
+    return time.perf_counter() - started, result
+
+
+def create_index(client: Client, index: str, texts: Iterable[str]) -> None:
+    """Create an index of these texts, with the field ``text`` and consecutive ids. Replaces an index of this name."""
+    drop_index(client, index)
+    client.request("PUT", path(index), body={"mappings": {"properties": {"text": {"type": "text"}}}})
+    actions = (Action("index", index, f"{number:06}", {"text": text}) for number, text in enumerate(texts))
+    for outcome in write(client, actions):
+        assert outcome.done, outcome
+    refresh(client, index)
+
+
+def drop_index(client: Client, index: str) -> None:
+    """Delete an index and its hidden indices, if they exist."""
+    for name in (index, *(f"{index}-{DEFAULT_PREFIX}-{kind.value}" for kind in HiddenIndex)):
+        with suppress(NotFound):
+            client.request("DELETE", path(name))
