@@ -114,8 +114,10 @@ def _swept(events: Mapping[int, list[tuple[int, str, int]]], characters: int) ->
                 yield Segment(at, at, (), number)
             elif kind == "block":
                 (open_blocks.add if step > 0 else open_blocks.discard)(number)
-            else:
-                change = number if step > 0 else None
+            elif step > 0:
+                change = number
+            elif change == number:  # two changes may share the character that their words come from
+                change = None
         if at < characters:
             yield Segment(at, min(following, characters), tuple(sorted(open_blocks)), change)
 

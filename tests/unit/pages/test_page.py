@@ -31,7 +31,14 @@ def read(a: str, b: str, **options: object) -> Reader:
     return Reader(page(compare_texts(a, b, **options)))  # type: ignore[arg-type]
 
 
-ANY = st.text(st.characters(exclude_categories=()) | st.sampled_from("<>&\"' \r\n{}%"), max_size=60)
+ANY = st.text(
+    st.characters(exclude_categories=())
+    | st.sampled_from("<>&\"' \r\n{}%")
+    | st.sampled_from(
+        "½㎏12kg é e\u0301\u00ad\u0323ｶﾞガ"
+    ),  # characters that several words come from, or several of one word
+    max_size=60,
+)
 
 
 @given(ANY, ANY)
