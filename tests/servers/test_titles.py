@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from es_neardupe.commands.duplicates.request_parse import example
 from page_reader import NASTY, Reader
 from server_tools import JSON, Spy, family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.duplicates.request_plan import example
 from es_neardupe.display_text import shown
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.server.client import Client
