@@ -336,7 +336,7 @@ def test_fields_that_must_be_named(client: Client, index_name: str, server_cli: 
             "no keyword field 'title', and no text field of this name with one",
         ),
         (("--url-field", "absent"), "Keyword fields: link, url.keyword."),
-        (("--url-field", "url", "--date-field", "link"), "no date field 'link'. There: date, seen."),
+        (("--url-field", "url", "--date-field", "link"), "no date field 'link'. Available: date, seen."),
         (("--url-field", "url", "--date-field", "seen", "--min", "0"), "0 is not in (0, 1]"),
     ):
         done = server_cli("moved", index_name, "/x", *options)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from es_neardupe.commands.duplicates.request_parse import example
 from server_tools import family, make_index, put
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.bands import bands
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.server.client import Client
 
 MAX_LENGTH = 200

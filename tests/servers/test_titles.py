@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from conftest import Cli
-from es_neardupe.commands.duplicates.request_parse import example
 from page_reader import NASTY, Reader
 from server_tools import JSON, Spy, family, make_index, put, words
 
 from es_neardupe import NearDupe, Settings
+from es_neardupe.commands.duplicates.request_json import example
 from es_neardupe.display_text import shown
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.server.client import Client
@@ -258,5 +258,5 @@ def test_titles_that_cannot_be_read(client: Client, index_name: str) -> None:
         assert list(fields) == ["body"]
         assert any(text.startswith(fields["body"].removesuffix("...")) for text in TEXTS)
     assert news.compare("d0", "d1").a.fields == {}
-    with pytest.raises(IndexUnusable, match="title not in _source"):
+    with pytest.raises(IndexUnusable, match="does not keep title in _source"):
         news.groups(fields=["title"])

@@ -104,7 +104,7 @@ def test_measures_with_formulas_and_meanings() -> None:
         assert f"<code>{one.formula}</code>" in content
         assert one.filled in content
         assert MEANINGS[one.measure] in content
-    assert "Left out: weighted, since it needs the frequencies of shingles in an index." in content
+    assert "Omitted: weighted, because it needs the frequencies of shingles in an index." in content
 
 
 @pytest.mark.parametrize("matching", list(Matching))
