@@ -12,7 +12,7 @@ from es_neardupe import options
 from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, InputError, NotFound
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
@@ -86,7 +86,7 @@ def clean(
     plain = index.plain
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
-    hidden = [name for kind in HiddenIndex if exists(index.client, name := hidden_index_name(index.target, kind))]
+    hidden = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
     cleaning = _Cleaning(index, batch, workers, progress)
     if dry_run:
         cleaning.dry_run(dry_client)
@@ -98,7 +98,8 @@ def clean(
         restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix))
         cleaning.run()
         if not cleaning.writes.left:
-            _delete(plain, *hidden, *sidecars)
+            remove(index)
+            _delete(plain, *sidecars)
             index.storage.remove_settings()
     return CleanReport(
         index=index.name,
