@@ -23,7 +23,8 @@
     │   │   └── RolledOver        a new index of the alias, which enrich prepares
     │   ├── SchemeMismatch        the index has another scheme than requested
     │   ├── BeingMigrated         the index is being migrated to another scheme
-    │   └── NameTaken             another index has the name of a hidden index
+    │   ├── NameTaken             another index has the name of a hidden index
+    │   └── IndexReplaced         the index was deleted and created again during the run
     ├── LeaseHeld                 another run writes the groups of the index
     ├── LeaseLost                 another run took over from this one
     ├── CorruptFingerprint        a stored fingerprint is damaged, or not written by this package
@@ -43,6 +44,7 @@ __all__ = [
     "CorruptFingerprint",
     "Forbidden",
     "IncompleteAnswer",
+    "IndexReplaced",
     "IndexUnusable",
     "InputError",
     "LeaseHeld",
@@ -170,6 +172,10 @@ class BeingMigrated(IndexUnusable):
 
 class NameTaken(IndexUnusable):
     """Another index has the name of a hidden index: it is not read, written or deleted."""
+
+
+class IndexReplaced(IndexUnusable):
+    """The index was deleted and created again during the run: its versions began again."""
 
 
 class LeaseHeld(NeardupeError):

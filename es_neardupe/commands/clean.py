@@ -16,6 +16,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
+from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.storage import settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
@@ -123,7 +124,8 @@ class _Cleaning:
     """Removes the object field from the documents that have it, and counts each document by its outcome."""
 
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
-        self._index, self._plain, self._path = index, index.plain, index.target.path
+        self._index, self._path = index, index.target.path
+        self._plain = SameIndicesClient(index.plain, index.target)
         self._prefix = index.settings.prefix
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}

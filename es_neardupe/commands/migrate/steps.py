@@ -17,6 +17,7 @@ from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase
+from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
@@ -159,12 +160,13 @@ class MigrationWork:
         search finds a group id in each document at every moment.
         """
         new, after, run = self.new, self.plan.after, self.run
+        client = SameIndicesClient(new.plain, new.target)
         tally, left = BulkCounts(), 0
         for _ in range(_ROUNDS):
             left = 0
             refresh_both(new, after)
             actions = new.storage.takeovers(after, batch=run.batch, progress=run.progress)
-            for outcome in write(new.plain, actions, batch=run.batch, workers=run.workers):
+            for outcome in write(client, actions, batch=run.batch, workers=run.workers):
                 left += not (outcome.done or outcome.gone)
                 if not outcome.conflict:
                     tally.add(outcome)
