@@ -22,7 +22,9 @@
     │   ├── NotInitialised        the index has no scheme yet
     │   │   └── RolledOver        a new index of the alias, which enrich prepares
     │   ├── SchemeMismatch        the index has another scheme than requested
-    │   └── BeingMigrated         the index is being migrated to another scheme
+    │   ├── BeingMigrated         the index is being migrated to another scheme
+    │   ├── NameTaken             another index has the name of a hidden index
+    │   └── IndexReplaced         the index was deleted and created again during the run
     ├── LeaseHeld                 another run writes the groups of the index
     ├── LeaseLost                 another run took over from this one
     ├── CorruptFingerprint        a stored fingerprint is damaged, or not written by this package
@@ -42,12 +44,14 @@ __all__ = [
     "CorruptFingerprint",
     "Forbidden",
     "IncompleteAnswer",
+    "IndexReplaced",
     "IndexUnusable",
     "InputError",
     "LeaseHeld",
     "LeaseLost",
     "LoginRefused",
     "MappingConflict",
+    "NameTaken",
     "NeardupeError",
     "NoServer",
     "NodeError",
@@ -164,6 +168,14 @@ class SchemeMismatch(IndexUnusable):
 
 class BeingMigrated(IndexUnusable):
     """The index is being migrated to another scheme: the command must wait until the migration ends."""
+
+
+class NameTaken(IndexUnusable):
+    """Another index has the name of a hidden index: it is not read, written or deleted."""
+
+
+class IndexReplaced(IndexUnusable):
+    """The index was deleted and created again during the run: its versions began again."""
 
 
 class LeaseHeld(NeardupeError):

@@ -12,10 +12,11 @@ from es_neardupe import options
 from es_neardupe.commands.report_parts import WriteCounts, one_line
 from es_neardupe.errors import BeingMigrated, InputError, NotFound
 from es_neardupe.index import mapping as schema
-from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, find, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.migration_state import is_switching, phase_of, replaced_prefix
 from es_neardupe.index.permissions import check_may_delete, check_sees_all, check_updates
+from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.storage import settings_mappings, sidecar_mappings
 from es_neardupe.index.target import mappings_of, stored_settings
 from es_neardupe.index.tuning import restore_abandoned, tuned_mappings
@@ -86,7 +87,7 @@ def clean(
     plain = index.plain
     check_sees_all(index, "cleaning")
     sidecars = index.storage.sidecars
-    hidden = [name for kind in HiddenIndex if exists(index.client, name := hidden_index_name(index.target, kind))]
+    hidden = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
     cleaning = _Cleaning(index, batch, workers, progress)
     if dry_run:
         cleaning.dry_run(dry_client)
@@ -98,7 +99,8 @@ def clean(
         restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix))
         cleaning.run()
         if not cleaning.writes.left:
-            _delete(plain, *hidden, *sidecars)
+            remove(index)
+            _delete(plain, *sidecars)
             index.storage.remove_settings()
     return CleanReport(
         index=index.name,
@@ -122,7 +124,8 @@ class _Cleaning:
     """Removes the object field from the documents that have it, and counts each document by its outcome."""
 
     def __init__(self, index: Index, batch: int, workers: int, progress: Progress) -> None:
-        self._index, self._plain, self._path = index, index.plain, index.target.path
+        self._index, self._path = index, index.target.path
+        self._plain = SameIndicesClient(index.plain, index.target)
         self._prefix = index.settings.prefix
         self._batch, self._workers, self._progress = batch, workers, progress
         self._query = {"exists": {"field": self._prefix}}

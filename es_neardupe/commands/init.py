@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,18 +11,28 @@ import numpy as np
 
 from es_neardupe import options
 from es_neardupe.commands.report_parts import one_line
-from es_neardupe.errors import IndexUnusable, MappingConflict, NotFound, RequestError, SchemeMismatch, SettingsError
+from es_neardupe.errors import (
+    Forbidden,
+    IndexUnusable,
+    MappingConflict,
+    NotFound,
+    RequestError,
+    SchemeMismatch,
+    SettingsError,
+)
 from es_neardupe.index import mapping as schema
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
+from es_neardupe.index.hidden_indices import check_names
 from es_neardupe.index.index import Index
 from es_neardupe.index.mapping import check_relations, check_source, check_text_fields, relations_to_skip
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.random_samples import random_hits
-from es_neardupe.index.rollover import alias_named, next_index_has, rollover_aliases
+from es_neardupe.index.rollover import RolloverAlias, alias_named, next_index_has, rollover_aliases
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar.indices import Sidecars, check_inline
 from es_neardupe.index.target import (
+    IndexTarget,
     check_name,
     mapping_to_add,
     mappings_of,
@@ -187,6 +198,7 @@ def _init_inline(
     settings, sampling = _with_sample_mod(client, name, mappings, settings, sample_keys)
     left_alone = _checked_relations(mappings, settings)
     rollover = alias_named(rollover_aliases(client, name, mappings), name)
+    _check_hidden_names(client, name, mappings, settings, rollover)
     next_prepared = None
     if rollover is not None:
         next_prepared = next_index_has(client, rollover, settings.prefix, settings.to_meta())
@@ -232,6 +244,7 @@ def _init_sidecars(
     sidecars = Sidecars(client, name, mappings, settings, write_group=write_group)
     settings, sampling = _with_sample_mod(client, name, sidecars.known or mappings, settings, sample_keys)
     rollover = alias_named(rollover_aliases(client, name, mappings), name)
+    _check_hidden_names(client, name, mappings, settings, rollover)
     left_alone = _checked_relations(mappings, settings)
     return replace(
         _report(name, tuple(sorted(mappings)), settings, dry_run=dry_run),
@@ -242,6 +255,16 @@ def _init_sidecars(
         sidecars=sidecars.names,
         write_group=sidecars.write_group,
     )
+
+
+def _check_hidden_names(
+    client: Client, name: str, indices: Iterable[str], settings: Settings, rollover: RolloverAlias | None
+) -> None:
+    """Raises `NameTaken` if `group` could not create its hidden indices, because others have their names. Not checked
+    if this user may not see indices of these names: `init` needs no privilege on them."""
+    target = IndexTarget(name, tuple(sorted(indices)), settings, 0, rollover_alias=rollover)
+    with suppress(Forbidden):
+        check_names(Index(name, client, target=target))
 
 
 def _checked_relations(mappings: Mapping[str, Any], settings: Settings) -> Mapping[str, tuple[str, ...]]:
@@ -262,6 +285,7 @@ def _create(
         raise SettingsError("A new index has no join field, so no relations: create it yourself, then run init.")
     text_fields = schema.text_mapping(settings.fields)
     if not template:
+        _check_hidden_names(client, name, [name], settings, None)
         mapping = mapping_to_add(settings)
         _create_index(client, name, mapping | {"properties": mapping["properties"] | text_fields})
     report = _report(name, (name,), settings, dry_run=dry_run)

@@ -19,7 +19,7 @@ from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.groups.build import LINK, LinkedClasses, new_groupings
 from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import RunRules, check_linkage, remembered_rules, rules_of
-from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.permissions import check_sees_all
 from es_neardupe.keys.arrays import Flags
@@ -190,9 +190,9 @@ def _last_rules(index: Index, linkage: Linkage | str | None) -> _LastRules:
 
 def _stored_measure(index: Index, rules: RunRules) -> str:
     """The label of the last run's measure in evidence. Raises `IndexUnusable` if there is no evidence for it."""
-    name, measure = hidden_index_name(index.target, HiddenIndex.PAIRS), stored_measure(rules.measure, rules.weights)
+    measure = stored_measure(rules.measure, rules.weights)
     query = {"bool": {"filter": [{"term": {"scheme": index.scheme_id}}, {"term": {"measure": measure}}]}}
-    if exists(index.client, name):
+    if (name := find(index, HiddenIndex.PAIRS)) is not None:
         refresh_if_allowed(index.client, name)
         if count(index.client, name, query):
             return measure

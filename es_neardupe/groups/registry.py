@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
 from es_neardupe.errors import RequestError, SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
-from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, exists, hidden_index_name, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, StoredDocument, ensure, find, hidden_index_name, read, store
 from es_neardupe.index.index import Index
 from es_neardupe.index.queries import MAX_TERMS
 from es_neardupe.records import Action, Address, one_line
@@ -205,7 +205,10 @@ class GroupHistoryUpdate:
 
 
 class Registry:
-    """The registry of one index. If it does not exist yet, reading returns nothing."""
+    """The registry of one index. If it does not exist yet, reading returns nothing.
+
+    All methods raise `NameTaken` if another index has its name.
+    """
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -214,7 +217,7 @@ class Registry:
     def last_run(self) -> LastRun | None:
         """The last run; None if the index has not been grouped. Raises `SettingsError` if its rules cannot be read:
         otherwise the next run would silently use other ones."""
-        stored = read(self._index.client, self.name, _RUN)
+        stored = self._stored_run()
         if stored is None:
             return None
         try:
@@ -228,7 +231,7 @@ class Registry:
     def note_begun(self, at: str) -> None:
         """Record that a run has begun; the rules of the last finished run stay. Raises `Conflict` if another run
         recorded the same in the meantime."""
-        stored = read(self._index.client, self.name, _RUN)
+        stored = self._stored_run()
         try:
             last = None if stored is None else _decode_run(stored.source)
         except ValueError:
@@ -237,7 +240,7 @@ class Registry:
 
     def note_ended(self, rules: RunRules, at: str, *, evidence: bool) -> None:
         """Record that a run has finished, with its rules for the next one. Raises as `note_begun`."""
-        stored = read(self._index.client, self.name, _RUN)
+        stored = self._stored_run()
         self._note(stored, LastRun(finished=True, evidence=evidence, rules=rules), at)
 
     def hand_over_rules(self, rules: RunRules, at: str) -> None:
@@ -245,7 +248,7 @@ class Registry:
         the next run would use the same rules anyway."""
         last = self.last_run()
         if last is None or remembered(last) != (rules.match, rules.group):
-            stored = read(self._index.client, self.name, _RUN)
+            stored = self._stored_run()
             self._note(stored, LastRun(finished=False, evidence=False, rules=rules), at)
 
     def _note(self, before: StoredDocument | None, run: LastRun, at: str) -> None:
@@ -254,9 +257,16 @@ class Registry:
         value = {"finished": run.finished, "evidence": run.evidence, "at": at}
         store(self._index.client, self.name, _RUN, {"kind": "run", "settings": settings, "value": value}, before)
 
+    def _stored_run(self) -> StoredDocument | None:
+        return read(self._index.client, self.name, _RUN) if self._exists() else None
+
+    def _exists(self) -> bool:
+        """Raises `NameTaken` if another index has the name of the registry."""
+        return find(self._index, HiddenIndex.GROUPS) is not None
+
     def records(self, ids: Collection[str]) -> dict[str, GroupRecord]:
         """The records of these ids, including ended groups; without those that do not exist."""
-        if not ids or not exists(self._index.client, self.name):
+        if not ids or not self._exists():
             return {}
         references = ((self.name, id, None) for id in sorted(ids))
         hits = (hit for hit in fetch(self._index.client, references, ["*"]) if hit is not None)
@@ -264,7 +274,7 @@ class Registry:
 
     def living(self) -> Iterator[GroupRecord]:
         """All groups that have not ended, including those that a run wrote just before it was killed."""
-        if exists(self._index.client, self.name):
+        if self._exists():
             refresh_if_allowed(self._index.client, self.name)
             for page in self._index.client.pages(self.name, {"query": _living(())}, page_size=2000):
                 records = (_entry(hit.id, hit.source) for hit in page)
@@ -272,7 +282,7 @@ class Registry:
 
     def led_by(self, id: str) -> GroupRecord | None:
         """The group whose principal has this id, in any of the indices; if there are several, the last one written."""
-        if not exists(self._index.client, self.name):
+        if not self._exists():
             return None
         query = {"bool": {"filter": [{"term": {"kind": "group"}}, {"term": {"principal.id": id}}]}}
         body = {"size": 1, "query": query, "sort": [{"updated": "desc"}]}
@@ -281,7 +291,7 @@ class Registry:
 
     def totals(self, without: Iterable[str] = ()) -> Totals:
         """Totals over the groups that have not ended, except the ids ``without``."""
-        if not exists(self._index.client, self.name):
+        if not self._exists():
             return Totals()
         sums = {
             "documents": {"sum": {"field": "size"}},

@@ -1,6 +1,10 @@
 """Hidden indices: the registry of groups and the evidence of pairs, each in a separate index.
 
 They are hidden so that a pattern such as ``news-*`` does not include them in a search.
+
+The name of a hidden index is made from other names, so an index of the user can have it, or a hidden index of another
+owner. Therefore every hidden index, also a sidecar index, has an `OwnerMark` in the ``_meta`` of its mapping. An index
+without the right one is not read, written or deleted.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from es_neardupe.errors import Conflict, Forbidden, NotFound, RequestError
+from es_neardupe.errors import Conflict, Forbidden, NameTaken, NotFound, RequestError
 from es_neardupe.index.mapping import load_mapping
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.server.client import Client, path, to_json
@@ -24,9 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HiddenIndex",
+    "OwnerMark",
     "StoredDocument",
+    "check_names",
     "ensure",
-    "exists",
+    "find",
     "hidden_index_name",
     "hidden_indices_of_all",
     "read",
@@ -37,6 +43,8 @@ __all__ = [
 _MAX_NAME = 255
 """Maximum length of the name of an index, in bytes."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9._-]")
+_KEY = "neardupe.owner"
+"""Key of the mark in ``_meta``. It contains a dot, so it cannot be a prefix."""
 
 
 class HiddenIndex(str, Enum):
@@ -46,6 +54,50 @@ class HiddenIndex(str, Enum):
     """The registry: one document per group, the settings of the last run, and the lease of a running one."""
     PAIRS = "pairs"
     """The evidence: one document per verified pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerMark:
+    """What a hidden index contains, and for which index; stored in ``_meta`` when it is created.
+
+    Indices are named, not identified by their uuid: an alias gets new indices by rollover, and an index that is deleted
+    and created again, or restored from a snapshot, keeps its hidden indices. Entries of a sidecar index have the uuid.
+    """
+
+    kind: str
+    """``groups``, ``pairs`` or ``sidecar``."""
+    index: str
+    """The index, alias, data stream or pattern that the hidden index belongs to."""
+    prefix: str
+    """As given: names of indices are lower case, so ``ND`` and ``nd`` result in one name."""
+
+    def to_meta(self) -> dict[str, Any]:
+        """The part of ``_meta``."""
+        return {_KEY: {"kind": self.kind, "index": self.index, "prefix": self.prefix}}
+
+    def check(self, name: str, mapping: Mapping[str, Any]) -> None:
+        """Raises `NameTaken` if the mapping of the index ``name`` has no mark, or another one."""
+        if (other := _mark_in(mapping)) == self:
+            return
+        if other is None:
+            raise NameTaken(
+                f"Index {name} has the name of a hidden index of {self.index}, but es-neardupe did not create it: its "
+                f"_meta has no {_KEY}. It is not read, written or deleted. Choose another `prefix`, or rename or "
+                f"delete that index."
+            )
+        raise NameTaken(
+            f"Index {name} belongs to {other.index} with prefix {other.prefix!r}, and {self.index} with prefix "
+            f"{self.prefix!r} would use the same name. It is not read, written or deleted. Choose another `prefix` for "
+            f"one of them."
+        )
+
+
+def _mark_in(mapping: Mapping[str, Any]) -> OwnerMark | None:
+    """The mark in a mapping; None if there is none, or a value that is no mark."""
+    try:
+        return OwnerMark(**mapping.get("_meta", {}).get(_KEY))
+    except TypeError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +116,25 @@ def hidden_index_name(target: IndexTarget, kind: HiddenIndex) -> str:
     index now. The template of such indices (``<name>-*``) does not match it. Characters that are not allowed in index
     names are replaced, and names that are too long are cut; a hash keeps such names distinct.
     """
-    prefix = target.settings.prefix.lower()
-    if target.rollover_alias is not None or len(target.indices) > 1:
+    prefix, owner = target.settings.prefix.lower(), _owner(target)
+    if _is_family(target):
         front = f"{prefix}-{kind.value}-"
-        return front + _plain(target.name, _MAX_NAME - len(front))
+        return front + _plain(owner, _MAX_NAME - len(front))
     end = f"-{prefix}-{kind.value}"
-    return _plain(target.indices[0], _MAX_NAME - len(end)) + end
+    return _plain(owner, _MAX_NAME - len(end)) + end
+
+
+def _is_family(target: IndexTarget) -> bool:
+    return target.rollover_alias is not None or len(target.indices) > 1
+
+
+def _owner(target: IndexTarget) -> str:
+    """The name that hidden indices belong to: the opened one, or that of the only concrete index."""
+    return target.name if _is_family(target) else target.indices[0]
+
+
+def _mark(target: IndexTarget, kind: HiddenIndex) -> OwnerMark:
+    return OwnerMark(kind.value, _owner(target), target.settings.prefix)
 
 
 def _plain(name: str, maximum: int) -> str:
@@ -83,35 +148,50 @@ def _plain(name: str, maximum: int) -> str:
 
 def hidden_indices_of_all(client: Client, prefix: str, kind: HiddenIndex) -> list[str]:
     """The names of all hidden indices of a kind under a prefix, of any index; only those that this user may see."""
-    prefix = prefix.lower()
-    patterns = f"*-{prefix}-{kind.value},{prefix}-{kind.value}-*"
+    lower = prefix.lower()
+    patterns = f"*-{lower}-{kind.value},{lower}-{kind.value}-*"
     try:
-        names = client.request("GET", path(patterns, "_settings", "index.uuid"), params={"expand_wildcards": "all"})
+        answer = client.request("GET", path(patterns, "_mapping"), params={"expand_wildcards": "all"})
     except (Forbidden, NotFound):
         return []
-    return sorted(names or ())
+    marks = {name: _mark_in(entry["mappings"]) for name, entry in (answer or {}).items()}
+    return sorted(name for name, mark in marks.items() if mark and (mark.kind, mark.prefix) == (kind.value, prefix))
 
 
-def ensure(index: Index, kind: HiddenIndex) -> str:
-    """The name of a hidden index, created if it is missing. Raises `RequestError` if the user may not create it."""
+def find(index: Index, kind: HiddenIndex) -> str | None:
+    """The name of a hidden index; None if it does not exist. Raises `NameTaken` if another index has this name."""
     name = hidden_index_name(index.target, kind)
-    settings = {"index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1"}}
     try:
-        if not exists(index.client, name):
-            index.client.request("PUT", path(name), body={"settings": settings, "mappings": load_mapping(kind.value)})
-    except RequestError as error:
-        if error.type != "resource_already_exists_exception":  # another run was faster
-            raise
+        answer = index.client.request("GET", path(name, "_mapping"))
+    except NotFound:
+        return None
+    _mark(index.target, kind).check(name, answer.get(name, {}).get("mappings", {}))  # an alias has another key
     return name
 
 
-def exists(client: Client, name: str) -> bool:
-    """Whether an index of this name exists."""
+def check_names(index: Index) -> None:
+    """Raises `NameTaken` if another index has the name of a hidden index, of either kind."""
+    for kind in HiddenIndex:
+        find(index, kind)
+
+
+def ensure(index: Index, kind: HiddenIndex) -> str:
+    """The name of a hidden index, created if it is missing.
+
+    Raises `NameTaken` if another index has this name, and `RequestError` if the user may not create it.
+    """
+    if (found := find(index, kind)) is not None:
+        return found
+    name = hidden_index_name(index.target, kind)
+    settings = {"index": {"hidden": True, "number_of_shards": 1, "auto_expand_replicas": "0-1"}}
+    mapping = {"_meta": _mark(index.target, kind).to_meta(), **load_mapping(kind.value)}
     try:
-        client.request("GET", path(name, "_settings", "index.uuid"))
-    except NotFound:
-        return False
-    return True
+        index.client.request("PUT", path(name), body={"settings": settings, "mappings": mapping})
+    except RequestError as error:
+        if error.type != "resource_already_exists_exception":
+            raise
+        find(index, kind)  # another run was faster, or another client
+    return name
 
 
 def read(client: Client, name: str, id: str) -> StoredDocument | None:
@@ -141,11 +221,10 @@ def store(client: Client, name: str, id: str, source: Mapping[str, Any], before:
 
 
 def remove(index: Index) -> list[str]:
-    """Delete the hidden indices of an index; returns the names of those that existed."""
-    removed = []
-    for kind in HiddenIndex:
-        name = hidden_index_name(index.target, kind)
+    """Delete the hidden indices of an index; returns the names of those that existed. Raises `NameTaken`, before any is
+    deleted, if another index has the name of one."""
+    names = [name for kind in HiddenIndex if (name := find(index, kind)) is not None]
+    for name in names:
         with suppress(NotFound):
             index.client.request("DELETE", path(name))
-            removed.append(name)
-    return removed
+    return names

@@ -14,6 +14,7 @@ from es_neardupe.index.mapping import fields_mapping
 from es_neardupe.index.migration_state import Phase, replaced_prefix
 from es_neardupe.index.permissions import check_writable
 from es_neardupe.index.queries import JSON
+from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.storage import EnrichRequest, EnrichResult, Send
 from es_neardupe.index.stored_fields import group_of, stored_fields, timestamp
@@ -59,8 +60,8 @@ class InlineStorage:
 
     @property
     def client(self) -> Client:
-        """The connection itself."""
-        return self._index.plain
+        """The connection, which writes only to the indices that were opened."""
+        return SameIndicesClient(self._index.plain, self._index.target)
 
     @property
     def written(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ __all__ = [
     "check_name",
     "check_unprepared",
     "common_settings",
+    "index_uuids",
     "mapping_to_add",
     "mappings_of",
     "not_rolled_over",
@@ -80,6 +81,8 @@ class IndexTarget:
     """While a migration is being prepared: the old prefix, whose group ids documents keep with their first new keys."""
     sidecar: SidecarLayout | None = None
     """None for inline storage."""
+    uuids: Mapping[str, str] = field(default_factory=dict)
+    """Concrete index -> its `index_uuids` when it was opened; empty for sidecar storage."""
 
     @property
     def fields(self) -> Fields:
@@ -146,6 +149,7 @@ def open_target(
         skipped_relations=relations_to_skip(mappings.values(), settings.relations),
         new=new,
         inherits=inherited_prefix(mappings.values(), prefix),
+        uuids=index_uuids(client, name),
     )
 
 
@@ -237,6 +241,14 @@ def _no_index(name: str, error: NotFound | None) -> NotFound:
         status=404,
         type=error.type if error else "index_not_found_exception",
     )
+
+
+def index_uuids(client: Client, name: str) -> dict[str, str]:
+    """Concrete index -> its uuid, for those that exist. An index that was deleted and created again has another uuid,
+    and its sequence numbers start again."""
+    params: dict[str, str | bool] = {"flat_settings": True, "ignore_unavailable": True}
+    found = client.request("GET", path(name, "_settings", "index.uuid"), params=params) or {}
+    return {concrete: entry["settings"]["index.uuid"] for concrete, entry in found.items()}
 
 
 def stored_settings(mapping: Mapping[str, Any], prefix: str) -> Settings | None:

@@ -13,7 +13,7 @@ import xxhash
 from es_neardupe.display_text import beginning
 from es_neardupe.errors import IndexUnusable, SettingsError
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, hidden_index_name, read, store
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find, read, store
 from es_neardupe.index.index import Index
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.arrays import U64, Flags, Floats
@@ -94,8 +94,8 @@ def common_shingles(index: Index, share: float, *, renew: bool) -> CommonShingle
     """
     if not 0 < share < 1:
         raise SettingsError(f"`ignore_common` must lie between 0 and 1, not {share}.")
-    registry, id = hidden_index_name(index.target, HiddenIndex.GROUPS), _id(index.target)
-    stored = None if renew else read(index.client, registry, id)
+    registry = None if renew else find(index, HiddenIndex.GROUPS)
+    stored = None if registry is None else read(index.client, registry, _id(index.target))
     if stored is None:
         return _sampled(index, share, renew)
     common = _decoded(stored.source.get("value"))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from es_neardupe.candidates.pair_arrays import portions
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, exists, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.keys.arrays import U64, Bytes, Flags, Floats, Positions
@@ -342,9 +342,8 @@ class Evidence:
     def read_about(self, corpus: FingerprintColumns, rows: Flags) -> None:
         """Read the entries about some documents (bool of the rows) and about their contents. Documents of earlier calls
         are not queried again."""
-        name = hidden_index_name(self._index.target, HiddenIndex.PAIRS)
         new = [row for row in np.flatnonzero(rows).tolist() if corpus.references[row][:2] not in self._queried]
-        if not new or not exists(self._index.client, name):
+        if not new or (name := find(self._index, HiddenIndex.PAIRS)) is None:
             return
         refresh(self._index.client, name)
         self._queried.update(corpus.references[row][:2] for row in new)
@@ -392,8 +391,9 @@ def evidence_of(index: Index, criterion: MatchCriterion) -> Evidence:
     """The evidence of an index, not read yet. Its memory has similarities of the index's scheme and this measure only.
 
     Raises `SettingsError` for a measure that depends on more than the words: equal content hashes do not mean equal
-    similarities then.
+    similarities then; and `NameTaken` if another index has the name of the hidden one.
     """
+    find(index, HiddenIndex.PAIRS)
     if not criterion.measure.copies_are_equal:
         raise SettingsError(
             f"Evidence is stored by the words of texts, and {criterion.measure.label} depends on more than these. Run "
@@ -407,8 +407,8 @@ def read_evidence(
     index: Index, measure: str, memory: PairMemory | None = None, progress: Progress = silent
 ) -> StoredEvidence:
     """All entries, with the similarities of one measure; none if the hidden index does not exist."""
-    name = hidden_index_name(index.target, HiddenIndex.PAIRS)
-    if not exists(index.client, name):
+    name = find(index, HiddenIndex.PAIRS)
+    if name is None:
         return read_entries([], index.scheme_id, measure, memory)
     refresh_if_allowed(index.client, name)
     total = count(index.client, name)

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from conftest import Cli
 from kill_tools import Command, Moment, copies_of, put_back, run_commands, run_to_death, without_dates, writes_of
-from server_tools import JSON, family, hits, make_index, mapping, one_line, put, send, words
+from server_tools import JSON, exists, family, hits, make_index, mapping, one_line, put, send, words
 from sidecar_tools import PROPERTIES, Both, document, random_changes, state, texts, untouched
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import BeingMigrated, SchemeMismatch
-from es_neardupe.index.hidden_indices import exists
 from es_neardupe.index.sidecar.indices import sidecar_name
 from es_neardupe.server.client import Client
 
@@ -49,7 +48,7 @@ def beside(client: Client, index: str) -> dict[str, JSON]:
 def check_new(client: Client, index: str) -> None:
     """No trace of the migration is left, and each command finds nothing to do."""
     ours = mapping(client, sidecar_name(index, "neardupe"))
-    assert ours["_meta"].keys() == {"neardupe", "@source"}
+    assert ours["_meta"].keys() == {"neardupe.owner", "neardupe", "@source"}
     assert "migration" not in ours["_meta"]["neardupe"]
     assert not any("_next" in name for name in beside(client, index))
     assert NearDupe(index, client).enrich(check=True).writes.written == 0

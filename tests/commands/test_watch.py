@@ -18,7 +18,7 @@ from dataclasses import replace
 import pytest
 from conftest import Cli
 from prometheus_client.parser import text_string_to_metric_families
-from server_tools import JSON, TEXT, change, family, make_index, one_line, ours, put, wait_until, words
+from server_tools import JSON, TEXT, change, exists, family, make_index, one_line, ours, put, wait_until, words
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
@@ -26,7 +26,7 @@ from es_neardupe.cli.commands.watch import metrics, serving
 from es_neardupe.commands.watch import Lag, Round, RoundScope, RoundWrites, WatchReport, _pause
 from es_neardupe.errors import Blocked, Forbidden, LoginRefused, NotFound, RequestError, SettingsError, Unreachable
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name, read
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, read
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import LEASE_ID, held
 from es_neardupe.index.target import open_target

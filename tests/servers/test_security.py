@@ -422,7 +422,7 @@ def test_what_is_missing_is_said_in_one_line(news: Secured, cli: Cli, monkeypatc
         ("stranger", "groups", NEWS): "view_index_metadata",
         ("looker", "enrich", NEWS): "maintenance",
         ("looker", "group", NEWS): "neardupe-groups",
-        ("looker", "groups", NEWS, "--suggest-keep"): "read",
+        ("looker", "groups", NEWS, "--suggest-keep"): "view_index_metadata",
         ("looker", "init", NEWS, "--field", "text", "--prefix", "other"): "manage",
     }
     for (name, *command), privilege in refusals.items():

@@ -8,12 +8,11 @@ from collections.abc import Iterator
 import pytest
 from conftest import Cli
 from rollover_tools import Rolling, rolled
-from server_tools import JSON, assert_settled, family, hits, make_index, make_or_skip, put, send, theirs
+from server_tools import JSON, assert_settled, exists, family, hits, make_index, make_or_skip, put, send, theirs
 from sidecar_tools import PROPERTIES, document, state, texts
 
 from es_neardupe import NearDupe
 from es_neardupe.errors import IndexUnusable, RequestError, RolledOver
-from es_neardupe.index.hidden_indices import exists
 from es_neardupe.index.settings import Settings
 from es_neardupe.index.sidecar import queries
 from es_neardupe.index.sidecar.indices import sidecar_name

@@ -10,12 +10,12 @@ from conftest import Cli
 from kill_tools import Moment, run_to_death
 from secured import Secured
 from secured_users import NEWS
-from server_tools import make_index, mapping, ours, put
+from server_tools import exists, make_index, mapping, ours, put
 from unit_tools import index_of
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import Forbidden, LeaseHeld, NotFound
-from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.target import open_target
 from es_neardupe.index.tuning import TuningWarning, records, tuned

@@ -10,12 +10,11 @@ import pytest
 from conftest import Cli, Run
 from secured import Secured
 from secured_users import KEPT, KEPT_NAMES, WORKED
-from server_tools import TEXT, delete_all, family, make_index, put, theirs
+from server_tools import TEXT, delete_all, exists, family, make_index, put, theirs
 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.commands.doctor.roles import ROLES
 from es_neardupe.commands.duplicates.request_json import example
-from es_neardupe.index.hidden_indices import exists
 from es_neardupe.server.client import Client
 
 HIDDEN_INDICES = {"groups": f"{WORKED}-neardupe-groups", "pairs": f"{WORKED}-neardupe-pairs"}

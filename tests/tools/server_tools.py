@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from es_neardupe import NearDupe
-from es_neardupe.errors import NodeError, RequestError
+from es_neardupe.errors import NodeError, NotFound, RequestError
 from es_neardupe.groups.read import Group
 from es_neardupe.groups.registry import GroupRecord, Registry
 from es_neardupe.index.index import Index, opened
@@ -101,6 +101,15 @@ def make_index(client: Client, name: str, properties: Mapping[str, Any] = TEXT, 
     body: JSON = {part: more.pop(part) for part in ("settings", "aliases") if part in more}
     body["mappings"] = {"properties": dict(properties), **more}
     client.request("PUT", path(name), body=body)
+
+
+def exists(client: Client, name: str) -> bool:
+    """Whether there is an index of this name."""
+    try:
+        client.request("GET", path(name, "_settings", "index.uuid"))
+    except NotFound:
+        return False
+    return True
 
 
 def make_or_skip(client: Client, name: str, fields: JSON, settings: JSON) -> None:

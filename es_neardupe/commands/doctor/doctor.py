@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 from es_neardupe.commands.doctor.roles import CLUSTER, ROLES, Role, RoleNames
-from es_neardupe.errors import IndexUnusable, NeardupeError, NotFound, NotInitialised, RequestError
+from es_neardupe.errors import (
+    Forbidden,
+    IndexUnusable,
+    NameTaken,
+    NeardupeError,
+    NotFound,
+    NotInitialised,
+    RequestError,
+)
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.mapping import TEXT_TYPES, check_source, check_text_fields, field_types
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
@@ -52,10 +61,14 @@ def doctor(index: Index) -> list[Check]:
     except NotFound as error:
         return [*checks, Check("index", "error", str(error))]
     checks.append(Check("index", "ok", ", ".join(sorted(mappings))))
-    sidecars = sidecars_of(client, mappings, prefix)
+    try:
+        sidecars = sidecars_of(client, mappings, prefix)
+        with_settings = settings_mappings(client, name, prefix)
+    except NameTaken as error:
+        return [*checks, Check("hidden indices", "error", str(error))]
     checks += _fields(mappings, sidecars, prefix)
     checks += _rights(client, name, mappings, sidecars, prefix)
-    checks += _migration(name, settings_mappings(client, name, prefix), prefix)
+    checks += _migration(name, with_settings, prefix)
     named_sidecars = {sidecar_name(one, prefix): mapping for one, mapping in sidecars.items()}
     checks += _tuning({**mappings, **named_sidecars})
     prepared = bool(sidecars) or any(prefix in mapping.get("_meta", {}) for mapping in mappings.values())
@@ -65,7 +78,8 @@ def doctor(index: Index) -> list[Check]:
         if isinstance(error, NotInitialised) and not prepared:
             return [*checks, *_before_init(index, mappings, error)]
         return [*checks, Check("scheme", "error", str(error))]
-    checks += [_scheme(index.settings), *_replaced(index), *_rollover(index), *_visibility(index)]
+    checks += [_scheme(index.settings), *_hidden_names(index), *_replaced(index)]
+    checks += [*_rollover(index), *_visibility(index)]
     return [*checks, _limits(index.target.max_result_window), *_documents(index)]
 
 
@@ -235,6 +249,15 @@ def _scheme(settings: Settings) -> Check:
     bands = f"{scheme.bands} bands of {scheme.rows} rows{agreement(scheme.agree)}"
     sampled = f", sampled keys: one in {scheme.sample_mod:,} shingles" if scheme.sample_mod else ""
     return Check("scheme", "ok", f"{scheme.id}: {bands}, threshold {settings.threshold:g}{sampled}")
+
+
+def _hidden_names(index: Index) -> Iterator[Check]:
+    """Whether another index has the name of the registry or of the evidence, as far as this user may see it."""
+    with suppress(Forbidden):
+        try:
+            check_names(index)
+        except NameTaken as error:
+            yield Check("hidden indices", "error", str(error))
 
 
 def _replaced(index: Index) -> Iterator[Check]:

@@ -18,7 +18,7 @@ from es_neardupe.groups.compare_groupings import GroupChanges
 from es_neardupe.groups.registry import Registry, remembered
 from es_neardupe.groups.rules import remembered_rules, rules_of
 from es_neardupe.index import queries
-from es_neardupe.index.hidden_indices import HiddenIndex, hidden_index_name, remove
+from es_neardupe.index.hidden_indices import HiddenIndex, check_names, hidden_index_name, remove
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase, next_prefix, phase_of
@@ -126,7 +126,8 @@ def migrate(
 
     Without options it continues an interrupted migration. ``tune``: see `tunable`. A dry run returns its first
     ``show_requests`` write requests. Raises `SchemeMismatch` for settings that differ from those of a migration that
-    has begun, `LeaseHeld` while another run migrates the index, and the errors of `init`, `enrich` and `group`.
+    has begun, `LeaseHeld` while another run migrates the index, `NameTaken` if another index has the name of a hidden
+    index, and the errors of `init`, `enrich` and `group`.
     """
     started = time.monotonic()
     dry_client = DryRunClient(index.plain, show_requests, dry_run=dry_run)
@@ -148,6 +149,7 @@ def migrate(
     work = MigrationWork(index, plan, run)
     requests: tuple[ShownRequest, ...] = ()
     if dry_run:
+        _check_names(plan)
         _predict(work, abort=abort)
         if show_requests:
             steps = _DryRunSteps(dry_client, plan, run, show_requests)
@@ -156,6 +158,7 @@ def migrate(
         check_may_delete(index.plain, _temporary_indices(plan))
         plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
+        _check_names(plan)
         with held(plan.coming, "migrate", id=_LEASE):
             _check_phase(plan)
             plan.old.storage.prepare_rolled_over()
@@ -174,6 +177,12 @@ def _temporary_indices(plan: MigrationPlan) -> list[str]:
     coming = plan.coming
     every = coming.with_target(replace(coming.target, new=()))  # includes those of rolled-over indices
     return [*(hidden_index_name(coming.target, kind) for kind in HiddenIndex), *every.storage.sidecars]
+
+
+def _check_names(plan: MigrationPlan) -> None:
+    """Raises `NameTaken` if another index has the name of a hidden index under one of both prefixes."""
+    check_names(plan.old)
+    check_names(plan.coming)
 
 
 def _check_phase(plan: MigrationPlan) -> None:

@@ -13,10 +13,11 @@ from es_neardupe.commands.migrate.plan import MigrationPlan
 from es_neardupe.errors import RequestError
 from es_neardupe.groups.compare_groupings import GroupChangeExample, GroupChanges, compare_groups
 from es_neardupe.groups.registry import Registry
-from es_neardupe.index.hidden_indices import HiddenIndex, ensure, exists, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, ensure, find
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.lease import held
 from es_neardupe.index.migration_state import Phase
+from es_neardupe.index.same_indices import SameIndicesClient
 from es_neardupe.index.stored_fields import timestamp
 from es_neardupe.progress import Progress
 from es_neardupe.records import Action, Address, Hit
@@ -159,12 +160,13 @@ class MigrationWork:
         search finds a group id in each document at every moment.
         """
         new, after, run = self.new, self.plan.after, self.run
+        client = SameIndicesClient(new.plain, new.target)
         tally, left = BulkCounts(), 0
         for _ in range(_ROUNDS):
             left = 0
             refresh_both(new, after)
             actions = new.storage.takeovers(after, batch=run.batch, progress=run.progress)
-            for outcome in write(new.plain, actions, batch=run.batch, workers=run.workers):
+            for outcome in write(client, actions, batch=run.batch, workers=run.workers):
                 left += not (outcome.done or outcome.gone)
                 if not outcome.conflict:
                     tally.add(outcome)
@@ -205,9 +207,8 @@ def _inherit_groups(old: Index, new: Index, at: str) -> None:
 
     So the history of the groups continues.
     """
-    source, target = (hidden_index_name(one.target, HiddenIndex.GROUPS) for one in (old, new))
-    if not any(_pages_of_kind(new.plain, target, "run")):
-        ensure(new, HiddenIndex.GROUPS)
+    source, target = find(old, HiddenIndex.GROUPS), ensure(new, HiddenIndex.GROUPS)
+    if source is not None and not any(_pages_of_kind(new.plain, target, "run")):
         hits = (hit for page in _pages_of_kind(new.plain, source, "group") for hit in page)
         _write_all(new.plain, target, (Action("index", target, hit.id, hit.source) for hit in hits))
     last = Registry(old).last_run()
@@ -219,25 +220,24 @@ def _hand_over(new: Index, after: Index, at: str) -> None:
     """Replace the old registry and evidence by those of the new keys. Can be repeated."""
     client = new.plain
     for kind in HiddenIndex:
-        source, target = hidden_index_name(new.target, kind), hidden_index_name(after.target, kind)
-        if not exists(client, source):
+        if (source := find(new, kind)) is None:
             continue
-        ensure(after, kind)
+        target = ensure(after, kind)
         refresh(client, source)
         refresh(client, target)
-        _write_all(client, target, _endings(new, after, kind, at))
+        _write_all(client, target, _endings(client, source, target, at))
         hits = (hit for hit in _documents(client, source) if hit.source.get("kind") != "lease")
         _write_all(client, target, (Action("index", target, hit.id, hit.source) for hit in hits))
 
 
-def _endings(new: Index, after: Index, kind: HiddenIndex, at: str) -> Iterator[Action]:
-    """The actions for documents of a hidden index that only the old keys have: groups end, all others are deleted.
+def _endings(client: Client, source: str, target: str, at: str) -> Iterator[Action]:
+    """The actions for documents of the hidden index ``target``, of the old keys, that ``source`` does not have: groups
+    end, all others are deleted.
 
     Such groups were founded after the new registry was made.
     """
-    source, target = hidden_index_name(new.target, kind), hidden_index_name(after.target, kind)
-    for chunk in chunked(_documents(new.plain, target), 500):
-        counterparts = fetch(new.plain, [(source, hit.id, None) for hit in chunk], ["kind"])
+    for chunk in chunked(_documents(client, target), 500):
+        counterparts = fetch(client, [(source, hit.id, None) for hit in chunk], ["kind"])
         for hit, counterpart in zip(chunk, counterparts, strict=True):
             stored = hit.source.get("kind")
             if counterpart is not None or stored == "lease":
@@ -251,10 +251,9 @@ def _endings(new: Index, after: Index, kind: HiddenIndex, at: str) -> Iterator[A
 
 
 def _pages_of_kind(client: Client, name: str, kind: str) -> Iterator[list[Hit]]:
-    """The documents of one kind in a hidden index, in pages; none if the index does not exist."""
-    if exists(client, name):
-        refresh(client, name)
-        yield from client.pages(name, {"query": {"term": {"kind": kind}}}, page_size=1000)
+    """The documents of one kind in a hidden index, in pages."""
+    refresh(client, name)
+    yield from client.pages(name, {"query": {"term": {"kind": kind}}}, page_size=1000)
 
 
 def _documents(client: Client, name: str) -> Iterator[Hit]:

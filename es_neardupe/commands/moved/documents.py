@@ -11,7 +11,7 @@ from es_neardupe.groups.registry import Registry
 from es_neardupe.groups.rules import DATES, column_of, field_types
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import text_of
-from es_neardupe.index.hidden_indices import HiddenIndex, exists, hidden_index_name
+from es_neardupe.index.hidden_indices import HiddenIndex, find
 from es_neardupe.index.index import Index
 from es_neardupe.index.permissions import partly_visible
 from es_neardupe.index.queries import JSON
@@ -248,7 +248,6 @@ class DeletedDocuments:
         self._index = index
         self._docvalue_fields = docvalue_fields
         self._registry = Registry(index)
-        self._pairs = hidden_index_name(index.target, HiddenIndex.PAIRS)
         self.forbidden = bool(partly_visible(index))
         """Whether this user may not read the hidden indices, or not all documents of the index: a document hidden from
         the user would look like a deleted one."""
@@ -276,14 +275,15 @@ class DeletedDocuments:
 
         None if that text is the ``current`` one.
         """
-        if not exists(self._index.client, self._pairs):
+        pairs = find(self._index, HiddenIndex.PAIRS)
+        if pairs is None:
             return None
         body = {"size": 1, "query": self._entries({"a.id": id, "b.id": id}), "sort": [{"at": "desc"}]}
-        entries = search(self._index.client, self._pairs, body)["hits"]["hits"]
+        entries = search(self._index.client, pairs, body)["hits"]["hits"]
         side = _side_of(entries[0]["_source"], id) if entries else None
         if side is None or side.content == current:
             return None
-        similar = {side.content: (1.0, side.at)} | self._compared_with(side.content)
+        similar = {side.content: (1.0, side.at)} | self._compared_with(pairs, side.content)
         copies, changed = [], 0
         for chunk in chunked(similar, queries.MAX_TERMS):
             for hit, content in self._read({"terms": {self._index.fields.content: chunk}}):
@@ -296,14 +296,15 @@ class DeletedDocuments:
                     changed += 1
         return DeletedDocument(side.concrete, id, "evidence", tuple(copies), changed)
 
-    def _compared_with(self, content: str) -> dict[str, tuple[float, str]]:
-        """Content hash of each text that was compared with a text -> resemblance, and when it was computed."""
+    def _compared_with(self, pairs: str, content: str) -> dict[str, tuple[float, str]]:
+        """Content hash of each text that was compared with a text -> resemblance, and when it was computed; from the
+        hidden index ``pairs``."""
         similar: dict[str, tuple[float, str]] = {}
         body = {
             "query": self._entries({"content_a": content, "content_b": content}),
             "_source": ["content_a", "content_b", "resemblance", "at"],
         }
-        for page in self._index.client.pages(self._pairs, body):
+        for page in self._index.client.pages(pairs, body):
             for entry in (hit.source for hit in page):
                 other = entry.get("content_b") if entry.get("content_a") == content else entry.get("content_a")
                 similarity, at = entry.get("resemblance"), entry.get("at")

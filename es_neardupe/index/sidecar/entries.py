@@ -18,7 +18,7 @@ from es_neardupe.index.queries import JSON
 from es_neardupe.index.sidecar.indices import REFERENCE, SidecarNames, sidecar_name
 from es_neardupe.index.sidecar.queries import Source, addresses_of, ids_clause
 from es_neardupe.index.stored_fields import stored_fields
-from es_neardupe.index.target import IndexTarget
+from es_neardupe.index.target import IndexTarget, index_uuids
 from es_neardupe.records import Action, Address, Hit, Reference
 from es_neardupe.server.bulk import chunked
 from es_neardupe.server.client import path, to_json
@@ -36,7 +36,6 @@ __all__ = [
     "fetch_docvalues",
     "fetch_entries",
     "fetched_fields",
-    "index_uuids",
     "read_params",
     "redirect_bulk",
     "reference_of",
@@ -111,13 +110,6 @@ def fetch_docvalues(index: Index, references: Sequence[Reference], fields: Seque
     return values
 
 
-def index_uuids(index: Index) -> dict[str, str]:
-    """Concrete index -> its uuid. An index that was deleted and created again has another uuid, and its sequence
-    numbers start again."""
-    found = index.plain.request("GET", path(index.path, "_settings", "index.uuid"), params={"flat_settings": "true"})
-    return {concrete: entry["settings"]["index.uuid"] for concrete, entry in found.items()}
-
-
 def replaced_entries(index: Index) -> dict[str, int]:
     """Concrete index -> number of its entries that belong to a deleted index of the same name, where there are any."""
     names = SidecarNames(index.target)
@@ -125,7 +117,7 @@ def replaced_entries(index: Index) -> dict[str, int]:
         concrete: count(
             index.plain, names.sidecars[concrete], {"bool": {"must_not": [{"term": {f"{REFERENCE}.uuid": uuid}}]}}
         )
-        for concrete, uuid in index_uuids(index).items()
+        for concrete, uuid in index_uuids(index.plain, index.path).items()
         if concrete not in index.target.new
     }
     return {concrete: number for concrete, number in numbers.items() if number}

@@ -22,6 +22,7 @@ from es_neardupe.errors import (
     SchemeMismatch,
 )
 from es_neardupe.index import mapping as schema
+from es_neardupe.index.hidden_indices import OwnerMark
 from es_neardupe.index.mapping import (
     check_fields,
     check_fields_visible,
@@ -109,14 +110,19 @@ def sidecar_mapping(
     index: str, settings: Settings, *, write_group: bool, notes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The mapping of a sidecar index: the `neardupe` object as in documents, and the reference to the document; in
-    ``_meta`` the settings and ``notes``."""
+    ``_meta`` the mark, the settings and ``notes``."""
     mapping = load_mapping("sidecar")
     meta = {
+        **_mark(index, settings.prefix).to_meta(),
         settings.prefix: {**settings.to_meta(), **(notes or {})},
-        REFERENCE: {"index": index, "write_group": write_group},
+        REFERENCE: {"write_group": write_group},
     }
     properties = mapping["properties"] | {settings.prefix: fields_mapping()}
     return mapping | {"_meta": meta, "properties": properties}
+
+
+def _mark(index: str, prefix: str) -> OwnerMark:
+    return OwnerMark("sidecar", index, prefix)
 
 
 def writes_group(mapping: Mapping[str, Any]) -> bool:
@@ -125,12 +131,15 @@ def writes_group(mapping: Mapping[str, Any]) -> bool:
 
 
 def sidecars_of(client: Client, mappings: Mapping[str, JSON], prefix: str) -> dict[str, JSON]:
-    """Concrete index -> the mapping of its sidecar index, for those that have one that this user may see."""
+    """Concrete index -> the mapping of its sidecar index, for those that have one that this user may see. Raises
+    `NameTaken` if another index has the name of one."""
     found: dict[str, JSON] = {}
     names = {sidecar_name(index, prefix): index for index in mappings}
     for chunk in chunked(names, 20):
         answer = _visible_mappings(client, chunk)
         found |= {names[name]: answer[name]["mappings"] for name in chunk if name in answer}
+    for index, mapping in found.items():
+        _mark(index, prefix).check(sidecar_name(index, prefix), mapping)
     return found
 
 

@@ -1,0 +1,65 @@
+"""A client that writes only to the concrete indices that were opened, not to others that got their names since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from es_neardupe.errors import Conflict, IndexReplaced
+from es_neardupe.index.target import IndexTarget, index_uuids
+from es_neardupe.records import Hit
+from es_neardupe.server.client import Client, ForwardingClient, Params
+
+__all__ = ["SameIndicesClient"]
+
+
+class SameIndicesClient(ForwardingClient):
+    """Checks the uuids of a target before and after each bulk request; see `es_neardupe.server.client.Client`.
+
+    An update names the version of the document that was read. In an index that is deleted and created again, versions
+    start again, so the server could accept an update that was made for a document of the former index. The first check
+    prevents this, except in the moment between it and the request. The second check notices it then: a uuid is never
+    used twice, so if it is still the same, the request went to the opened index.
+    """
+
+    def __init__(self, client: Client, target: IndexTarget) -> None:
+        super().__init__(client)
+        self._target = target
+
+    def close(self) -> None:
+        """See ``Client.close``."""
+        self.plain.close()
+
+    def request(
+        self, method: str, path: str, *, params: Params | None = None, body: Mapping[str, Any] | None = None
+    ) -> Any:
+        """See ``Client.request``."""
+        return self.plain.request(method, path, params=params, body=body)
+
+    def bulk(self, body: bytes, *, params: Mapping[str, str] | None = None) -> Any:
+        """See ``Client.bulk``. Raises `IndexReplaced` if an index was deleted and created again, and `Conflict` if it
+        was deleted."""
+        self._check()
+        answer = self.plain.bulk(body, params=params)
+        self._check()
+        return answer
+
+    def pages(self, index: str, body: Mapping[str, Any], **options: Any) -> Iterator[list[Hit]]:
+        """See ``Client.pages``."""
+        return self.plain.pages(index, body, **options)
+
+    def _check(self) -> None:
+        name = self._target.name
+        current = index_uuids(self.plain, self._target.path) if self._target.uuids else {}
+        for concrete, uuid in self._target.uuids.items():
+            if concrete not in current:
+                raise Conflict(
+                    f"Index {concrete} was deleted during this run: run the same command again.",
+                    status=409,
+                )
+            if current[concrete] != uuid:
+                raise IndexReplaced(
+                    f"Index {concrete} was deleted and created again during this run. Documents that were written last "
+                    f"may have keys of former ones: run `es-neardupe enrich {name} --check`, then the same command "
+                    f"again."
+                )
