@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import DetectionCase, detection_cases
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
 from es_neardupe.index.document_text import read_text
@@ -155,7 +155,7 @@ def similar(
         detection=Detection(match.min, match.detection),
         measure=match.measure.label,
         max=match.max,
-        detection_cases=match.detection_cases,
+        detection_cases=detection_cases(match.measure, match.min, index.settings.scheme, fingerprint.tokens),
         weights=match.weights,
     )
 

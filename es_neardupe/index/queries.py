@@ -23,6 +23,7 @@ __all__ = [
     "grouped_members",
     "groups_by_id",
     "matching",
+    "median_tokens",
     "of_relations",
     "others",
     "processed",
@@ -236,6 +237,12 @@ def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
     change."""
     random = {"random_score": {"seed": seed, "field": "_seq_no"}, "boost_mode": "replace"}
     return {"size": size, "query": {"function_score": {"query": dict(scope), **random}}}
+
+
+def median_tokens(fields: Fields) -> JSON:
+    """A search for the median number of tokens of the documents that have any."""
+    aggregation = {"percentiles": {"field": fields.tokens, "percents": [50]}}
+    return {"size": 0, "query": {"range": {fields.tokens: {"gte": 1}}}, "aggs": {"tokens": aggregation}}
 
 
 def states(fields: Fields, scheme: str, scope: Mapping[str, Any] | None = None) -> JSON:

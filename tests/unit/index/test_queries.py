@@ -62,6 +62,14 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
             },
         ),
         (
+            queries.median_tokens(F),
+            {
+                "size": 0,
+                "query": {"range": {"nd.tokens": {"gte": 1}}},
+                "aggs": {"tokens": {"percentiles": {"field": "nd.tokens", "percents": [50]}}},
+            },
+        ),
+        (
             queries.sample({"term": {"a": 1}}, 20, 3),
             {
                 "size": 20,
@@ -196,6 +204,7 @@ def test_every_query_is_tested() -> None:
         "grouped_members",
         "groups_by_id",
         "matching",
+        "median_tokens",
         "processed",
     }
     tested |= {"of_relations", "without_relations"}
