@@ -391,6 +391,14 @@ def test_a_run_across_a_seam_has_a_counted_word_on_each_side() -> None:
     assert (found.words, found.common) == ((10, 10), 10)  # the second half of the passage is elsewhere, and counts
 
 
+def test_greedy_tiles_can_be_fewer_than_the_best_ones() -> None:
+    """`a b b a` against `b a a b b`: the longest run `a b b` leaves one word, `a b` and `b a` would be four."""
+    one, other = token_hashes(["a b b a", "b a a b b"])
+    assert literal(one, other, 2).blocks.tolist() == [[0, 2, 3]]
+    a, b = one.tolist(), other.tolist()
+    assert (a[:2], a[2:]) == (b[2:4], b[:2])
+
+
 def test_ties_go_to_the_smaller_sum_of_places_then_to_the_same_text_whatever_the_order() -> None:
     passage = list(range(5))
     a, b = text([*passage, 20, *passage]), text([30, 31, *passage, 32])
