@@ -197,7 +197,16 @@ def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
     done = server_cli("similar", filled, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
     answer = done.json
     assert {hit["id"]: hit["similarity"] for hit in answer["hits"]} == {"long": 1.0}
-    assert set(answer["hits"][0]) == {"index", "id", "measure", "similarity", "shared_bands", "group", "fields"}
+    assert set(answer["hits"][0]) == {
+        "index",
+        "id",
+        "measure",
+        "similarity",
+        "shared_bands",
+        "group",
+        "copies",
+        "fields",
+    }
     assert answer["measure"] == answer["hits"][0]["measure"] == "containment (literal)"
     assert answer["detection"] == {"min": 0.9, "probability": None}
     assert answer["query"]["tokens"] == 80
