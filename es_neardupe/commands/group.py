@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import with_passages
 from es_neardupe.candidates.who_may_meet import DEFAULT_RULES, GroupRules
@@ -217,7 +217,7 @@ def group(
         within=None if rules.within is None else rules.within.field,
         window=None if rules.window is None else str(rules.window),
         detection=criterion.detection,
-        detection_cases=criterion.detection_cases,
+        detection_cases=cases_in_index(index, criterion.measure, criterion.min),
         weights=criterion.weights,
         common=run.common_shingles(verified, with_effect=dry_run),
         scope=group_scope,

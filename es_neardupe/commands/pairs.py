@@ -11,7 +11,7 @@ from typing import overload
 import numpy as np
 
 from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import DetectionCase, cases_in_index
 from es_neardupe.candidates.fingerprints import read_fingerprints
 from es_neardupe.candidates.join import Bucket, with_passages
 from es_neardupe.candidates.who_may_meet import GroupRules
@@ -236,7 +236,7 @@ def pairs(
         min=match.min,
         max=match.max,
         detection=match.detection,
-        detection_cases=match.detection_cases,
+        detection_cases=cases_in_index(index, match.measure, match.min),
         weights=match.weights,
         common=used(match.common, verifier) if match.common else None,
         candidates=len(candidates),

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase
+from es_neardupe.candidates.detection import DetectionCase, detection_cases
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import queries
-from es_neardupe.index.document_text import read_text
+from es_neardupe.index.document_text import read_text, text_of
 from es_neardupe.index.index import Index, opened
 from es_neardupe.index.shown_fields import ShownFields, shown_fields
 from es_neardupe.index.stored_fields import group_of, stored_fields
 from es_neardupe.index.target import IndexTarget
 from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.text import contents
 from es_neardupe.options import DEFAULT_MAX_CHARS
-from es_neardupe.records import Fingerprint, Reference, State, one_line
+from es_neardupe.records import Address, Fingerprint, Reference, State, one_line
 from es_neardupe.server.search import search
 from es_neardupe.similarity.features import named_fields
 from es_neardupe.verification.criterion import MatchCriterion, MatchOptions, WeightsUsed, match_criterion
 from es_neardupe.verification.current_texts import compared_with, current_source
 
 __all__ = ["Detection", "Similar", "SimilarHit", "similar"]
+
+_ROUNDS = 10
+"""Maximum number of copies of a text that are tried until one is found that was not changed or deleted."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class SimilarHit:
     similarity: float
     shared_bands: int
     group: str | None
+    copies: int = 0
+    """Other candidates with the same content hash, which are not listed."""
     measure: str = "resemblance"
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
     """Field -> its text, for the fields to show."""
@@ -47,6 +53,7 @@ class SimilarHit:
             similarity=self.similarity,
             shared_bands=self.shared_bands,
             group=self.group,
+            copies=self.copies,
         )
 
     @property
@@ -72,8 +79,10 @@ class Similar:
     hits: tuple[SimilarHit, ...]
     candidates: int
     """Documents that share enough band keys: one, unless the scheme requires more."""
+    texts: int
+    """Texts of candidates that were compared: exact copies are compared once."""
     not_compared: int
-    """Candidates beyond ``max_candidates``, with the fewest shared keys."""
+    """Candidates beyond the first ``max_candidates`` texts, with the fewest shared keys."""
     detection: Detection
     measure: str
     """Name of the measure with its options; ``resemblance`` by default."""
@@ -99,7 +108,7 @@ class _Probe:
     text: str
     source: Mapping[str, Any]
     name: dict[str, Any]
-    address: tuple[str, str] | None = None
+    address: Address | None = None
 
 
 def similar(
@@ -140,22 +149,29 @@ def similar(
     shown = shown_fields(index, fields)
     probe = _document(index, id, match) if id is not None else _text(text or "", index.target, match)
     (fingerprint,) = fingerprints([probe.text], index.settings.scheme, max_chars=DEFAULT_MAX_CHARS)
-    candidates: list[tuple[Reference, int]] = []
-    hits: list[SimilarHit] = []
-    total = 0
+    compared, total = _Compared(), 0
     if fingerprint.state in (State.SIGNED, State.SHORT):
-        candidates, total = _candidates(index, fingerprint, probe=probe, query=query, maximum=max_candidates)
-        hits = list(_verified(index, match, probe, candidates, shown))
-        hits.sort(key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
+        lookup = _Lookup(index, fingerprint, fold=match.measure.copies_are_equal)
+        scope = queries.others(query, probe.address)
+        candidates, total = lookup.candidates(scope, max_candidates)
+        for _ in range(_ROUNDS):
+            lost = compared.add(index, match, probe, candidates, shown)
+            if not lost:
+                break
+            scope = queries.others(scope, *(Address(*one.reference[:2]) for one in lost))
+            among = queries.all_of(scope, {"terms": {index.fields.content: [one.content for one in lost]}})
+            candidates, _ = lookup.candidates(among, len(lost))
+    hits = sorted(compared.hits, key=lambda hit: (-hit.similarity, -hit.shared_bands, hit.index, hit.id))
     return Similar(
         query=probe.name | {"state": fingerprint.state.value, "tokens": fingerprint.tokens},
         hits=tuple(hits[:top]),
         candidates=total,
-        not_compared=total - len(candidates),
+        texts=compared.texts,
+        not_compared=total - compared.documents,
         detection=Detection(match.min, match.detection),
         measure=match.measure.label,
         max=match.max,
-        detection_cases=match.detection_cases,
+        detection_cases=detection_cases(match.measure, match.min, index.settings.scheme, fingerprint.tokens),
         weights=match.weights,
     )
 
@@ -172,46 +188,96 @@ def _document(index: Index, id: str, match: MatchCriterion) -> _Probe:
     """The current text of a document, and the other fields that are compared."""
     concrete, source = current_source(index, id, match.measure.fields(index.settings.fields))
     text = read_text(source, index.settings.fields)
-    return _Probe(text, source, {"index": concrete, "id": id}, (concrete, id))
+    return _Probe(text, source, {"index": concrete, "id": id}, Address(concrete, id))
 
 
-def _candidates(
-    index: Index,
-    fingerprint: Fingerprint,
-    *,
-    probe: _Probe,
-    query: Mapping[str, Any] | None,
-    maximum: int,
-) -> tuple[list[tuple[Reference, int]], int]:
-    """Documents that share keys with the probe, each with the number of these keys, and the total of such documents.
-    The probe itself is left out."""
-    size = min(maximum + 1, index.target.max_result_window)
-    body = queries.candidates(
-        index.fields, fingerprint.bands, size=size, agree=index.settings.scheme.agree, scope=query
-    )
-    answer = search(index.client, index.path, body)["hits"]
-    others = [hit for hit in answer["hits"] if (hit["_index"], hit["_id"]) != probe.address]
-    total = answer["total"]["value"] - (len(answer["hits"]) - len(others))
-    found = [((hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"])) for hit in others[:maximum]]
-    return found, total
+@dataclass(frozen=True)
+class _Candidate:
+    reference: Reference
+    shared: int
+    content: str | None
+    copies: int
+    """Other documents with the same keys and content hash that are not candidates of their own."""
 
 
-def _verified(
-    index: Index, match: MatchCriterion, probe: _Probe, candidates: Sequence[tuple[Reference, int]], shown: ShownFields
-) -> Iterator[SimilarHit]:
-    """Compare the probe with the current text of each candidate. Candidates that were deleted are no hits."""
-    shared = {reference[:2]: bands for reference, bands in candidates}
-    references = [reference for reference, _ in candidates]
-    more = [index.fields.group, *shown.names]
-    for hit, similarity in compared_with(index, match.measure, probe.source, references, more=more):
-        if match.min <= similarity <= match.max:
-            group = group_of(stored_fields(hit.source, index.settings.prefix))
-            yield SimilarHit(
-                index=hit.index,
-                id=hit.id,
-                similarity=similarity,
-                shared_bands=shared[hit.address],
-                group=group,
-                measure=match.measure.label,
-                fields=shown.of(hit.source),
+@dataclass(frozen=True)
+class _Lookup:
+    """Finds documents that share keys with the probe."""
+
+    index: Index
+    fingerprint: Fingerprint
+    fold: bool
+    """Whether one document stands for all with the same content hash, which the measure does not distinguish."""
+
+    def candidates(self, scope: Mapping[str, Any], maximum: int) -> tuple[list[_Candidate], int]:
+        """The candidates of a scope with the most shared keys, and the number of all documents that share keys."""
+        index, size = self.index, min(maximum, self.index.target.max_result_window)
+        body = queries.candidates(
+            index.fields,
+            self.fingerprint.bands,
+            size=size,
+            agree=index.settings.scheme.agree,
+            scope=scope,
+            fold=self.fold,
+        )
+        answer = search(index.client, index.path, body)["hits"]
+        hits, total = answer["hits"], int(answer["total"]["value"])
+        content = [stored_fields(hit["_source"], index.settings.prefix).get("content") for hit in hits]
+        known = [one for one in content if isinstance(one, str)]
+        copies = self._copies(body["query"], known) if self.fold and known and total > len(hits) else {}
+        found = [
+            _Candidate(
+                (hit["_index"], hit["_id"], hit.get("_routing")), round(hit["_score"]), one, copies.get(one or "", 0)
             )
+            for hit, one in zip(hits, content, strict=True)
+        ]
+        return found, total
+
+    def _copies(self, query: Mapping[str, Any], contents: Sequence[str]) -> dict[str, int]:
+        """Content hash -> the number of documents that have it, except one."""
+        answer = search(self.index.client, self.index.path, queries.copies(self.index.fields, query, contents))
+        return {one["key"]: one["doc_count"] - 1 for one in answer["aggregations"]["copies"]["buckets"]}
+
+
+@dataclass
+class _Compared:
+    """The candidates that were compared."""
+
+    hits: list[SimilarHit] = field(default_factory=list)
+    texts: int = 0
+    documents: int = 0
+    """Documents that were compared, or are exact copies of one that was."""
+
+    def add(
+        self, index: Index, match: MatchCriterion, probe: _Probe, candidates: Sequence[_Candidate], shown: ShownFields
+    ) -> list[_Candidate]:
+        """Compare the probe with the current text of each candidate. Candidates that were deleted are no hits.
+
+        Returns the candidates with copies that were changed or deleted: another copy has to take their place.
+        """
+        by_address = {one.reference[:2]: one for one in candidates}
+        lost = {address: one for address, one in by_address.items() if one.copies}
+        more = [index.fields.group, *shown.names]
+        references = [one.reference for one in candidates]
+        for hit, similarity in compared_with(index, match.measure, probe.source, references, more=more):
+            one, copies = by_address[hit.address], 0
+            if one.copies and contents([text_of(hit.source, index.settings.fields)]) == [one.content]:
+                copies = one.copies
+                del lost[hit.address]
+            if match.min <= similarity <= match.max:
+                group = group_of(stored_fields(hit.source, index.settings.prefix))
+                found = SimilarHit(
+                    index=hit.index,
+                    id=hit.id,
+                    similarity=similarity,
+                    shared_bands=one.shared,
+                    group=group,
+                    copies=copies,
+                    measure=match.measure.label,
+                    fields=shown.of(hit.source),
+                )
+                self.hits.append(found)
+            self.documents += copies
+        self.texts += len(candidates)
+        self.documents += len(candidates)
+        return list(lost.values())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from es_neardupe import options
-from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
+from es_neardupe.candidates.detection import DetectionCase, cases_in_index, detection_of
 from es_neardupe.candidates.fingerprints import classes_of, read_fingerprints
 from es_neardupe.candidates.join import candidate_pairs
 from es_neardupe.candidates.who_may_meet import GroupRules
@@ -164,13 +164,13 @@ class _LastRules:
         linked = LinkedClasses(pairs, matches, principal, np.ones(len(classes)))
         groupings = new_groupings(linked, created=lambda id: self.created.get(id, ""))
         ids = [groupings[row].group for row in range(len(corpus))]
-        measure, scheme = _shape(self.rules.match, self.index), self.index.settings.scheme
+        measure = _shape(self.rules.match, self.index)
         return Threshold(
             min=minimum,
             **_statistics(_sizes(ids)),
             **_moves(corpus.group_ids, ids),
-            detection=detection_of(measure, minimum, scheme),
-            detection_cases=detection_cases(measure, minimum, scheme),
+            detection=detection_of(measure, minimum, self.index.settings.scheme),
+            detection_cases=cases_in_index(self.index, measure, minimum),
         )
 
 

@@ -19,10 +19,12 @@ __all__ = [
     "all_of",
     "candidates",
     "collapsed",
+    "copies",
     "fingerprinted",
     "grouped_members",
     "groups_by_id",
     "matching",
+    "median_tokens",
     "of_relations",
     "others",
     "processed",
@@ -118,22 +120,34 @@ def candidates(
     agree: int = 1,
     scope: Mapping[str, Any] | None = None,
     group: str | None = None,
+    fold: bool = False,
 ) -> JSON:
     """A search for documents that have at least ``agree`` of the band ``keys``, most shared keys first.
 
     Each key is a ``constant_score`` clause of weight 1, so that the score *is* the number of shared keys. ``group``:
-    also finds all members of this group, even without a shared key.
+    also finds all members of this group, even without a shared key. ``fold``: of the documents with the same content
+    hash, only one, a principal if there is one; the total still counts all.
     """
     query = _sharing(fields.bands, keys, agree)
     if group is not None:
         members = {"constant_score": {"filter": {"term": {fields.group: group}}, "boost": 0}}
         query = {"bool": {"should": [query, members] if keys else [members], "minimum_should_match": 1}}
+    order = ["_score", {fields.principal: {"order": "desc", "missing": "_last"}}]
+    folded = {"collapse": {"field": fields.content}, "sort": order, "track_scores": True} if fold else {}
     return {
         "size": size,
         "query": _within(query, scope),
-        "_source": [fields.group, fields.tokens],
+        "_source": [fields.group, fields.tokens, fields.content],
         "track_total_hits": True,
+        **folded,
     }
+
+
+def copies(fields: Fields, query: Mapping[str, Any], contents: Sequence[str]) -> JSON:
+    """A search that counts the documents of a query with each of these content hashes: ``buckets``."""
+    among = all_of(query, {"terms": {fields.content: list(contents)}})
+    counted = {"terms": {"field": fields.content, "size": len(contents)}}
+    return {"size": 0, "query": among, "aggs": {"copies": counted}}
 
 
 def _sharing(field: str, keys: Sequence[str], minimum: int = 1) -> JSON:
@@ -147,12 +161,13 @@ def _within(query: JSON, scope: Mapping[str, Any] | None) -> JSON:
     return {"bool": query["bool"] | {"filter": [dict(scope)]}} if scope else query
 
 
-def others(scope: Mapping[str, Any] | None, address: Address | None) -> JSON:
-    """A scope without one document."""
-    if address is None:
-        return matching(scope)
-    document = all_of({"term": {"_index": address[0]}}, {"ids": {"values": [address[1]]}})
-    return {"bool": {"filter": [matching(scope)], "must_not": [document]}}
+def others(scope: Mapping[str, Any] | None, *addresses: Address | None) -> JSON:
+    """A scope without some documents; None is ignored."""
+    by_index: dict[str, list[str]] = {}
+    for index, id in filter(None, addresses):
+        by_index.setdefault(index, []).append(id)
+    documents = [all_of({"term": {"_index": index}}, {"ids": {"values": ids}}) for index, ids in by_index.items()]
+    return {"bool": {"filter": [matching(scope)], "must_not": documents}} if documents else matching(scope)
 
 
 def sampled(fields: Fields, keys: Sequence[str]) -> JSON:
@@ -236,6 +251,12 @@ def sample(scope: Mapping[str, Any], size: int, seed: int) -> JSON:
     change."""
     random = {"random_score": {"seed": seed, "field": "_seq_no"}, "boost_mode": "replace"}
     return {"size": size, "query": {"function_score": {"query": dict(scope), **random}}}
+
+
+def median_tokens(fields: Fields) -> JSON:
+    """A search for the median number of tokens of the documents that have any."""
+    aggregation = {"percentiles": {"field": fields.tokens, "percents": [50]}}
+    return {"size": 0, "query": {"range": {fields.tokens: {"gte": 1}}}, "aggs": {"tokens": aggregation}}
 
 
 def states(fields: Fields, scheme: str, scope: Mapping[str, Any] | None = None) -> JSON:

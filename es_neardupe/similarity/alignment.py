@@ -78,10 +78,18 @@ def literal(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
 
 
 def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
-    """Information matching. A word is repeated, and does not count, if it is in a run of ``minimum`` words that
-    occurred earlier in its text, and is not itself part of that earlier occurrence. ``common`` is the number of counted
-    words in runs that the other text has too, in the text with fewer of them. (Such a word is also in the first
-    occurrence of such a run, so first occurrences are enough.)
+    """Information matching.
+
+    A word is repeated if it is in a run of ``minimum`` words that occurred earlier in its text, and is not itself part
+    of that earlier occurrence. Words that are not repeated count. Of a common run, the words at the same place of its
+    first occurrences in both texts correspond to each other. If a word that counts corresponds to repeated words only,
+    these count too. ``common`` is the number of counted words in runs that the other text has too, in the text with
+    fewer of them. (Such a word is also in the first occurrence of such a run, so first occurrences are enough.)
+
+    A text X of ``minimum`` words or more has the same information as X X, even if X repeats itself. Proof: each run of
+    X has the same first occurrence in both texts, so each word of X corresponds to itself in the first X, and to no
+    word of the second. There, the runs across the seam can make more words repeated than in X; those that count in X
+    count after all. All words of the second X are repeated.
 
     Each block refers to the first occurrence of the passage in b. Identical texts are completely common, however short
     they are. Raises `SettingsError` for ``minimum`` below 1.
@@ -90,12 +98,19 @@ def information(a: U64, b: U64, minimum: int = DEFAULT_MIN_WORDS) -> Alignment:
     if np.array_equal(a, b) and len(a) < minimum:
         return _identical(a)
     one, other = _Windows(a, minimum), _Windows(b, minimum)
-    _, in_one, in_other = np.intersect1d(one.distinct, other.distinct, assume_unique=True, return_indices=True)
-    sides = (one, one.first[in_one]), (other, other.first[in_other])
-    common = min(int((_covered(at, at + minimum, len(side.counts)) & side.counts).sum()) for side, at in sides)
-    words = int(one.counts.sum()), int(other.counts.sum())
-    order = np.argsort(one.first[in_one])
-    return Alignment(words, common, join_windows(sides[0][1][order], sides[1][1][order], minimum))
+    both = np.concatenate((one.distinct, other.distinct))
+    merged = np.argsort(both, kind="stable")
+    same = np.flatnonzero(both[merged[1:]] == both[merged[:-1]])
+    in_a, in_b = one.first[merged[same]], other.first[merged[same + 1] - len(one.distinct)]
+    order = np.argsort(in_a)
+    blocks = join_windows(in_a[order], in_b[order], minimum)
+    starts_a, starts_b, sizes = blocks.T
+    common_a, common_b = _covered(starts_a, starts_a + sizes, len(a)), _covered(starts_b, starts_b + sizes, len(b))
+    counts_a, counts_b = ~one.repeated, ~other.repeated
+    if (one.repeated & common_a).any() or (other.repeated & common_b).any():
+        _count_opposites(counts_a, counts_b, blocks)
+    common = min(int((common_a & counts_a).sum()), int((common_b & counts_b).sum()))
+    return Alignment((int(counts_a.sum()), int(counts_b.sum())), common, blocks)
 
 
 def _check(minimum: int) -> None:
@@ -115,7 +130,7 @@ def _comes_after(a: U64, b: U64) -> bool:
 
 
 class _Windows:
-    """The distinct windows of a text, the first occurrence of each, and which words count (are not repeated)."""
+    """The distinct windows of a text, the first occurrence of each, and which words are repeated."""
 
     def __init__(self, text: U64, minimum: int) -> None:
         windows = window_hashes(text, minimum)
@@ -124,13 +139,30 @@ class _Windows:
         is_first = np.ones(len(order), np.bool_)
         is_first[1:] = ordered[1:] != ordered[:-1]
         self.distinct, self.first = ordered[is_first], order[is_first]
-        repeated = order[~is_first]
-        earlier = self.first[np.cumsum(is_first) - 1][~is_first]
-        self.counts = ~_covered(np.maximum(repeated, earlier + minimum), repeated + minimum, len(text))
+        others = np.flatnonzero(~is_first)
+        again, earlier = order[others], self.first[np.cumsum(is_first)[others] - 1]
+        self.repeated = _covered(np.maximum(again, earlier + minimum), again + minimum, len(text))
+
+
+def _count_opposites(counts_a: Flags, counts_b: Flags, blocks: Ints) -> None:
+    """If a word that counts corresponds to words that do not count only, let these count too."""
+    starts_a, starts_b, sizes = blocks.T
+    before = np.cumsum(sizes) - sizes
+    places = np.arange(int(sizes.sum()))
+    a, b = places + np.repeat(starts_a - before, sizes), places + np.repeat(starts_b - before, sizes)
+    in_a, in_b = counts_a[a], counts_b[b]
+    if np.array_equal(in_a, in_b):
+        return
+    known_a, known_b = np.zeros_like(counts_a), np.zeros_like(counts_b)
+    known_a[a[in_b]] = known_b[b[in_a]] = True
+    counts_a[a[in_b & ~known_b[b]]] = True
+    counts_b[b[in_a & ~known_a[a]]] = True
 
 
 def _covered(starts: Ints, ends: Ints, size: int) -> Flags:
     """Whether each of ``size`` words is in any of the intervals: bool[size]."""
+    if not len(starts):
+        return np.zeros(size, np.bool_)
     depth = np.bincount(starts, minlength=size + 1) - np.bincount(ends, minlength=size + 1)
     covered: Flags = np.cumsum(depth)[:-1] > 0
     return covered

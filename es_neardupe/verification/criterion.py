@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeVar
 
-from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
+from es_neardupe.candidates.detection import detection_of
 from es_neardupe.errors import SettingsError
 from es_neardupe.index import mapping
 from es_neardupe.index.index import Index
@@ -92,8 +92,6 @@ class MatchCriterion:
     max: float
     detection: float | None
     """Probability that a pair exactly ``min`` similar is a candidate; None if the measure does not determine it."""
-    detection_cases: tuple[DetectionCase, ...]
-    """If ``detection`` is None, the probabilities for some kinds of pairs."""
     weights: WeightsUsed | None
     common: CommonShingles | None = None
     """The ignored shingles."""
@@ -139,7 +137,6 @@ def match_criterion(index: Index, options: MatchOptions, *, renew: bool = False)
         minimum,
         options.max,
         detection_of(measure, minimum, settings.scheme),
-        detection_cases(measure, minimum, settings.scheme),
         WeightsUsed(weights.weights.documents, weights.at) if weights else None,
         common,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
@@ -15,6 +16,7 @@ from server_tools import change, family, make_index, one_line, ours, put, send, 
 from es_neardupe import NearDupe, Settings
 from es_neardupe.errors import SettingsError
 from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.text import tokenize
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.server.client import Client
 from es_neardupe.similarity.features import INDEXED, parse_all
@@ -195,23 +197,37 @@ def test_a_short_text_inside_a_long_one(filled: str, server_cli: Cli) -> None:
     done = server_cli("similar", filled, "--id", "short", "--measure", "containment", "--min", "0.9", "--json")
     answer = done.json
     assert {hit["id"]: hit["similarity"] for hit in answer["hits"]} == {"long": 1.0}
-    assert set(answer["hits"][0]) == {"index", "id", "measure", "similarity", "shared_bands", "group", "fields"}
+    assert set(answer["hits"][0]) == {
+        "index",
+        "id",
+        "measure",
+        "similarity",
+        "shared_bands",
+        "group",
+        "copies",
+        "fields",
+    }
     assert answer["measure"] == answer["hits"][0]["measure"] == "containment (literal)"
     assert answer["detection"] == {"min": 0.9, "probability": None}
+    assert answer["query"]["tokens"] == 80
     cases = {case["shape"]: case for case in answer["detection_cases"]}
     assert list(cases) == [
-        "one passage, lengths 1:1",
-        "one passage, lengths 1:2",
-        "one passage, lengths 1:5",
-        "changes throughout, lengths 1:1",
+        "one passage, 80 and 80 words",
+        "one passage, 80 and 160 words",
+        "one passage, 80 and 400 words",
+        "changes throughout, 80 and 80 words",
     ]
-    assert cases["one passage, lengths 1:5"]["resemblance"] == pytest.approx(0.9 / 5.1)
+    assert cases["one passage, 80 and 400 words"]["resemblance"] == 68 / (76 + 396 - 68)
+    assert cases["changes throughout, 80 and 80 words"]["resemblance"] == (72 - 9 * 4) / (76 + 76 - 36)
     assert all(case["probability"] == SETTINGS.scheme.detection(case["resemblance"]) for case in cases.values())
-    assert "(one passage, lengths 1:5)" in done.err
+    assert f"{cases['one passage, 80 and 400 words']['probability']:.3f} (one passage, 80 and 400 words)" in done.err
+    tokens = sorted(len(tokenize(source["text"])) for id, source in sources().items() if source.get("text"))
+    tokens.remove(5000)  # of the text that is too large
     for command in ("pairs", "group"):
         said = server_cli(command, filled, "--measure", "containment", "--min", "0.9").err
-        assert f"{cases['one passage, lengths 1:5']['probability']:.3f} (one passage, lengths 1:5)" in said
-    assert cases["changes throughout, lengths 1:1"]["resemblance"] == pytest.approx(0.5 / 1.5)
+        (length,) = {int(one) for one in re.findall(r"\(one passage, (\d+) and", said)}
+        assert tokens[(len(tokens) - 1) // 2] <= length <= tokens[len(tokens) // 2]  # the median
+        assert f"(one passage, {length} and {5 * length} words)" in said
     report = server_cli("group", filled, "--measure", "edit", "--dry-run", "--json").json
     assert (report["measure"], report["detection"]) == ("edit", None)
     assert "(resemblance 0.5)" in server_cli("pairs", filled, "--measure", "bag").err

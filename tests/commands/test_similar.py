@@ -101,3 +101,75 @@ def test_groups_are_told(filled: str, client: Client) -> None:
     NearDupe(filled, client).group()
     (group,) = NearDupe(filled, client).groups()
     assert {hit.group for hit in NearDupe(filled, client).similar(id="d0").hits} == {group.group}
+
+
+def identical(number: int) -> dict[str, dict[str, str]]:
+    """So many exact copies, which differ in case and punctuation."""
+    texts = (TEXTS["d1"], TEXTS["d1"].upper(), TEXTS["d1"] + "!")
+    return {f"copy{n}": {"text": texts[n % 3], "kind": "copy"} for n in range(number)}
+
+
+@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+def test_copies_take_one_place(client: Client, index_name: str, server_cli: Cli, sidecar: bool) -> None:
+    """3,000 exact copies of the probe, and of another text, hide none of the other near-copies."""
+    make_index(client, index_name, KINDS)
+    sources = {id: {"text": text, "kind": "first"} for id, text in TEXTS.items()} | identical(3000)
+    sources |= {f"again{n}": {"text": TEXTS["d2"], "kind": "again"} for n in range(20)}
+    put(client, index_name, sources)
+    neardupe = NearDupe(index_name, client)
+    neardupe.init(Settings(("text",)), sidecar=sidecar)
+    neardupe.enrich()
+    for probe, own in (("d0", 0), ("d1", 3000), ("copy7", 3000)):
+        found = neardupe.similar(id=probe, min=0.5, max_candidates=8, top=20)
+        texts = {TEXTS.get(hit.id) or sources[hit.id]["text"].lower().rstrip("!"): hit for hit in found.hits}
+        expected = set(TEXTS.values()) - ({TEXTS["d0"]} if not own else set())
+        assert set(texts) == expected
+        assert {text: hit.copies for text, hit in texts.items() if hit.copies} == {
+            TEXTS["d1"]: 2999 if own else 3000,
+            TEXTS["d2"]: 20,
+        }
+        assert (found.candidates, found.texts, found.not_compared) == (3027, len(expected), 0)
+    by_query = neardupe.similar(id="d0", min=0.5, query={"term": {"kind": "copy"}})
+    assert [(hit.similarity > 0.5, hit.copies) for hit in by_query.hits] == [(True, 2999)]
+    few = neardupe.similar(id="d0", min=0.5, max_candidates=3)
+    assert (few.texts, few.candidates) == (3, 3027)
+    assert few.not_compared == 3027 - 3 - sum(hit.copies for hit in few.hits)
+
+    done = server_cli("similar", index_name, "--id", "d0", "--min", "0.5")
+    assert "copies" in done.out
+    assert "3,027 candidates with 7 different texts, each compared by its current text" in done.err
+    hits = server_cli("similar", index_name, "--id", "d0", "--min", "0.5", "--json").json["hits"]
+    assert sorted(hit["copies"] for hit in hits) == [0, 0, 0, 0, 0, 20, 3000]
+
+
+@pytest.mark.parametrize("sidecar", [False, True], ids=["inline", "sidecar"])
+def test_another_copy_takes_the_place(client: Client, index_name: str, sidecar: bool) -> None:
+    """Of a copy that was changed or deleted, while its keys are still those of the former text; the principal first."""
+    make_index(client, index_name, KINDS)
+    put(client, index_name, {"d0": {"text": TEXTS["d0"]}, **identical(6)})
+    neardupe = NearDupe(index_name, client)
+    neardupe.init(Settings(("text",)), sidecar=sidecar)
+    neardupe.enrich()
+    neardupe.group()
+    seen = []
+    for left in (5, 4, 3, 2):
+        (hit,) = neardupe.similar(id="d0", min=0.5, max_candidates=1).hits
+        assert left <= hit.copies <= left + 1  # a changed copy that was not read is counted by its keys
+        assert not seen or hit.id not in seen
+        seen.append(hit.id)
+        if left % 2:
+            change(client, index_name, hit.id, {"text": "something else by now"})
+        else:
+            send(client, [({"delete": {"_index": index_name, "_id": hit.id}}, None)])
+    change(client, index_name, seen[0], {"text": TEXTS["d0"]})
+    found = neardupe.similar(id="d0", min=0.5).hits
+    assert [(hit.id, hit.copies) for hit in found if hit.similarity == 1] == [(seen[0], 0)]
+
+
+def test_copies_that_the_measure_distinguishes(filled: str, client: Client) -> None:
+    """Documents with the same text are compared one by one if other fields decide."""
+    put(client, filled, identical(4) | {"odd": {"text": TEXTS["d1"], "kind": "k0"}})
+    NearDupe(filled, client).enrich()
+    found = NearDupe(filled, client).similar(id="d0", features=["kind:values"], min=0.9)
+    assert {hit.id for hit in found.hits} == {"d2", "d4", "d6", "odd"}
+    assert {hit.copies for hit in found.hits} == {0}

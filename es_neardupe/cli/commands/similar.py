@@ -90,6 +90,7 @@ def show_similar(found: Similar) -> None:
     if state not in ("signed", "short"):
         warn(f"The text is {state}: it has no keys, and no near-duplicates can be found by them.")
     several = len({hit.index for hit in found.hits}) > 1
+    folded = any(hit.copies for hit in found.hits)
     if found.hits:
         names = list(found.hits[0].fields)
         rows = [
@@ -98,12 +99,14 @@ def show_similar(found: Similar) -> None:
                 *value_cells(hit.fields, names, 2),
                 hit.similarity,
                 hit.shared_bands,
+                *([hit.copies] if folded else []),
                 hit.group,
             )
             for hit in found.hits
         ]
-        print_table(["id", *names, found.measure, "shared keys", "group"], rows)
-    say(f"{len(found.hits)} shown, {found.candidates:,} candidates, each compared by its current text")
+        print_table(["id", *names, found.measure, "shared keys", *(["copies"] if folded else []), "group"], rows)
+    texts = "" if found.texts + found.not_compared == found.candidates else f" with {found.texts:,} different texts"
+    say(f"{len(found.hits)} shown, {found.candidates:,} candidates{texts}, each compared by its current text")
 
 
 def similar_json(found: Similar) -> dict[str, Any]:
@@ -111,7 +114,7 @@ def similar_json(found: Similar) -> dict[str, Any]:
     hits = [
         {"index": hit.index, "id": hit.id}
         | by_measure(found.measure, hit.similarity)
-        | {"shared_bands": hit.shared_bands, "group": hit.group, "fields": hit.fields}
+        | {"shared_bands": hit.shared_bands, "group": hit.group, "copies": hit.copies, "fields": hit.fields}
         for hit in found.hits
     ]
     return {field.name: getattr(found, field.name) for field in dataclasses.fields(found)} | {"hits": hits}

@@ -7,7 +7,8 @@ fields, and finds them in documents. With sidecar storage, `SidecarClient` rewri
   fields that ``_source`` names are then added to the hits.
 - Any other search of the index is sent to the sidecar index. Parts of the query about document fields are answered by
   the index first, and replaced by ids (`es_neardupe.index.sidecar.queries`). The hits get the index names and the
-  requested fields of their documents; entries of deleted documents are removed.
+  requested fields of their documents; entries of deleted documents are removed. If the search is collapsed, another
+  entry takes the place of each.
 - A search with size 0 that uses `neardupe` fields counts entries. Documents without an entry that match too, such as
   all new ones for "has no keys", are counted in the index and added.
 - ``_mget`` returns documents with the fields of their entries.
@@ -44,6 +45,7 @@ from es_neardupe.index.sidecar.queries import (
     MAX_IDS,
     Source,
     TooManyDocuments,
+    ids_clause,
     joined,
     joined_queries,
     split_source,
@@ -58,6 +60,10 @@ if TYPE_CHECKING:
     from es_neardupe.index.index import Index
 
 __all__ = ["SidecarClient"]
+
+_ROUNDS = 10
+"""Maximum number of times that a collapsed search is repeated without the entries of deleted documents, which can take
+the place of others."""
 
 
 class SidecarClient(ForwardingClient):
@@ -162,8 +168,13 @@ class SidecarClient(ForwardingClient):
         of_entries, of_documents = split_source(body.get("_source"), self._prefix)
         rest = {name: part for name, part in body.items() if name != "docvalue_fields"}
         sent = {**rest, "query": joined(self._index, query), "_source": of_entries}
-        answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=sent)
-        self._add_documents(answer["hits"], of_documents, body.get("docvalue_fields", []))
+        for _ in range(_ROUNDS):
+            answer = self.plain.request("POST", path(self._names.path, "_search"), params=params, body=sent)
+            deleted = self._add_documents(answer["hits"], of_documents, body.get("docvalue_fields", []))
+            if not deleted or "collapse" not in body:
+                break
+            others = {"must": [sent["query"]], "must_not": [ids_clause(deleted, self._names.sidecars)]}
+            sent = {**sent, "query": {"bool": others}}
         return answer
 
     def _search_documents(self, body: Mapping[str, Any], params: Params | None) -> Any:
@@ -200,23 +211,27 @@ class SidecarClient(ForwardingClient):
         missing = _count_without_entry(self._index, self._names, query)
         return _with_documents_without_entry(answer, missing, body, self._prefix)
 
-    def _add_documents(self, found: JSON, source: Source, values: Sequence[Any]) -> None:
-        """Turn entries into hits of the index, with the requested fields, and remove those of deleted documents."""
+    def _add_documents(self, found: JSON, source: Source, values: Sequence[Any]) -> list[Address]:
+        """Turn entries into hits of the index, with the requested fields, and remove and return those of deleted
+        documents."""
         hits = found["hits"]
         for hit in hits:
             hit["_index"] = self._names.indices[hit["_index"]]
         references = [reference_of(hit) for hit in hits]
         documents = fetch_documents(self._index, references, source)
         docvalues = fetch_docvalues(self._index, references, values)
-        existing = []
+        existing, deleted = [], []
         for hit, document in zip(hits, documents, strict=True):
-            if document is not None:
-                hit["_source"] = {**hit.get("_source", {}), **document.source}
-                hit["fields"] = docvalues.get(Address(hit["_index"], hit["_id"]), {})
-                existing.append(hit)
+            if document is None:
+                deleted.append(Address(hit["_index"], hit["_id"]))
+                continue
+            hit["_source"] = {**hit.get("_source", {}), **document.source}
+            hit["fields"] = docvalues.get(Address(hit["_index"], hit["_id"]), {})
+            existing.append(hit)
         if "total" in found:
-            found["total"]["value"] -= len(hits) - len(existing)
+            found["total"]["value"] -= len(deleted)
         found["hits"] = existing
+        return deleted
 
     def _mget(self, body: Mapping[str, Any]) -> Any:
         """Documents by their addresses, with the fields of their entries."""

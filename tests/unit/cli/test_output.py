@@ -170,11 +170,11 @@ def test_json_of_an_iterator_is_written_while_it_is_made(capsys: pytest.CaptureF
 def test_json_of_similar(capsys: pytest.CaptureFixture[str]) -> None:
     """The shape that the documentation promises."""
     hit = SimilarHit("i", "1", 0.875, 12, "g", fields={"title": "One"})
-    answer = Similar({"index": "i", "id": "0"}, (hit,), 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None)
+    answer = Similar({"index": "i", "id": "0"}, (hit,), 3, 3, 0, Detection(0.5, 0.25), "resemblance", 1.0, (), None)
     print_lines([similar_json(answer)])
     found = json.loads(capsys.readouterr().out)
     assert found["query"] == {"index": "i", "id": "0"}
-    values = {"resemblance": 0.875, "shared_bands": 12, "group": "g", "fields": {"title": "One"}}
+    values = {"resemblance": 0.875, "shared_bands": 12, "group": "g", "copies": 0, "fields": {"title": "One"}}
     assert found["hits"] == [{"index": "i", "id": "1", **values}]
     assert (found["candidates"], found["detection"]) == (3, {"min": 0.5, "probability": 0.25})
 

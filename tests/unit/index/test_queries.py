@@ -57,8 +57,16 @@ FINGERPRINTED = {"bool": {"filter": [{"term": {"nd.scheme": "v1-1"}}, {"exists":
                         "minimum_should_match": 1,
                     }
                 },
-                "_source": ["nd.group", "nd.tokens"],
+                "_source": ["nd.group", "nd.tokens", "nd.content"],
                 "track_total_hits": True,
+            },
+        ),
+        (
+            queries.median_tokens(F),
+            {
+                "size": 0,
+                "query": {"range": {"nd.tokens": {"gte": 1}}},
+                "aggs": {"tokens": {"percentiles": {"field": "nd.tokens", "percents": [50]}}},
             },
         ),
         (
@@ -92,6 +100,17 @@ def test_candidates_within_a_scope() -> None:
         }
     }
     assert scope == {"term": {"language": "en"}}
+
+
+def test_candidates_with_one_of_equal_texts() -> None:
+    body, plain = (queries.candidates(F, ("Akey",), size=5, fold=fold) for fold in (True, False))
+    order = ["_score", {"nd.principal": {"order": "desc", "missing": "_last"}}]
+    assert body == plain | {"collapse": {"field": "nd.content"}, "sort": order, "track_scores": True}
+    assert queries.copies(F, SCOPE, ("c", "d")) == {
+        "size": 0,
+        "query": {"bool": {"filter": [SCOPE, {"terms": {"nd.content": ["c", "d"]}}]}},
+        "aggs": {"copies": {"terms": {"field": "nd.content", "size": 2}}},
+    }
 
 
 def test_candidates_and_a_group() -> None:
@@ -142,7 +161,7 @@ def test_documents_that_share_sampled_keys() -> None:
     scope = queries.others({"term": {"language": "en"}}, ("i", "d1"))
     itself = {"bool": {"filter": [{"term": {"_index": "i"}}, {"ids": {"values": ["d1"]}}]}}
     assert scope == {"bool": {"filter": [{"term": {"language": "en"}}], "must_not": [itself]}}
-    assert queries.others(None, None) == {"match_all": {}}
+    assert queries.others(None, None) == queries.others(None) == {"match_all": {}}
     some = {"bool": {"should": [{"terms": {"nd.samples": ["k1", "k2"]}}], "minimum_should_match": 1}}
     assert queries.sampled(F, ["k1", "k2"]) == some
     many = queries.sampled(F, [f"k{n}" for n in range(2 * queries.MAX_TERMS + 1)])["bool"]["should"]
@@ -192,10 +211,12 @@ def test_every_query_is_tested() -> None:
         "all_of",
         "candidates",
         "collapsed",
+        "copies",
         "fingerprinted",
         "grouped_members",
         "groups_by_id",
         "matching",
+        "median_tokens",
         "processed",
     }
     tested |= {"of_relations", "without_relations"}

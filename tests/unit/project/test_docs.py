@@ -344,12 +344,10 @@ def test_json_shape_of_the_groups_looked_at() -> None:
 def test_json_shapes_of_parts() -> None:
     (hits,) = re.findall(r"```json\n(.*?)```", section("json.md", "`similar`"), re.DOTALL)
     (checks,) = re.findall(r"```json\n(.*?)```", section("json.md", "`doctor`"), re.DOTALL)
-    for measure, shown in (
-        ("resemblance", json.loads(hits)["hits"][0]),
-        ("edit", {"index": "", "id": "", "measure": "", "similarity": 0, "shared_bands": 1, "group": "", "fields": {}}),
-    ):
+    names = ["index", "id", "measure", "similarity", "shared_bands", "group", "copies", "fields"]
+    for measure, shown in (("resemblance", json.loads(hits)["hits"][0]), ("edit", names)):
         hit = SimilarHit("news", "1", 0.9, 1, None, measure)
-        answer = Similar({}, (hit,), 1, 0, Detection(0.5, None), measure, 1.0, (), None)
+        answer = Similar({}, (hit,), 1, 1, 0, Detection(0.5, None), measure, 1.0, (), None)
         assert list(similar_json(answer)["hits"][0]) == list(shown)
     (compared,) = re.findall(r"```json\n(.*?)```", section("json.md", "`compare`"), re.DOTALL)
     for kind, part in (

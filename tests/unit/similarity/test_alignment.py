@@ -86,8 +86,8 @@ def windows(words: Sequence[int], minimum: int) -> list[tuple[int, ...]]:
     return [tuple(words[k : k + minimum]) for k in range(len(words) - minimum + 1)]
 
 
-def told(words: Sequence[int], minimum: int) -> list[bool]:
-    """Whether each word counts: it is in no run that occurred before, or in that earlier occurrence itself."""
+def fresh(words: Sequence[int], minimum: int) -> list[bool]:
+    """Whether each word is not repeated: it is in no run that occurred before, or in that earlier occurrence itself."""
     first: dict[tuple[int, ...], int] = {}
     counts = [True] * len(words)
     for start, window in enumerate(windows(words, minimum)):
@@ -97,7 +97,26 @@ def told(words: Sequence[int], minimum: int) -> list[bool]:
     return counts
 
 
-def told_in_common(words: Sequence[int], others: Sequence[int], minimum: int) -> int:
+def counted(words: Sequence[int], others: Sequence[int], minimum: int) -> list[bool]:
+    """Whether each word counts: it is not repeated, or is the opposite of a word that is not repeated, of which all
+    opposites are repeated."""
+    places: list[dict[tuple[int, ...], int]] = [{}, {}]
+    for first, text_ in zip(places, (words, others), strict=True):
+        for start, window in enumerate(windows(text_, minimum)):
+            first.setdefault(window, start)
+    shared = [(places[0][window], places[1][window]) for window in places[0].keys() & places[1].keys()]
+    opposites = {(i + k, j + k) for i, j in shared for k in range(minimum)}
+    own, their = fresh(words, minimum), fresh(others, minimum)
+    told = list(own)
+    for place, _ in enumerate(others):
+        found = [one for one, other in opposites if other == place]
+        if their[place] and not any(own[one] for one in found):
+            for one in found:
+                told[one] = True
+    return told
+
+
+def counted_in_common(words: Sequence[int], others: Sequence[int], minimum: int) -> int:
     """The number of counted words in a run that the other text has too."""
     shared = set(windows(others, minimum))
     places = {
@@ -106,7 +125,7 @@ def told_in_common(words: Sequence[int], others: Sequence[int], minimum: int) ->
         if window in shared
         for place in range(start, start + minimum)
     }
-    return sum(counts for place, counts in enumerate(told(words, minimum)) if place in places)
+    return sum(counts for place, counts in enumerate(counted(words, others, minimum)) if place in places)
 
 
 def check_literal(a: Sequence[int], b: Sequence[int], minimum: int) -> None:
@@ -121,8 +140,8 @@ def check_information(a: Sequence[int], b: Sequence[int], minimum: int) -> None:
     if list(a) == list(b) and len(a) < minimum:
         minimum = max(1, len(a))
     found = information(text(a), text(b), minimum)
-    assert found.words == (sum(told(a, minimum)), sum(told(b, minimum)))
-    assert found.common == min(told_in_common(a, b, minimum), told_in_common(b, a, minimum))
+    assert found.words == (sum(counted(a, b, minimum)), sum(counted(b, a, minimum)))
+    assert found.common == min(counted_in_common(a, b, minimum), counted_in_common(b, a, minimum))
 
 
 def random_pair(chance: random.Random, alphabet: int, longest: int) -> tuple[list[int], list[int]]:
@@ -252,7 +271,7 @@ def test_information_blocks_cover_what_is_common(pair: tuple[list[int], list[int
         assert j + size <= len(b)
         covered[0].update(range(i, i + size))
         covered[1].update(range(j, j + size))
-    counts = (told(a, minimum), told(b, minimum))
+    counts = (counted(a, b, minimum), counted(b, a, minimum))
     assert found.common == min(sum(one[k] for k in places) for one, places in zip(counts, covered, strict=True))
     assert found.blocks.tolist() == sorted(found.blocks.tolist())
 
@@ -345,6 +364,39 @@ def test_literal_can_be_above_information_where_a_passage_repeats() -> None:
     a, b = text(passage * 2 + x), text(passage * 2 + y)
     assert jaccard(literal(a, b)) == 20 / 40 > jaccard(information(a, b)) == 10 / 30
     assert containment_longer(literal(a, b)) == 20 / 30 > containment_longer(information(a, b)) == 10 / 20
+
+
+@given(repetitive(20) | PASSAGES.map(lambda some: list(chain.from_iterable(some * 2))), LEAST, st.data())
+def test_a_text_has_the_information_of_its_copies_in_a_row(words: list[int], minimum: int, data: st.DataObject) -> None:
+    """X X against X X X, also if X repeats itself, and its repetitions overlap."""
+    assume(len(words) >= minimum)
+    one, other = (words * data.draw(st.integers(1, 4)) for _ in range(2))
+    found = information(text(one), text(other), minimum)
+    assert found.words[0] == found.words[1] == found.common > 0
+
+
+def test_tick_tock() -> None:
+    """In the text alone the last word is not repeated; in the text twice, a run across the seam repeats it."""
+    (tick,) = token_hashes(["tick tock tick tock tick tock"])
+    found = information(tick, np.tile(tick, 2))
+    assert (found.words, found.common) == ((6, 6), 6)
+
+
+def test_a_run_across_a_seam_has_a_counted_word_on_each_side() -> None:
+    """The first word of the second copy is repeated there, but not in a text that has only the words at the seam."""
+    passage = list(range(10))
+    found = information(text([*passage[-4:], 0]), text(passage * 2))
+    assert (found.words, found.common) == ((5, 11), 5)
+    found = information(text(passage[5:] + passage[:5]), text(passage * 2))
+    assert (found.words, found.common) == ((10, 10), 10)  # the second half of the passage is elsewhere, and counts
+
+
+def test_greedy_tiles_can_be_fewer_than_the_best_ones() -> None:
+    """`a b b a` against `b a a b b`: the longest run `a b b` leaves one word, `a b` and `b a` would be four."""
+    one, other = token_hashes(["a b b a", "b a a b b"])
+    assert literal(one, other, 2).blocks.tolist() == [[0, 2, 3]]
+    a, b = one.tolist(), other.tolist()
+    assert (a[:2], a[2:]) == (b[2:4], b[:2])
 
 
 def test_ties_go_to_the_smaller_sum_of_places_then_to_the_same_text_whatever_the_order() -> None:

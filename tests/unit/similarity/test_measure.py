@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from unit_tools import set_resemblance, shingle_set, words
 
-from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
 from es_neardupe.errors import SettingsError
-from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import features, token_hashes
 from es_neardupe.options import Matching, MeasureName
 from es_neardupe.similarity import formulas
@@ -24,7 +22,6 @@ from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.measure import MEANINGS, Measure
 
 NONE = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
-SCHEME = Scheme.for_threshold(0.8)
 EVERY = [
     Measure(name, matching, weights=NONE if name is MeasureName.WEIGHTED else None)
     for name, matching in product(MeasureName, Matching)
@@ -147,52 +144,3 @@ def test_labels_and_meanings() -> None:
 )
 def test_which_copies_need_no_comparing(spec: str, equal: bool) -> None:
     assert Measure(sources=(parse(spec),)).copies_are_equal is equal
-
-
-def test_detection_of_the_resemblance() -> None:
-    assert detection_of(Measure(), 0.8, SCHEME) == SCHEME.detection(0.8)
-    assert detection_cases(Measure(), 0.8, SCHEME) == ()
-
-
-@pytest.mark.parametrize("measure", [one for one in EVERY if not one.by_keys], ids=lambda one: one.label)
-def test_never_the_detection_of_the_resemblance(measure: Measure) -> None:
-    assert detection_of(measure, 0.8, SCHEME) is None
-    cases = detection_cases(measure, 0.8, SCHEME)
-    assert cases
-    assert all(case.probability == SCHEME.detection(case.resemblance) for case in cases)
-
-
-ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.JACCARD, MeasureName.EDIT]
-
-
-@pytest.mark.parametrize("minimum", [0.6, 0.9])
-@pytest.mark.parametrize("name", ORDERED)
-def test_cases_come_true(name: MeasureName, minimum: float) -> None:
-    """Two long texts of each shape have the stated similarity and resemblance."""
-    long = 3000
-    *passages, throughout = detection_cases(Measure(name), minimum, SCHEME)
-    assert len(passages) == (3 if name is MeasureName.CONTAINMENT else 1)  # others cannot be 0.6 at lengths 1:2
-    for case in passages:
-        short = long // int(case.shape.removeprefix("one passage, lengths 1:"))
-        common = round(case.resemblance * (long + short) / (1 + case.resemblance))
-        check_case(name, minimum, case, words(0, long), f"{words(0, common)} {words(0, short - common, 'x')}")
-    common = 2 * minimum / (1 + minimum) if name is MeasureName.JACCARD else minimum
-    kept = max(common / (1 - common), 0 if name is MeasureName.EDIT else 5)
-    changed = kept / common - kept
-    other: list[str] = []
-    for k in range(int(long // (kept + changed))):
-        runs = [round((k + 1) * size) - round(k * size) for size in (kept, changed)]
-        other += [f"{'wx'[place]}{len(other) + j}" for place in (0, 1) for j in range(runs[place])]
-    check_case(name, minimum, throughout, words(0, len(other)), " ".join(other))
-
-
-def check_case(name: MeasureName, minimum: float, case: DetectionCase, a: str, b: str) -> None:
-    measure = Measure(name)
-    assert measure.score(*measure.prepare([a, b])) == pytest.approx(minimum, abs=0.02), case
-    assert Measure().score(*Measure().prepare([a, b])) == pytest.approx(case.resemblance, abs=0.02), case
-
-
-@pytest.mark.parametrize("name", ORDERED)
-def test_copies_are_always_found(name: MeasureName) -> None:
-    first, *_, last = detection_cases(Measure(name), 1.0, SCHEME)
-    assert (first.resemblance, first.probability, last.resemblance, last.probability) == (1, 1, 1, 1)

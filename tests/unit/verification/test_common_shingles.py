@@ -99,7 +99,7 @@ def test_it_is_another_measure() -> None:
     assert ignoring([LEGAL, "x y z"]).label != measure.label
     assert (measure.by_keys, measure.copies_are_equal) == (False, True)
     assert detection_of(measure, 0.8, scheme) is None
-    assert detection_cases(measure, 0.8, scheme)
+    assert detection_cases(measure, 0.8, scheme, 100)
 
 
 def test_covered_passages() -> None:

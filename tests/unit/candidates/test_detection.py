@@ -1,0 +1,136 @@
+"""Detection by measures other than the resemblance: the cases are true of texts of their lengths, and of their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from unit_tools import words
+
+from es_neardupe.candidates.detection import DetectionCase, detection_cases, detection_of
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.options import Matching, MeasureName
+from es_neardupe.similarity.measure import Measure
+
+SCHEME = Scheme.for_threshold(0.8)
+ORDERED = [MeasureName.CONTAINMENT, MeasureName.CONTAINMENT_LONGER, MeasureName.JACCARD, MeasureName.EDIT]
+LENGTHS = [5, 6, 7, 20, 61]
+PAIRS = 1000
+"""Pairs of each case whose keys are compared."""
+
+
+def test_detection_of_the_resemblance() -> None:
+    assert detection_of(Measure(), 0.8, SCHEME) == SCHEME.detection(0.8)
+    assert detection_cases(Measure(), 0.8, SCHEME, 100) == ()
+
+
+@pytest.mark.parametrize("matching", Matching)
+@pytest.mark.parametrize("name", [*ORDERED, MeasureName.BAG])
+def test_never_the_detection_of_the_resemblance(name: MeasureName, matching: Matching) -> None:
+    measure = Measure(name, matching)
+    assert detection_of(measure, 0.8, SCHEME) is None
+    cases = detection_cases(measure, 0.8, SCHEME, 100)
+    assert cases
+    assert all(case.probability == SCHEME.detection(case.resemblance) for case in cases)
+
+
+def texts_of(shape: str, common: int, measure: Measure, number: int) -> tuple[str, str]:
+    """Two texts of this shape with so many common words. Texts of different numbers have no word in common."""
+    one, other = map(int, re.findall(r"\d+", shape))
+    passages = 1
+    if shape.startswith("changes"):
+        passages = min(one - common + 1, common // measure.shingle if measure.aligned else common) or 1
+    sides: list[list[str]] = []
+    for mark, size in (("x", one), ("y", other)):
+        own = [f"{mark}{number}n{k}" for k in range(size - common)]
+        both = [f"c{number}n{k}" for k in range(common)]
+        text: list[str] = []
+        for place in range(passages):
+            text += both[place * common // passages : (place + 1) * common // passages]
+            last = place + 1 == max(passages - 1, 1)
+            text += [own.pop(0) for _ in range(len(own) if last else min(1, len(own)))]
+        sides.append(text)
+    assert [len(text) for text in sides] == [one, other]
+    return " ".join(sides[0]), " ".join(sides[1])
+
+
+def similarity(measure: Measure, texts: tuple[str, str]) -> float:
+    return measure.score(*measure.prepare(texts))
+
+
+@cache
+def common_words(shape: str, measure: Measure, minimum: float) -> int:
+    """The lowest number of common words with which texts of this shape reach the minimum, by trying each."""
+    shorter = min(map(int, re.findall(r"\d+", shape)))
+    tried = (common for common in range(shorter + 1))
+    return next(one for one in tried if similarity(measure, texts_of(shape, one, measure, 0)) >= minimum - 1e-9)
+
+
+def cases() -> Iterator[tuple[Measure, float, DetectionCase]]:
+    for name in ORDERED:
+        for minimum in (0.7, 0.9):
+            for length in LENGTHS:
+                for case in detection_cases(Measure(name), minimum, SCHEME, length):
+                    yield Measure(name), minimum, case
+
+
+@pytest.mark.parametrize(
+    ("measure", "minimum", "case"),
+    [pytest.param(*one, id=f"{one[0].name.value} {one[1]} {one[2].shape}") for one in cases()],
+)
+def test_cases_come_true(measure: Measure, minimum: float, case: DetectionCase) -> None:
+    """Texts of the stated lengths that only just reach the minimum have the stated resemblance, and their keys meet as
+    often as stated: within three standard deviations, and the agreement by chance of one slot in 256."""
+    common = common_words(case.shape, measure, minimum)
+    assert similarity(Measure(), texts_of(case.shape, common, measure, 0)) == pytest.approx(case.resemblance)
+    pairs = (texts_of(case.shape, common, measure, number) for number in range(PAIRS))
+    keys = [set(one.bands) for one in fingerprints([text for pair in pairs for text in pair], SCHEME)]
+    met = sum(not one.isdisjoint(other) for one, other in zip(keys[::2], keys[1::2], strict=True))
+    expected = case.probability, SCHEME.detection(case.resemblance + (1 - case.resemblance) / 256)
+    low, high = (
+        PAIRS * one + sign * 3 * (PAIRS * one * (1 - one)) ** 0.5 for one, sign in zip(expected, (-1, 1), strict=True)
+    )
+    assert low - 0.5 <= met <= high + 0.5
+
+
+def test_six_words() -> None:
+    """One word in six is two of three shingles: not the resemblance, and the probability, of long texts."""
+    six = {one.shape: one for one in detection_cases(Measure(MeasureName.JACCARD), 0.7, SCHEME, 6)}
+    assert six["one passage, 6 and 6 words"].resemblance == 1 / 3
+    assert six["one passage, 6 and 8 words"].probability == pytest.approx(0.223, abs=0.0005)
+    (long, *_) = detection_cases(Measure(MeasureName.JACCARD), 0.7, SCHEME, 100_000)
+    assert long.probability == pytest.approx(0.865, abs=0.0005)
+
+
+def test_lengths_that_can_reach_the_minimum() -> None:
+    def shapes(name: MeasureName) -> list[str]:
+        return [one.shape for one in detection_cases(Measure(name), 0.4, SCHEME, 100)]
+
+    last = "changes throughout, 100 and 100 words"
+    contained = [f"one passage, 100 and {longer} words" for longer in (100, 200, 500)]
+    assert shapes(MeasureName.CONTAINMENT) == [*contained, last]
+    for name in set(ORDERED) - {MeasureName.CONTAINMENT}:
+        assert shapes(name) == [*contained[:2], "one passage, 100 and 250 words", last]
+
+
+@pytest.mark.parametrize("words_", [0, 1, 4])
+def test_texts_without_a_passage_match_only_their_copies(words_: int) -> None:
+    for name in set(ORDERED) - {MeasureName.EDIT}:
+        assert detection_cases(Measure(name), 0.6, SCHEME, words_) == ()
+        assert similarity(Measure(name), (words(0, 4), words(0, 5))) == 0
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_copies_are_always_found(name: MeasureName) -> None:
+    first, *_, last = detection_cases(Measure(name), 1.0, SCHEME, 50)
+    assert (first.resemblance, first.probability, last.resemblance, last.probability) == (1, 1, 1, 1)
+
+
+def test_supershingles() -> None:
+    """Bands that must agree count."""
+    scheme = Scheme(bands=6, rows=14, agree=2)
+    for case in detection_cases(Measure(MeasureName.EDIT), 0.9, scheme, 300):
+        assert case.probability == scheme.detection(case.resemblance)
