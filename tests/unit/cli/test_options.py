@@ -326,6 +326,8 @@ def test_completion_without_heavy_libraries() -> None:
     assert set(completed("es-neardupe ")) >= set(PROGRAM.commands)
     assert {"--min", "--url", "--log-level"} <= set(completed("es-neardupe group --"))
     assert completed("es-neardupe group --workers 3 x --measure con") == ["containment", "containment-longer"]
+    assert completed("es-neardupe similar --measure S_") == ["S_R", "S_J", "S_L"]
+    assert completed("es-neardupe distribution x --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe group x --linkage c") == ["chain", "complete"]
     assert completed("es-neardupe bands --preset ") == ["supershingles"]
     assert "near-identical-titles" in completed("es-neardupe duplicates --example near")
