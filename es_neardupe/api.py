@@ -24,6 +24,7 @@ from es_neardupe.commands import init as _init
 from es_neardupe.commands import load as _load
 from es_neardupe.commands import pairs as _pairs
 from es_neardupe.commands import search as _search
+from es_neardupe.commands import shingles as _shingles
 from es_neardupe.commands import similar as _similar
 from es_neardupe.commands import stats as _stats
 from es_neardupe.commands import version as _version
@@ -209,6 +210,7 @@ class NearDupe(Index):
     audit = _audit.audit
     distribution = _distribution.distribution
     what_if = _what_if.what_if
+    shingles = _shingles.shingles
     version = _version.version
 
 

@@ -11,7 +11,7 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from enum import Enum
 from pathlib import Path
@@ -31,6 +31,7 @@ __all__ = [
     "MeasureName",
     "document_options",
     "list_of",
+    "names_of",
     "option_of",
     "parse_duration",
     "parse_fraction",
@@ -58,6 +59,14 @@ class MeasureName(str, Enum):
     WEIGHTED = "weighted"
     EDIT = "edit"
     ESTIMATE = "estimate"
+
+    @property
+    def symbol(self) -> str | None:
+        """The symbol of the measure in "What is a near-dupe, really?", which is accepted in place of its name."""
+        return _SYMBOLS.get(self.value)
+
+
+_SYMBOLS = {"resemblance": "S_R", "jaccard": "S_J", "containment-longer": "S_L"}
 
 
 DECIDING = tuple(name for name in MeasureName if name is not MeasureName.ESTIMATE)
@@ -190,6 +199,12 @@ def _words(kind: Sequence[Enum] | type[Enum]) -> list[str]:
     return [str(one.value) for one in kind]
 
 
+def names_of(measures: Iterable[MeasureName]) -> list[str]:
+    """The names of measures, then the symbols that are accepted in their place."""
+    measures = list(measures)
+    return [*_words(measures), *(one.symbol for one in measures if one.symbol)]
+
+
 # -- scope and output -------------------------------------------------------------------------------------------------
 
 Prefix = Annotated[str, typer.Option("--prefix", metavar="NAME", help="Object field that holds keys and groups.")]
@@ -268,7 +283,7 @@ _MEASURE = "Measure"
 
 Measure = Annotated[
     str,
-    _one_of(_words(DECIDING), "--measure", help="Similarity measure that decides a match.", rich_help_panel=_MEASURE),
+    _one_of(names_of(DECIDING), "--measure", help="Similarity measure that decides a match.", rich_help_panel=_MEASURE),
 ]
 MatchingName = Annotated[
     str | None,
@@ -623,7 +638,7 @@ KeepPolicy = Annotated[
 
 Quick = Annotated[bool, typer.Option("--quick", help="Skip buckets and disk usage, which are slow to read.")]
 MEASURES_TO_PLOT = _one_of(
-    _words(MeasureName), "--measure", help="Measure to compute. Repeatable.", show_default="resemblance"
+    names_of(MeasureName), "--measure", help="Measure to compute. Repeatable.", show_default="resemblance"
 )
 MeasuresToPlot = Annotated[Sequence[str] | None, MEASURES_TO_PLOT]
 MatchingToPlot = Annotated[

@@ -29,7 +29,7 @@ _PANELS = {
     "Prepare": ("init", "load", "enrich", "migrate", "clean", "demo", "node"),
     "Find": ("similar", "contained", "search", "pairs", "moved", "compare", "duplicates"),
     "Group": ("group", "groups", "watch"),
-    "Inspect": ("stats", "doctor", "bands", "audit", "distribution", "what-if", "version", "help"),
+    "Inspect": ("stats", "doctor", "bands", "shingles", "audit", "distribution", "what-if", "version", "help"),
 }
 _WITHOUT_CONNECTION = {"demo", "bands", "help"}
 

@@ -19,13 +19,13 @@ __all__ = ["phrase", "phrase_for", "singular", "with_options"]
 _PARAMETER = re.compile(r"`([a-z_]+)`")
 _ON_AN_INDEX = (
     "init|load|enrich|migrate|clean|similar|contained|search|pairs|moved|compare|duplicates|group|groups|watch|stats|"
-    "doctor|audit|distribution|what-if"
+    "doctor|shingles|audit|distribution|what-if"
 )
 _COMMAND = re.compile(rf"es-neardupe ({_ON_AN_INDEX}) (?!-)([^\s`]+)([^`]*)")
 _ONE = re.compile(
     r"(?<![0-9.,/])1 (?:different |distinct |random |candidate |verified |more |further |bad )?"
     r"(documents|groups|pairs|candidates|comparisons|copies|keys|shingles|entries|addresses|words|differences|places|"
-    r"texts|hits|values|lines|thresholds)\b[^.:;]*"
+    r"texts|hits|values|lines|thresholds|tokens)\b[^.:;]*"
 )
 _SINGULAR = {"have": "has", "are": "is", "were": "was", "share": "shares", "wait": "waits", "stand": "stands"} | {
     "they": "it",

@@ -29,6 +29,8 @@ class BandsReport:
     """Probability that a pair exactly at the threshold becomes a candidate: ``1 - (1 - s^rows)^bands`` if one band
     is enough."""
     wanted_detection: float
+    step: float
+    """Similarity near which the curve rises most steeply: ``(1/bands)^(1/rows)`` if one band is enough."""
     curve: tuple[tuple[float, float], ...]
     """(similarity, probability), from 0.05 to 1 in steps of 0.05."""
 
@@ -75,5 +77,6 @@ def bands(
         key_bytes=8 * scheme.bands,
         detection=scheme.detection(threshold),
         wanted_detection=settings.detection,
+        step=scheme.step,
         curve=tuple((similarity, scheme.detection(similarity)) for similarity in similarities),
     )

@@ -17,7 +17,7 @@ from es_neardupe.keys.scheme import Scheme
 from es_neardupe.keys.shingles import Shingles, shingles
 from es_neardupe.keys.text import chunks, normalize
 
-__all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures"]
+__all__ = ["Signatures", "estimate", "estimate_of", "sign", "signatures", "slot_minima"]
 
 
 Signatures = Octets
@@ -81,6 +81,23 @@ def _permute_natively(values: U32, starts: Ints, shifts: U32, multipliers: U32, 
     """`_permute` in C, text by text, so that the values of a text stay in the first-level cache."""
     assert hashing.kernel is not None
     hashing.kernel.extremes(values, np.append(starts, len(values)), shifts, multipliers, extremes)
+
+
+def slot_minima(values: U64, scheme: Scheme) -> tuple[U32, Ints]:
+    """For each slot of one text, the number that `sign` makes the byte from (uint32[permutations]): the minimum of a
+    permutation, in the second half of the slots that of its complement. And the place of the first shingle hash that
+    gives it (int64[permutations]). ``values``: the shingle hashes, at least one.
+    """
+    half = (scheme.permutations + 1) // 2
+    shifts, multipliers = _constants(scheme.seed, half)
+    low = values.astype(np.uint32)
+    minima, places = np.empty(2 * half, np.uint32), np.empty(2 * half, np.int64)
+    for number in range(half):
+        permuted = (low + shifts[number % _SHIFTS]) * multipliers[number]
+        for slot, numbers in ((number, permuted), (half + number, ~permuted)):
+            places[slot] = numbers.argmin()
+            minima[slot] = numbers[places[slot]]
+    return minima[: scheme.permutations], places[: scheme.permutations]
 
 
 def _cut(extremes: U32) -> Octets:

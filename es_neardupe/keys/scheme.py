@@ -162,6 +162,14 @@ class Scheme:
         """
         return _detection(similarity, self.bands, self.rows, self.agree)
 
+    @property
+    def step(self) -> float:
+        """The similarity near which `detection` rises most steeply: (1/b)^(1/r), or (agree/b)^(1/r).
+
+        It is an approximation (Leskovec, Rajaraman, Ullman, chapter 3): there, pairs share ``agree`` bands on average.
+        """
+        return float((self.agree / self.bands) ** (1 / self.rows))
+
 
 _LATER = {"agree": 1, "sample_mod": 0}
 """Settings that were added later, with their defaults."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class Score:
     """The value of a measure for two texts."""
 
     measure: MeasureName
+    symbol: str | None = field(init=False)
+    """``S_R``, ``S_J`` or ``S_L``; None for other measures."""
     matching: Matching | None
     """None for measures that do not use common passages."""
     value: float
@@ -35,6 +37,14 @@ class Score:
     """L, S, C and n as in `es_neardupe.similarity.comparison.Matched`; w: words in a shingle."""
     filled: str
     """The formula with numbers."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "symbol", self.measure.symbol)
+
+    @property
+    def name(self) -> str:
+        """The name of the measure with its symbol."""
+        return self.measure.value if self.symbol is None else f"{self.measure.value} ({self.symbol})"
 
 
 def left_out(words: tuple[int, int], weights: Weights | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from es_neardupe.keys.hashing import GOLDEN
 from es_neardupe.keys.minhash import estimate, signatures
 from es_neardupe.keys.scheme import MAX_SHINGLE, Scheme
 from es_neardupe.keys.shingles import features, token_hashes, window_hashes
-from es_neardupe.options import Matching, MeasureName
+from es_neardupe.options import Matching, MeasureName, names_of
 from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import Alignment, align
@@ -45,12 +45,13 @@ __all__ = [
     "default_sample",
     "measure_name",
     "measure_words",
+    "named_measure",
     "weights_of",
 ]
 
 
 MEANINGS: dict[MeasureName, str] = {
-    MeasureName.RESEMBLANCE: "shared shingles among all shingles of both: the basis of the band keys",
+    MeasureName.RESEMBLANCE: "shared shingles among all shingles of both: basis of the keys",
     MeasureName.JACCARD: "words in common passages among all words of both",
     MeasureName.CONTAINMENT: "words of the shorter text that are in common passages",
     MeasureName.CONTAINMENT_LONGER: "words of the longer text that are in common passages",
@@ -263,6 +264,14 @@ class ScoredPairs(NamedTuple):
     left: Positions
     right: Positions
     similarity: Floats
+
+
+def named_measure(name: str, known: Sequence[MeasureName] = tuple(MeasureName)) -> MeasureName:
+    """The measure with this name or symbol. Raises `SettingsError` for any other."""
+    for one in known:
+        if name in (one.value, one.symbol):
+            return one
+    raise SettingsError(f"Unknown measure {str(name)!r}. Known: {', '.join(names_of(known))}.")
 
 
 def default_sample(name: MeasureName) -> int:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 from es_neardupe.candidates.detection import detection_of
 from es_neardupe.errors import SettingsError
@@ -15,13 +14,11 @@ from es_neardupe.index.target import mappings_of
 from es_neardupe.keys.arrays import Flags, Floats
 from es_neardupe.options import DECIDING, Matching, MeasureName
 from es_neardupe.similarity.features import FeatureTree, named_fields, parse_all
-from es_neardupe.similarity.measure import ALIGNED, SETS, Measure
+from es_neardupe.similarity.measure import ALIGNED, SETS, Measure, named_measure
 from es_neardupe.verification.common_shingles import CommonShingles, common_shingles
 from es_neardupe.verification.feature_weights import frequencies
 
 __all__ = ["MatchCriterion", "MatchOptions", "WeightsUsed", "check_min", "match_criterion"]
-
-_E = TypeVar("_E", bound=Enum)
 
 
 @dataclass(frozen=True)
@@ -57,8 +54,8 @@ class MatchOptions:
         if features is not None:
             parse_all(features)
         given = {
-            "measure": None if measure is None else _one_of(measure, DECIDING, "measure"),
-            "matching": None if matching is None else _one_of(matching, tuple(Matching), "matching"),
+            "measure": None if measure is None else named_measure(measure, DECIDING),
+            "matching": None if matching is None else _matching(matching),
             "min": min,
             "max": max,
             "features": None if features is None else tuple(features),
@@ -142,12 +139,12 @@ def match_criterion(index: Index, options: MatchOptions, *, renew: bool = False)
     )
 
 
-def _one_of(value: str, known: tuple[_E, ...], kind: str) -> _E:
-    found = next((one for one in known if one.value == value), None)
-    if found is None:
-        names = ", ".join(str(one.value) for one in known)
-        raise SettingsError(f"Unknown {kind} {str(value)!r}. Known: {names}.")
-    return found
+def _matching(name: str) -> Matching:
+    try:
+        return Matching(name)
+    except ValueError:
+        known = ", ".join(one.value for one in Matching)
+        raise SettingsError(f"Unknown matching {str(name)!r}. Known: {known}.") from None
 
 
 def check_min(minimum: float) -> float:

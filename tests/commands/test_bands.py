@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from math import comb
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from es_neardupe.commands.bands import bands
 from es_neardupe.errors import SettingsError
+from es_neardupe.keys.scheme import Scheme
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,23 @@ def test_curve() -> None:
     assert report.curve[-1] == (1.0, 1.0)
 
 
+@pytest.mark.parametrize(("b", "r", "agree"), [(16, 6, 1), (35, 3, 1), (9, 13, 1), (1, 32, 1), (6, 14, 2), (4, 8, 4)])
+def test_step(b: int, r: int, agree: int) -> None:
+    """The step is near the steepest place of the curve, and there pairs share `agree` bands on average."""
+    report = bands(0.8, bands=b, rows=r, agree=agree, permutations=b * r)
+    if agree == 1:
+        assert report.step == pytest.approx((1 / b) ** (1 / r))
+    assert b * report.step**r == pytest.approx(agree)
+    scheme = Scheme(bands=b, rows=r, agree=agree, permutations=b * r)
+    places = [k / 1000 for k in range(1001)]
+    slopes = {s: scheme.detection(t) - scheme.detection(s) for s, t in pairwise(places)}
+    steepest = max(slopes, key=slopes.__getitem__)
+    assert steepest == pytest.approx(
+        ((agree * r - 1) / (b * r - 1)) ** (1 / r), abs=2e-3
+    )  # where the slope is greatest
+    assert report.step == pytest.approx(steepest, abs=0.04)
+
+
 def test_bands_by_hand() -> None:
     report = bands(0.8, bands=4, rows=8)
     assert (report.bands, report.rows) == (4, 8)
@@ -61,10 +79,12 @@ def test_figures_and_curve(cli: Cli) -> None:
     run = cli("bands", "--threshold", "0.5", "--json")
     assert (run.code, run.err) == (0, "")
     assert (run.json["bands"], run.json["rows"], run.json["key_bytes"]) == (35, 3, 280)
+    assert run.json["step"] == pytest.approx((1 / 35) ** (1 / 3))
     shown = cli("bands")
     assert shown.code == 0
     assert "16 bands x 6 rows of 128 slots: 128 bytes of keys" in shown.out
     assert "probability 0.9923" in shown.out
+    assert "rises most steeply near (1/16)^(1/6) = 0.6300." in shown.out
     assert "^ threshold 0.8" in shown.out
 
 
@@ -91,7 +111,13 @@ def test_the_curve_of_supershingles(cli: Cli) -> None:
             sum(comb(6, k) * shared**k * (1 - shared) ** (6 - k) for k in range(2, 7)), abs=1e-12
         )
     shown = cli("bands", "--preset", "supershingles")
-    for said in ("6 bands x 14 rows of 84 slots", "if 2 of their bands agree", "exactly 0.976", "^ threshold 0.976"):
+    for said in (
+        "6 bands x 14 rows of 84 slots",
+        "if 2 of their bands agree",
+        "exactly 0.976",
+        "(2/6)^(1/14)",
+        "^ threshold 0.976",
+    ):
         assert said in shown.out
     low = cli("bands", "--preset", "supershingles", "--threshold", "0.8")
     assert "exactly 0.8 similar becomes a candidate with probability 0.0258" in low.out

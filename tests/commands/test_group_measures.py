@@ -135,6 +135,25 @@ def test_each_measure(measure: Measure, options: dict[str, Any], filled: str, cl
     assert NearDupe(filled, client).group(min=0.4, **options).writes.written == 0
 
 
+def test_symbols_of_measures(filled: str, client: Client, server_cli: Cli) -> None:
+    """A symbol gives what the name of its measure gives, and is stored as this name."""
+    for name, symbol in (("resemblance", "S_R"), ("jaccard", "S_J"), ("containment-longer", "S_L")):
+        pairs = [server_cli("pairs", filled, "--min", "0.3", "--measure", one, "--json") for one in (name, symbol)]
+        assert pairs[0].lines
+        assert pairs[0].out == pairs[1].out
+        hits = [NearDupe(filled, client).similar(id="long", min=0.1, measure=one) for one in (name, symbol)]
+        assert hits[0] == hits[1]
+        server_cli("group", filled, "--measure", symbol, "--min", "0.4")
+        (record, *_) = (one.known for one in NearDupe(filled, client).groups())
+        assert record is not None
+        assert record.settings is not None
+        assert (record.settings.match.measure.value, record.settings.measure.partition(" ")[0]) == (name, name)
+        again = server_cli("group", filled, "--measure", name, "--min", "0.4", "--json").json
+        assert (again["measure"], again["writes"]["written"]) == (record.settings.measure, 0)
+    wrong = server_cli("pairs", filled, "--measure", "s_l")
+    assert (wrong.code, "'s_l' is not one of" in wrong.err) == (2, True)
+
+
 def test_min_and_max_are_included(filled: str, client: Client, server_cli: Cli) -> None:
     scores = truth(Measure(MeasureName.CONTAINMENT_LONGER), sources())
     at = scores["long", "short"]
@@ -263,7 +282,7 @@ def test_fields_of_features(filled: str, client: Client, server_cli: Cli) -> Non
 REFUSED: list[tuple[tuple[str, ...], str]] = [
     (
         ("--measure", "cosine"),
-        "is not one of resemblance, jaccard, containment, containment-longer, bag, weighted, edit.",
+        "is not one of resemblance, jaccard, containment, containment-longer, bag, weighted, edit, S_R, S_J, S_L.",
     ),
     (("--measure", "estimate"), "'estimate' is not one of resemblance"),
     (("--min", "0.9", "--max", "0.8"), "--min 0.9 is greater than --max 0.8"),

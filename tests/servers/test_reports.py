@@ -66,6 +66,7 @@ def test_short_reprs(filled: NearDupe, tmp_path: Path) -> None:
         "moved": lambda: filled.moved(f"https://site.example/{'page/' * 10}0", earlier=True),
         "compare": lambda: filled.compare(one, other),
         "duplicates": lambda: filled.duplicates(request["titles"]),
+        "shingles": lambda: filled.shingles(one),
         "stats": filled.stats,
         "doctor": filled.doctor,
         "audit": filled.audit,

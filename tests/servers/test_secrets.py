@@ -64,6 +64,7 @@ ARGUMENTS = {
     "moved": ("/x",),
     "duplicates": ("--request", "REQUEST"),
     "compare": ("a", "b"),
+    "shingles": ("a",),
     "clean": ("--yes",),
     "what-if": ("--min", "0.9"),
     "watch": ("--once",),

@@ -70,6 +70,8 @@ def test_every_command_says_the_same(client: Client, index_name: str) -> None:
         (NearDupe.what_if, (), {"min": [0.5, 0.9]}),
         (NearDupe.audit, (), {"sample": 100}),
         (NearDupe.compare, (id, "late1"), {}),
+        (NearDupe.shingles, (id,), {}),
+        (NearDupe.shingles, ("late1",), {}),
         (NearDupe.search, (by_url,), {"size": 5, "start": 3, "expand": True, "query": scope}),
         (NearDupe.search, (by_url,), {"size": 50, "expand": True}),
         (NearDupe.group, (), {"dry_run": True, "rebuild": True, "window": "date:7"}),

@@ -37,6 +37,7 @@ LOOKING: Mapping[str, list[list[str]]] = {
         ["INDEX", "--request", "REQUEST", "--stage", "similarPairs", "--html", "OUT"],
     ],
     "bands": [[]],
+    "shingles": [["INDEX", "ID"], ["FILE", "--permutations", "8", "--bands", "2", "--rows", "4"]],
     "version": [[], ["--no-server"]],
 }
 """Command -> the arguments of each call. The test replaces the words in capitals."""

@@ -35,6 +35,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "moved": ("/d0",),
     "duplicates": ("--request", "REQUEST", "--html", "PAGE"),
     "compare": ("d0", "d1", "--html", "PAGE"),
+    "shingles": ("d0",),
     "groups --history": ("GROUP",),
     "pairs --ignore-common": ("0.5",),
     "what-if": ("--min", "0.9"),

@@ -51,5 +51,7 @@ def bands(
     show(f"A pair exactly {report.threshold:g} similar becomes a candidate with probability {report.detection:.4f}.")
     if report.detection < report.wanted_detection:
         warn(f"That is less than --detection {report.wanted_detection:g}.")
+    step = f"({report.agree}/{report.bands})^(1/{report.rows}) = {report.step:.4f}"
+    show(f"The probability rises most steeply near {step}.")
     print_table(["resemblance", "becomes a candidate with probability"], [(f"{s:.2f}", p) for s, p in report.curve])
     plot_curve(report.curve, report.threshold)

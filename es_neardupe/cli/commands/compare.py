@@ -153,7 +153,7 @@ def _show(found: Comparison) -> None:
     """Print measures, lengths and differing facts."""
     from es_neardupe.similarity.measure import MEANINGS
 
-    table = [(one.measure.value, _matching(one), _value(one), MEANINGS[one.measure]) for one in found.measures]
+    table = [(one.name, _matching(one), _value(one), MEANINGS[one.measure]) for one in found.measures]
     print_table(["measure", "matching", "value", "meaning"], table)
     for name, why in found.left_out.items():
         show(f"Omitted: {name}, because {why}.")

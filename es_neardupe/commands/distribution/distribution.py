@@ -33,7 +33,14 @@ from es_neardupe.progress import Progress, silent, tracked
 from es_neardupe.records import Address, FingerprintColumns, Reference, TextClasses
 from es_neardupe.similarity.formulas import Weights
 from es_neardupe.similarity.histogram import EDGES, Histogram, counted
-from es_neardupe.similarity.measure import Measure, default_sample, measure_name, measure_words, weights_of
+from es_neardupe.similarity.measure import (
+    Measure,
+    default_sample,
+    measure_name,
+    measure_words,
+    named_measure,
+    weights_of,
+)
 from es_neardupe.verification.current_texts import CurrentDocuments, PairComparer
 
 __all__ = ["distribution", "examples", "excerpts"]
@@ -125,11 +132,7 @@ def distribution(
 
 def _names(measure: Sequence[MeasureName | str] | None) -> list[MeasureName]:
     """The measures, each once. Raises `SettingsError` for an unknown name."""
-    names = list(dict.fromkeys(measure or (MeasureName.RESEMBLANCE,)))
-    known = [name.value for name in MeasureName]
-    for unknown in (name for name in names if name not in known):
-        raise SettingsError(f"Unknown measure {str(unknown)!r}. Known: {', '.join(known)}.")
-    return list(map(MeasureName, names))
+    return list(dict.fromkeys(map(named_measure, measure or (MeasureName.RESEMBLANCE,))))
 
 
 def _check(sample: int | None, seed: int) -> None:

@@ -93,6 +93,7 @@ ROLES = (
             "moved",
             "duplicates",
             "compare",
+            "shingles",
             "distribution",
             "stats",
             "doctor",

@@ -157,14 +157,23 @@ class RatioOfFeatures(Model):
 
 
 class MeasureOfShingles(Model):
-    type: Literal["pairwiseSimilarity:resemblance", "pairwiseSimilarity:weighted", "pairwiseSimilarity:estimate"]
+    type: Literal[
+        "pairwiseSimilarity:resemblance",
+        "pairwiseSimilarity:S_R",
+        "pairwiseSimilarity:weighted",
+        "pairwiseSimilarity:estimate",
+    ]
     fields: Fields
     shingle: Words = DEFAULT_MIN_WORDS
 
 
 class MeasureOfPassages(Model):
     type: Literal[
-        "pairwiseSimilarity:jaccard", "pairwiseSimilarity:containment", "pairwiseSimilarity:containment-longer"
+        "pairwiseSimilarity:jaccard",
+        "pairwiseSimilarity:S_J",
+        "pairwiseSimilarity:containment",
+        "pairwiseSimilarity:containment-longer",
+        "pairwiseSimilarity:S_L",
     ]
     fields: Fields
     matching: Literal["literal", "information"] = "literal"

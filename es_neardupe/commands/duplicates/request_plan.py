@@ -21,6 +21,7 @@ from es_neardupe.similarity.features import (
     Words,
     fields_of,
 )
+from es_neardupe.similarity.measure import named_measure
 
 __all__ = [
     "RATIO",
@@ -225,7 +226,7 @@ class _Resolver:
         measure = one.type.partition(":")[2]
         ratio = measure == RATIO
         return Validation(
-            measure=measure,
+            measure=measure if ratio else named_measure(measure).value,
             features=self.features(one.features, place.at("features")) if ratio else None,
             fields=() if ratio else self.fields(one.fields, place.at("fields")),
             matching=Matching(getattr(one, "matching", "literal")),

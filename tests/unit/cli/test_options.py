@@ -159,6 +159,8 @@ def test_every_command_takes_json(cli: Cli, name: str) -> None:
     assert "--json" in shown.out
 
 
+SCHEME = {"preset", "threshold", "detection", "shingle", "permutations", "bands", "rows", "agree", "sample_mod"}
+
 ELSEWHERE = {
     "compare": {"what", "file", "matching", "context", "html", "no_color"},  # what is printed, and of which texts
     "contained": {"file"},
@@ -169,6 +171,7 @@ ELSEWHERE = {
     "moved": {"gone"},
     "pairs": {"top"},
     "search": {"dsl", "show_request"},
+    "shingles": {"what", "top", *SCHEME, "id", "text"},  # the scheme of a file
     "similar": {"file"},
     "version": {"no_server"},
     "watch": {"metrics_port", "metrics_host"},
@@ -249,7 +252,7 @@ def test_help_has_one_line_for_the_shared_options(cli: Cli, name: str) -> None:
     shown = cli(name, "--help").out
     assert ("es-neardupe help connection" in shown) == (name != "bands")
     assert "Address of the server." not in shown
-    assert ("Rows per band" in shown) == (name in ("bands", "init", "migrate"))
+    assert ("Rows per band" in shown) == (name in ("bands", "init", "migrate", "shingles"))
 
 
 def test_help_of_the_shared_options(cli: Cli) -> None:
@@ -326,6 +329,8 @@ def test_completion_without_heavy_libraries() -> None:
     assert set(completed("es-neardupe ")) >= set(PROGRAM.commands)
     assert {"--min", "--url", "--log-level"} <= set(completed("es-neardupe group --"))
     assert completed("es-neardupe group --workers 3 x --measure con") == ["containment", "containment-longer"]
+    assert completed("es-neardupe similar --measure S_") == ["S_R", "S_J", "S_L"]
+    assert completed("es-neardupe distribution x --measure S_") == ["S_R", "S_J", "S_L"]
     assert completed("es-neardupe group x --linkage c") == ["chain", "complete"]
     assert completed("es-neardupe bands --preset ") == ["supershingles"]
     assert "near-identical-titles" in completed("es-neardupe duplicates --example near")

@@ -311,6 +311,10 @@ def made(names: Sequence[str], shingles: Sequence[int]) -> list[Measure]:
     return list(flow._measures(flow._names(names), Matching.LITERAL, shingles, Settings(("a",), shingle=3)))
 
 
+def test_a_measure_by_name_and_symbol_is_one() -> None:
+    assert flow._names(["S_J", "resemblance", "jaccard", "S_R"]) == [MeasureName.JACCARD, MeasureName.RESEMBLANCE]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -172,6 +172,14 @@ def test_every_measure_has_its_similarity(measure: str) -> None:
     assert found.ngram == (3 if measure == "bag" else 1)
 
 
+def test_a_symbol_is_its_measure() -> None:
+    for measure in (one for one in MeasureName if one.symbol):
+        types = [f"pairwiseSimilarity:{name}" for name in (measure.value, measure.symbol)]
+        stages = [stage(similarity={"type": one, "fields": TITLE}) for one in types]
+        one, other = (duplicates(parse_request(request(similarPairs=made))) for made in stages)
+        assert one == other
+
+
 def test_an_estimate_is_always_explained() -> None:
     """The explanation has its interval."""
     given = stage(similarity={"type": "pairwiseSimilarity:estimate", "fields": TITLE}, output={"explanations": False})

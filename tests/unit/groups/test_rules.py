@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from es_neardupe.candidates.who_may_meet import Column, GroupRules, Policy, Window, parse_window
 from es_neardupe.errors import SettingsError
 from es_neardupe.groups.rules import RunRules, decode_rules, encode_rules
-from es_neardupe.options import DECIDING, Linkage, Matching
+from es_neardupe.options import DECIDING, Linkage, Matching, MeasureName
 from es_neardupe.verification.criterion import MatchOptions, WeightsUsed
 
 SHARES = st.floats(0, 1, exclude_min=True)
@@ -139,6 +139,8 @@ def test_an_option_changes_one_rule() -> None:
     assert before.having(ngram=3) == replace(before, ngram=3)
     assert MatchOptions(whitespace=True).having(whitespace=False) == MatchOptions()
     assert MatchOptions(features=("words",)).having(features=[]) == MatchOptions()
+    for one in (one for one in MeasureName if one.symbol):
+        assert before.having(measure=one.symbol) == before.having(measure=one.value)
     for wrong in ({"measure": "estimate"}, {"matching": "loose"}, {"features": ["nothing(2)"]}):
         with pytest.raises(SettingsError):
             before.having(**wrong)

@@ -104,6 +104,10 @@ def test_measures_with_formulas_and_meanings() -> None:
         assert f"<code>{one.formula}</code>" in content
         assert one.filled in content
         assert MEANINGS[one.measure] in content
+        assert f'<th scope="row">{one.name}' in content
+    for name in ("resemblance (S_R)", "jaccard (S_J)"):
+        assert f"</b> {name}</span>" in content
+    assert '<th scope="row">containment-longer (S_L) <small>information</small>' in content
     assert "Omitted: weighted, because it needs the frequencies of shingles in an index." in content
 
 

@@ -21,6 +21,7 @@ import es_neardupe
 from es_neardupe import NearDupe, Scheme, Settings, features, fingerprints, tokenize
 from es_neardupe.cli.app import app
 from es_neardupe.cli.commands.similar import similar_json
+from es_neardupe.cli.output import plain
 from es_neardupe.commands.audit.report import AuditReport, LostPairs, MissedPair, Recall, RecallPart
 from es_neardupe.commands.bands import BandsReport, bands
 from es_neardupe.commands.clean import CleanReport
@@ -44,6 +45,7 @@ from es_neardupe.commands.report_parts import (
     WriteCounts,
 )
 from es_neardupe.commands.search import Copy, SearchHit, SearchResult
+from es_neardupe.commands.shingles import ShinglesReport, shingles_of
 from es_neardupe.commands.similar import Detection, Similar, SimilarHit
 from es_neardupe.commands.stats import GroupSizes, Stats, StatsScope
 from es_neardupe.commands.version import VersionReport
@@ -298,6 +300,7 @@ SHAPES: dict[str, Any] = {
     "audit": AuditReport,
     "what-if": WhatIf,
     "stats": Stats,
+    "shingles": ShinglesReport,
     "migrate": MigrateReport,
     "clean": CleanReport,
     "version": VersionReport,
@@ -388,6 +391,19 @@ def test_json_shape_of_what_is_contained() -> None:
     parts = ((ContainedHit, shown["hits"][0]), (SampledDetection, shown["detection"]))
     for kind, part in (*parts, (Block, shown["hits"][0]["passages"][0])):
         assert list(part) == [field.name for field in fields(kind)]
+
+
+def test_json_of_the_steps_to_the_keys() -> None:
+    """The values shown are those of the text, and a part of each list is shown."""
+    (block,) = re.findall(r"```json\n(.*?)```", section("json.md", "`shingles`"), re.DOTALL)
+    text = "The quick brown fox jumps over the lazy dog."
+    shown, made = json.loads(block), plain(shingles_of(text, Scheme.for_threshold(0.8), name="fox.txt"))
+    for name, value in shown.items():
+        if isinstance(value, list):
+            assert value == made[name][: len(value)], name
+            assert value, name
+        else:
+            assert value == made[name], name
 
 
 def test_json_shape_of_a_threshold() -> None:

@@ -109,6 +109,23 @@ def test_the_relation_is_filled_in_where_it_holds() -> None:
     assert f"{found.value(MeasureName.RESEMBLANCE):.0%}" == "69%"
 
 
+def test_symbols_of_the_measures(cli: Cli, tmp_path: Path) -> None:
+    """S_R, S_J and S_L are beside the names, in each matching, in the table and in JSON."""
+    for name, text in (("a", words(0, 40)), ("b", words(3, 40))):
+        (tmp_path / name).write_text(text)
+    files = [str(tmp_path / name) for name in "ab"]
+    scores = cli("compare", *files, "--json").json["measures"]
+    assert {(one["measure"], one["matching"]): one["symbol"] for one in scores if one["symbol"]} == {
+        ("resemblance", None): "S_R",
+        **{("jaccard", matching.value): "S_J" for matching in Matching},
+        **{("containment-longer", matching.value): "S_L" for matching in Matching},
+    }
+    shown = cli("compare", *files).out
+    for name, count in (("resemblance (S_R)", 1), ("jaccard (S_J)", 2), ("containment-longer (S_L)", 2)):
+        assert shown.count(name) == count
+    assert max(map(len, shown.splitlines())) <= 140
+
+
 def test_the_relation_is_left_out_where_it_does_not_hold() -> None:
     """16 words, pasted twice: resemblance 75 %."""
     found = compare_texts(words(0, 16), f"{words(0, 16)} {words(0, 16)}")

@@ -19,7 +19,7 @@ from es_neardupe.similarity import formulas
 from es_neardupe.similarity.alignment import align
 from es_neardupe.similarity.features import parse, parse_all
 from es_neardupe.similarity.formulas import Weights
-from es_neardupe.similarity.measure import MEANINGS, Measure
+from es_neardupe.similarity.measure import MEANINGS, Measure, named_measure
 
 NONE = Weights(0, np.empty(0, np.uint64), np.empty(0, np.int64))
 EVERY = [
@@ -27,6 +27,23 @@ EVERY = [
     for name, matching in product(MeasureName, Matching)
 ]
 TEXT = st.lists(st.sampled_from("abcd"), max_size=14).map(" ".join)
+
+
+SYMBOLS = {"S_R": MeasureName.RESEMBLANCE, "S_J": MeasureName.JACCARD, "S_L": MeasureName.CONTAINMENT_LONGER}
+
+
+def test_names_and_symbols() -> None:
+    """A symbol means the measure of its formula, in exactly this spelling."""
+    assert {one.symbol: one for one in MeasureName if one.symbol} == SYMBOLS
+    for one in MeasureName:
+        assert named_measure(one.value) is named_measure(one) is one
+    for symbol, one in SYMBOLS.items():
+        assert named_measure(symbol) is one
+    for wrong in ("s_l", "SL", "S_L ", "S_C", ""):
+        with pytest.raises(SettingsError, match=r"Known: resemblance, .*, estimate, S_R, S_J, S_L\."):
+            named_measure(wrong)
+    with pytest.raises(SettingsError, match=r"Known: jaccard, edit, S_J\."):
+        named_measure("S_R", (MeasureName.JACCARD, MeasureName.EDIT))
 
 
 @given(st.sampled_from(EVERY), st.lists(TEXT, max_size=5))

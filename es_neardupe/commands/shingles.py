@@ -1,0 +1,225 @@
+"""``shingles``: every step from one text to its keys, and whether these are the stored ones. A file needs no server."""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from es_neardupe.errors import InputError, SettingsError
+from es_neardupe.index.document_text import read_text
+from es_neardupe.index.index import Index, opened
+from es_neardupe.index.stored_fields import encode, stored_fields
+from es_neardupe.keys.arrays import U64
+from es_neardupe.keys.fingerprint import fingerprints
+from es_neardupe.keys.minhash import slot_minima
+from es_neardupe.keys.scheme import Scheme
+from es_neardupe.keys.shingles import token_hashes, window_hashes
+from es_neardupe.keys.text import Range, spans, tokenize
+from es_neardupe.options import DEFAULT_MAX_CHARS
+from es_neardupe.records import Fingerprint, State, one_line
+from es_neardupe.verification.current_texts import current_source
+
+__all__ = ["Band", "Sample", "Shingle", "ShinglesReport", "Slot", "StoredKeys", "Token", "shingles", "shingles_of"]
+
+_STORED = ("scheme", "state", "content", "bands", "samples", "signature", "tokens", "features", "numeric")
+"""The stored fields that the text decides."""
+
+
+class Token(NamedTuple):
+    """A word of the normalised text."""
+
+    text: str
+    hash: str
+    """64 bits as 16 hexadecimal digits."""
+    characters: Range
+    """Its place in the original text: the first character, and the one after the last."""
+
+
+class Shingle(NamedTuple):
+    """Consecutive tokens. Shingle number i begins with token number i."""
+
+    tokens: Range
+    """The first token, and the one after the last."""
+    hash: str
+    """64 bits as 16 hexadecimal digits. Equal shingles are one feature."""
+
+
+class Slot(NamedTuple):
+    """One byte of the signature."""
+
+    minimum: str
+    """v(p) of the scheme before its last mixing, 32 bits as 8 hexadecimal digits."""
+    shingle: int
+    """Number of the first shingle that has the minimum."""
+    byte: int
+
+
+class Band(NamedTuple):
+    """A band key."""
+
+    slots: Range
+    """The first slot, and the one after the last."""
+    key: str
+
+
+class Sample(NamedTuple):
+    """A sampled key."""
+
+    shingle: int
+    """Number of the first shingle with this hash."""
+    key: str
+
+
+@dataclass(frozen=True)
+class StoredKeys:
+    """The keys that a document has, compared with those of its current text."""
+
+    scheme: str | None
+    """None: the document has no keys yet, or was marked as changed."""
+    equal: bool
+    differing: tuple[str, ...]
+    """Names of the stored fields that are not those of the current text."""
+
+
+@dataclass(frozen=True)
+class ShinglesReport:
+    """Every step from one text to its keys."""
+
+    index: str | None
+    """Concrete index of the document; None for a text."""
+    name: str
+    """Id of the document, or name of the file."""
+    scheme: str
+    settings: Mapping[str, int]
+    """The settings of the scheme."""
+    state: State
+    content: str
+    """Content hash; "" without tokens."""
+    numeric: bool
+    """Whether all tokens are numbers."""
+    features: int
+    """Number of different shingles."""
+    tokens: tuple[Token, ...]
+    shingles: tuple[Shingle, ...]
+    slots: tuple[Slot, ...]
+    signature: str
+    """The bytes of the slots, in base64 as they are stored; "" without tokens."""
+    bands: tuple[Band, ...]
+    samples: tuple[Sample, ...] | None
+    """None if the scheme has no sampled keys."""
+    stored: StoredKeys | None
+    """None for a text."""
+
+    def __repr__(self) -> str:
+        return one_line(
+            self,
+            name=self.name,
+            scheme=self.scheme,
+            state=self.state.value,
+            tokens=len(self.tokens),
+            equal=None if self.stored is None else self.stored.equal,
+        )
+
+    def words(self, shingle: int) -> str:
+        """The tokens of the shingle with this number."""
+        return " ".join(token.text for token in self.tokens[slice(*self.shingles[shingle].tokens)])
+
+
+def shingles(index: Index, id: str | None = None, *, text: str | None = None) -> ShinglesReport:
+    """Every step from the current text of a document, or from any text, to its keys, by the scheme of the index.
+
+    For a document the report also says whether its stored keys are these. Raises `NotFound` for an unknown id,
+    `InputError` for a document without readable text and for a text that is too long for keys.
+    """
+    if (id is None) == (text is None):
+        raise SettingsError("Give either the id of a document or a text.")
+    index = opened(index, texts=True)
+    settings = index.settings
+    if id is None:
+        return shingles_of(text or "", settings.scheme)
+    names = [f"{settings.prefix}.{name}" for name in _STORED]
+    concrete, source = current_source(index, id, [*settings.fields, *names])
+    try:
+        report = shingles_of(read_text(source, settings.fields), settings.scheme, name=id)
+    except InputError as error:
+        raise InputError(f"Document {id!r} of index {concrete} cannot get keys: {error}") from error
+    stored = _compared(stored_fields(source, settings.prefix), report)
+    return replace(report, index=concrete, stored=stored)
+
+
+def shingles_of(text: str, scheme: Scheme, *, name: str = "text") -> ShinglesReport:
+    """Every step from a text to its keys. Raises `InputError` for a text that is too long for keys."""
+    if len(text) > DEFAULT_MAX_CHARS:
+        raise InputError(f"The text has {len(text):,} characters, the maximum is {DEFAULT_MAX_CHARS:,}. Shorten it.")
+    (fingerprint,), (hashes,) = fingerprints([text], scheme), token_hashes([text])
+    size = min(scheme.shingle, max(len(hashes), 1))
+    windows = window_hashes(hashes, size)
+    words = zip(tokenize(text), hashes.tolist(), spans(text).tolist(), strict=True)
+    return ShinglesReport(
+        index=None,
+        name=name,
+        scheme=scheme.id,
+        settings=scheme.to_dict(),
+        state=fingerprint.state,
+        content=fingerprint.content,
+        numeric=fingerprint.numeric,
+        features=fingerprint.features,
+        tokens=tuple(Token(word, _hex(value), (start, end)) for word, value, (start, end) in words),
+        shingles=tuple(Shingle((first, first + size), _hex(value)) for first, value in enumerate(windows.tolist())),
+        slots=_slots(windows, fingerprint, scheme),
+        signature=b2a_base64(fingerprint.signature, newline=False).decode("ascii"),
+        bands=tuple(
+            Band((band * scheme.rows, (band + 1) * scheme.rows), key) for band, key in enumerate(fingerprint.bands)
+        ),
+        samples=_samples(windows, fingerprint, scheme),
+        stored=None,
+    )
+
+
+def _hex(value: int) -> str:
+    return f"{value:016x}"
+
+
+def _slots(windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[Slot, ...]:
+    if not len(windows):
+        return ()
+    minima, places = slot_minima(windows, scheme)
+    rows = zip(minima.tolist(), places.tolist(), fingerprint.signature, strict=True)
+    return tuple(Slot(f"{minimum:08x}", place, byte) for minimum, place, byte in rows)
+
+
+def _samples(windows: U64, fingerprint: Fingerprint, scheme: Scheme) -> tuple[Sample, ...] | None:
+    """The sampled keys in the order of the features that they are made of."""
+    if fingerprint.samples is None:
+        return None
+    values, first = np.unique(windows, return_index=True)
+    chosen = first[values % np.uint64(scheme.sample_mod) == 0].tolist()
+    return tuple(Sample(place, key) for place, key in zip(chosen, fingerprint.samples, strict=True))
+
+
+def _compared(stored: Mapping[str, Any], report: ShinglesReport) -> StoredKeys:
+    """The stored fields of a document, compared with those that its text gives."""
+    fingerprint = Fingerprint(
+        report.scheme,
+        report.state,
+        report.content,
+        tuple(one.key for one in report.bands),
+        bytes(one.byte for one in report.slots),
+        len(report.tokens),
+        report.features,
+        report.numeric,
+        None if report.samples is None else tuple(one.key for one in report.samples),
+    )
+    made = encode(fingerprint, "")
+    differing = tuple(name for name in _STORED if _value(stored.get(name)) != _value(made.get(name)))
+    scheme = stored.get("scheme")
+    return StoredKeys(scheme if isinstance(scheme, str) else None, not differing, differing)
+
+
+def _value(value: Any) -> Any:
+    """A value for comparison: null, false, 0 and a missing value are equal, and the order of a list does not matter."""
+    return sorted(map(str, value)) or None if isinstance(value, list) else value or None
