@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import socket
+import stat
 import subprocess
 import sys
 import zipfile
@@ -477,6 +478,18 @@ class TestLocks:
             ):
                 raise error
             assert caught.value is error
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs permissions")
+    @pytest.mark.parametrize("umask", [0o000, 0o022, 0o777])
+    def test_it_is_private(self, tmp_path: Path, umask: int) -> None:
+        lock = tmp_path / "locks" / "lock"
+        before = os.umask(umask)
+        try:
+            with state.hold(lock, timeout=1, doing="testing"):
+                modes = [stat.S_IMODE(one.stat().st_mode) for one in (lock.parent, lock)]
+        finally:
+            os.umask(before)
+        assert modes == [0o700, 0o600]
 
     def test_a_killed_process_leaves_it_free(self, tmp_path: Path) -> None:
         code = (
