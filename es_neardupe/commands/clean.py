@@ -100,7 +100,7 @@ def clean(
         check_may_delete(plain, [*hidden, *sidecars])
         index.storage.check_writable()
         check_updates(index, "cleaning", whole=cleaning.rewrites_documents)
-        restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix))
+        restore_abandoned(plain, tuned_mappings(plain, index.name, index.prefix), progress)
         cleaning.run()
         if not cleaning.writes.left:
             _delete(plain, *hidden, *sidecars)

@@ -156,7 +156,7 @@ def migrate(
         check_may_delete(index.plain, _temporary_indices(plan))
         plan.old.storage.check_writable()
         check_updates(plan.old, "migrating")
-        with held(plan.coming, "migrate", id=_LEASE):
+        with held(plan.coming, "migrate", id=_LEASE, progress=progress):
             _check_phase(plan)
             plan.old.storage.prepare_rolled_over()
             if abort:
